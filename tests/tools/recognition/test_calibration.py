@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
 from agrotools.core import ToolError, UsageError
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.runner.toolsets import tool_data
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
@@ -27,9 +28,11 @@ from agrotools.tools.recognition.calibration_fitting import (
     cross_fitted_figures,
     fit,
 )
+from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, names_to_choose
 from agrotools.tools.recognition.identify_weed import WeedIdentity, identify_weed
 from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.recognition.pack_training import LabelledImage, pictures_below, read_labelled
+from agrotools.tools.services.vision import MOST_NAMES
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.learned import description, weights
 
@@ -325,3 +328,10 @@ def test_an_ambiguous_label_is_an_error(model: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"angular leaf spot may mean angular leaf spot of bean .* or ") as caught:
         calibrate(model, "diagnose_pest_disease", pictures, {})
     assert "crop" in str(caught.value.hint)
+
+
+def test_a_healthy_leaf_is_among_the_names_however_many_there_are() -> None:
+    names = names_to_choose("auto", None, kb_names())
+    assert len(names) == MOST_NAMES
+    assert HEALTHY in names
+    assert HEALTHY not in names_to_choose("pest", None, kb_names())
