@@ -104,7 +104,8 @@ def calibrate_names(backend: str, tool: str, ranked: "RankedNames") -> "tuple[Ra
     if found.withheld:
         notes.append(f"no scores: {found.withheld}")
         flags = (*flags, NOT_CALIBRATED)
-    return ranked._replace(candidates=candidates, notes=tuple(notes), flags=flags), scores.max() >= found.threshold
+    is_known = bool(scores.max() >= found.threshold)
+    return ranked._replace(candidates=candidates, notes=tuple(notes), flags=flags), is_known
 
 
 def calibration_files(backend: str) -> tuple[Path, ...]:

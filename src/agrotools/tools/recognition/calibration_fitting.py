@@ -2,7 +2,7 @@
 
 One temperature (Guo et al. 2017) makes the model's shares probabilities, and one threshold of the best score refuses
 pictures: a conformal quantile that keeps 95 % of the subjects (Vovk et al. 2005; with several pictures of a subject:
-Lee et al. 2023, arXiv 2306.06342). The threshold is set, and all figures are measured, on pictures that the temperature
+Lee, Barber and Willett 2023). The threshold is set, and all figures are measured, on pictures that the temperature
 was not fitted to; figures also on pictures that the threshold was not set on.
 """
 
