@@ -276,7 +276,7 @@ def compare(
 
     from agrotools.build.accuracy.backends import compare_backends
     from agrotools.core import UsageError
-    from agrotools.tools.recognition.pack_training import read_labelled
+    from agrotools.tools.recognition.labelled_pictures import read_labelled
 
     arguments = {name: value for name, _, value in (text.partition("=") for text in argument or ())}
     if unnamed := [text for text in argument or () if "=" not in text]:

@@ -8,7 +8,8 @@ import pytest
 
 from agrotools.build.accuracy.backends import BackendScore, compare_backends
 from agrotools.core import UsageError
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
 from support.command import run_command
 from support.labelled_pictures import PLANTS, write_folders, write_table

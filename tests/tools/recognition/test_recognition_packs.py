@@ -10,10 +10,11 @@ from PIL import Image
 
 from agrotools.core import ToolError, UsageError
 from agrotools.core.files import sha256_of_file
+from agrotools.tools.recognition import labelled_pictures as labelled
 from agrotools.tools.recognition import pack_training
-from agrotools.tools.recognition import pack_training as labelled
+from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.net import fit_distribution
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image
 from agrotools.vision.strangeness import binary_patterns, picture_traits

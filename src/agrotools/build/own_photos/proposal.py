@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
-from agrotools.build.own_photos.questions import is_known
+from agrotools.build.own_photos.questions import is_known, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import kb_names
@@ -66,6 +66,8 @@ def open_questions_of_column(column: Column) -> list[OpenQuestion]:
 
 _MOST_NAMES, _MOST_LISTED = 60, 12
 _ENOUGH = 0.8
+CLASS = "class"
+"""Measure of a column of names whose header does not say what they are of."""
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
 EMPTY = "empty in all rows with a photo"
 """Note on a column without any answer."""
@@ -131,17 +133,35 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         return _number_column(header, texts, fitting[0] if fitting else None)
     if not fitting:
         return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no matching question type"
-    measure = fitting[0]
+    measure, reason = _specific(fitting[0], texts, seen)
     changes: dict[str, Any] = {}
     if measure.kind == "yes":
         changes |= {"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh}
     if measure.name == "diseased" and re.search(r"health|健康", header, re.IGNORECASE):
         changes |= {"yes": cells.NO, "no": cells.YES}
-    if measure.name in ("disease", "diseased", "pest") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
+    if measure.tool == "diagnose_pest_disease" and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
         changes["crop"] = crop
     column = Column(column=header, ask=measure.name, **changes)
     counts = f": {names_text(texts, column)}" if kind == "name" else ""
-    return column, f"{_KINDS[kind]}, {len(set(texts))} different{counts}"
+    return column, f"{_KINDS[kind]}, {len(set(texts))} different{counts}{reason}"
+
+
+def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
+    """Return disease, pest or weed for the measure ``class`` where there is evidence for one, and the evidence.
+
+    The evidence is a word in the name of the table or of the folder of photos, or else the kind of most of the names
+    that the knowledge base has.
+    """
+    if measure.name != CLASS:
+        return measure, ""
+    files = f"{seen.images.folder.name} {seen.table.path.stem}"
+    if len(named := [each for each in measures_for(files, "name") if each.name != CLASS]) == 1:
+        return named[0], f"; {named[0].name} as the name of the table or folder says"
+    known = [kinds for text in set(texts) if (kinds := kinds_of_name(text))]
+    for name in ("disease", "pest", "weed"):
+        if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
+            return measures()[name], f"; {name} in the knowledge base: {votes} of {len(known)} known names"
+    return measure, ""
 
 
 def names_text(texts: Sequence[str], column: Column) -> str:
