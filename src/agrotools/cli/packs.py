@@ -87,6 +87,10 @@ def train_pack(
     for name, one in info.figures.by_class.items():
         low, high = one.recall_95
         typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
+    if info.figures.accuracy_95[0] <= info.figures.majority:
+        typer.echo(
+            "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
+        )
     typer.echo(f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}")
     if held is not None:
         counts = ", ".join(f"{label} {n}" for label, n in sorted(Counter(one.label for one in left_out).items()))

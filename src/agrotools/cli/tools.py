@@ -296,7 +296,8 @@ def compare(
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         typer.echo(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
     for one in scores:
-        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer, {one.ms:.0f} ms"
+        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer"
+        line += f", {one.ms:.0f} ms" if one.ms else ""
         if one.likeliest is not None:
             line += f", first candidate right {one.likeliest:.3f}"
         if one.difference is not None:

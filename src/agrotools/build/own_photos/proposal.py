@@ -10,7 +10,7 @@ from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Me
 from agrotools.build.own_photos.questions import is_known, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
-from agrotools.knowledge.kb_names import kb_names
+from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
@@ -157,7 +157,7 @@ def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tu
     files = f"{seen.images.folder.name} {seen.table.path.stem}"
     if len(named := [each for each in measures_for(files, "name") if each.name != CLASS]) == 1:
         return named[0], f"; {named[0].name} as the name of the table or folder says"
-    known = [kinds for text in set(texts) if (kinds := kinds_of_name(text))]
+    known = [kinds for text in set(texts) if healthy_crop(text) is None and (kinds := kinds_of_name(text))]
     for name in ("disease", "pest", "weed"):
         if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
             return measures()[name], f"; {name} in the knowledge base: {votes} of {len(known)} known names"

@@ -325,7 +325,7 @@ def is_known(name: str, column: Column) -> bool:
 
 def kinds_of_name(name: str) -> set[Kind]:
     """Return the kinds of the entries that a name may stand for: "leaf spot" also for "leaf spot of bean"."""
-    plain = name.replace("_", " ")
+    plain = _spaced(name)
     part = re.compile(rf".+ {re.escape(plain)}|{re.escape(plain)} of .+", re.IGNORECASE)
     named = kb_names().all_of_name(plain) or [e for e in kb_names().entries if part.fullmatch(e.names.en)]
     return {entry.kind for entry in named}
@@ -390,16 +390,20 @@ def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, 
 def _english(name: str, column: Column) -> str:
     """Return a name as used in questions: the table's own, or the knowledge base's English name for a Chinese one."""
     if is_healthy(name, column):
-        return "a healthy leaf" if column.ask == "disease" else "a healthy plant"
+        return "a healthy leaf"
     entry = entry_of(name, column)
-    return entry.names.en if entry and re.search(f"[{CJK}]", name) else name.replace("_", " ")
+    return entry.names.en if entry and re.search(f"[{CJK}]", name) else _spaced(name)
 
 
 def _chinese(name: str, column: Column) -> str:
     if is_healthy(name, column):
-        return "健康叶片" if column.ask == "disease" else "健康植株"
+        return "健康叶片"
     entry = entry_of(name, column)
-    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else name.replace("_", " ")
+    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else _spaced(name)
+
+
+def _spaced(name: str) -> str:
+    return " ".join(name.replace("_", " ").split())
 
 
 def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
