@@ -84,14 +84,14 @@ def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, r
 
 
 @pytest.mark.parametrize(("table", "folder", "ask"), [
-    ("t.csv", "photos", "class"), ("pests.csv", "photos", "pest"), ("t.csv", "jute_pests", "pest"),
+    ("t.csv", "photos", "class"), ("pests.csv", "photos", "pest"), ("t.csv", "cotton_pests", "pest"),
     ("t.csv", "weeds", "weed"), ("diseases.csv", "pests", "class"),
 ])  # fmt: skip
 def test_names_of_the_files_say_what_labels_are_of(photos, table, folder, ask):
     photos = photos.rename(photos.with_name(folder))
     answers = _table(photos, "label", ["Scopula emissaria", "black hairy"])
     (column,) = propose_plan(match_rows(photos, answers.rename(answers.with_name(table))), "my farm").plan.columns
-    assert column.ask == ask
+    assert (column.ask, column.crop) == (ask, None)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,8 @@ def test_what_cells_hold():
     assert kind_of(["12", "13 mm", "?9"]) != "yes"
     assert kind_of(["0", "1", "1"], "apples") == "number"
     assert kind_of(["0", "1", "1"], "diseased") == "yes"
+    assert kind_of([f"pest {number}" for number in range(100)] * 2) == "name"
+    assert kind_of([f"remark {number}" for number in range(100)]) is None
     assert kind_of(["Remove the fallen leaves in autumn and keep the rows open; repeat after rain"] * 2) is None
 
 

@@ -139,7 +139,8 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         changes |= {"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh}
     if measure.name == "diseased" and re.search(r"health|健康", header, re.IGNORECASE):
         changes |= {"yes": cells.NO, "no": cells.YES}
-    if measure.tool == "diagnose_pest_disease" and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
+    # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
+    if measure.name in ("disease", "diseased") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
         changes["crop"] = crop
     column = Column(column=header, ask=measure.name, **changes)
     counts = f": {names_text(texts, column)}" if kind == "name" else ""
@@ -177,7 +178,7 @@ _KINDS: dict[Kind | None, str] = {"number": "numbers", "name": "names", "yes": "
 
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
-    """Return the kind of cells: yes or no (all), numbers (most), names (few different short texts); None: free text."""
+    """Return the kind of cells: yes or no (all), numbers (most), names (short texts that recur); None: free text."""
     yes_words = {*cells.YES, *cells.NO}
     if {text.casefold() for text in texts} <= yes_words and (
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
@@ -187,7 +188,7 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
     if numbers >= _ENOUGH * len(texts):
         return "number"
     short = sum(len(text) <= 40 for text in texts)
-    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= _MOST_NAMES else None
+    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2) else None
 
 
 def _is_number(text: str) -> bool:
