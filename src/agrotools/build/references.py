@@ -52,8 +52,8 @@ BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
 BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
     {
-        "diagnose_pest_disease": f"train a pack (agrotools packs train), {_VLM}",
-        "identify_weed": f"train a pack (agrotools packs train), {_VLM}",
+        "diagnose_pest_disease": f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}",
+        "identify_weed": f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}",
         "count_objects": f"install the extra learned, {_VLM}",
     }
 )

@@ -1,5 +1,6 @@
 """``agrotools packs``: recognisers and heads of tools, and calibrations of open models, from your own pictures."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,11 @@ train = typer.Typer(rich_markup_mode=None)
 app.add_typer(train, name="train")
 _Labels = Annotated[
     Path | None,
-    typer.Option(help="CSV image,label[,group]; without it each folder in DIR is a class.", metavar="FILE"),
+    typer.Option(
+        help="CSV image,label[,group], its labels headed label, class, pest, disease or weed; without it each "
+        "folder in DIR is a class.",
+        metavar="FILE",
+    ),
 ]
 _SkipUnreadable = Annotated[bool, typer.Option(help="Skip images that cannot be read.")]
 
@@ -50,8 +55,14 @@ def train_pack(
     if context.invoked_subcommand is not None:
         return
     from agrotools.core import UsageError
-    from agrotools.tools.recognition.pack_training import check_classes, read_labelled, write_labels
-    from agrotools.tools.recognition.pack_training import hold_out as hold_out_of
+    from agrotools.tools.recognition.labelled_pictures import (
+        LabelledImage,
+        check_writable,
+        label_column,
+        read_labelled,
+        write_labels,
+    )
+    from agrotools.tools.recognition.labelled_pictures import hold_out as hold_out_of
     from agrotools.tools.recognition.pack_training import train_pack as trained
     from agrotools.tools.recognition.packs import pack_path
 
@@ -59,11 +70,10 @@ def train_pack(
         raise UsageError("packs train needs --images DIR and --out PACK", hint="agrotools packs train --help")
     folder = pack_path(out)
     pictures = read_labelled(images, labels)
+    left_out: list[LabelledImage] = []
     if held is not None:
+        check_writable(held, labels)
         pictures, left_out = hold_out_of(pictures, hold_out)
-        check_classes(pictures)
-        write_labels(held, images, left_out)
-        typer.echo(f"{len(left_out)} pictures held out: {held}", err=True)
     info = trained(
         pictures,
         folder,
@@ -71,14 +81,24 @@ def train_pack(
         skip_unreadable=skip_unreadable,
         progress=lambda line: typer.echo(line, err=True),
     )
+    if held is not None:
+        write_labels(held, images, left_out, label_column(labels))
     if as_json:
-        print_json({**info.model_dump(mode="json"), "path": str(folder)})
+        print_json({**info.model_dump(mode="json"), "path": str(folder), "held_out": len(left_out)})
         return
     typer.echo(_pack_line(info))
     for name, one in info.figures.by_class.items():
         low, high = one.recall_95
         typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
+    if info.figures.accuracy_95[0] <= info.figures.majority:
+        typer.echo(
+            "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
+        )
     typer.echo(f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}")
+    if held is not None:
+        counts = ", ".join(f"{label} {n}" for label, n in sorted(Counter(one.label for one in left_out).items()))
+        of_all = f"{len(left_out)} of {len(pictures) + len(left_out)} pictures"
+        typer.echo(f"held out: {of_all} ({counts}), listed in {held}")
 
 
 @train.command("crop-weed")
@@ -128,7 +148,7 @@ def calibrate(
     from agrotools.cli.tool_text import named_values, parse_arguments
     from agrotools.tools import get_tool
     from agrotools.tools.recognition.calibration_fitting import calibrate as calibrated
-    from agrotools.tools.recognition.pack_training import read_labelled
+    from agrotools.tools.recognition.labelled_pictures import read_labelled
 
     words = [f"--{name}={value}" for name, value in named_values(argument or ()).items()]
     arguments = parse_arguments(get_tool(tool).spec, "{}", words)

@@ -276,7 +276,7 @@ def compare(
 
     from agrotools.build.accuracy.backends import compare_backends
     from agrotools.cli.tool_text import named_values
-    from agrotools.tools.recognition.pack_training import read_labelled
+    from agrotools.tools.recognition.labelled_pictures import read_labelled
 
     scores = compare_backends(
         tool,
@@ -293,7 +293,8 @@ def compare(
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         typer.echo(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
     for one in scores:
-        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer, {one.ms:.0f} ms"
+        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer"
+        line += f", {one.ms:.0f} ms" if one.ms else ""
         if one.likeliest is not None:
             line += f", first candidate right {one.likeliest:.3f}"
         if one.difference is not None:

@@ -30,8 +30,8 @@ from agrotools.tools.recognition.calibration_fitting import (
 )
 from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, names_to_choose
 from agrotools.tools.recognition.identify_weed import WeedIdentity, identify_weed
+from agrotools.tools.recognition.labelled_pictures import LabelledImage, pictures_below, read_labelled
 from agrotools.tools.recognition.net import Floats, probabilities
-from agrotools.tools.recognition.pack_training import LabelledImage, pictures_below, read_labelled
 from agrotools.tools.services.vision import MOST_NAMES
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.learned import description, weights

@@ -9,7 +9,8 @@ from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_o
 from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier
-from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
+from agrotools.tools.recognition.labelled_pictures import LabelledImage
+from agrotools.tools.recognition.pack_training import train_pack
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from agrotools.core import SampleFile
 from agrotools.knowledge.entries import Entry, Kind
 from agrotools.knowledge.kb_names import healthy_crop, healthy_label, kb_names
 from agrotools.text.normalise import CJK
+from agrotools.tools.recognition.diagnose_pest_disease import entry_of_label
 
 _FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",)}
 _LIMITS = 5
@@ -131,7 +132,7 @@ def _round(value: float) -> float:
 _MOST_TOGETHER = 4
 _CLUSTERS = 10
 """Minimum number of clusters for confidence intervals."""
-_KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
+_WEED_KINDS: tuple[Kind, ...] = ("weed", "crop")
 _OPTIONS = 4
 _MOST_NAMES = 6
 """Maximum number of other names in the column that are offered as choices for several pictures."""
@@ -310,22 +311,29 @@ def _area(file: SampleFile) -> dict[str, str]:
 
 
 def entry_of(name: str, column: Column) -> Entry | None:
-    """Return the entry of a name in the knowledge base, or None if there is none of that kind."""
-    return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
+    """Return the entry that the tool has for a name, or None if there is none of that kind."""
+    if column.ask == "weed":
+        return kb_names().of_name(name, _WEED_KINDS)
+    kind = column.ask if column.ask in ("disease", "pest") else "auto"
+    return entry_of_label(name, kind, column.crop, kb_names())
 
 
 def is_known(name: str, column: Column) -> bool:
     """Return True if a name in a column means a healthy plant or has entries in the knowledge base, of any crop."""
-    plain = name.replace("_", " ")
-    # "leaf spot" also names the entries "bean leaf spot" and "leaf spot of bean".
+    return is_healthy(name, column) or bool(kinds_of_name(name))
+
+
+def kinds_of_name(name: str) -> set[Kind]:
+    """Return the kinds of the entries that a name may stand for: "leaf spot" also for "leaf spot of bean"."""
+    plain = _spaced(name)
     part = re.compile(rf".+ {re.escape(plain)}|{re.escape(plain)} of .+", re.IGNORECASE)
-    known = kb_names().all_of_name(plain) or any(part.fullmatch(entry.names.en) for entry in kb_names().entries)
-    return is_healthy(name, column) or bool(known)
+    named = kb_names().all_of_name(plain) or [e for e in kb_names().entries if part.fullmatch(e.names.en)]
+    return {entry.kind for entry in named}
 
 
 def is_healthy(name: str, column: Column) -> bool:
-    """Return True if this name in a disease column means a healthy plant."""
-    return healthy_crop(name) is not None and column.ask == "disease"
+    """Return True if this name in a column of diseases, pests or classes means a healthy plant."""
+    return healthy_crop(name) is not None and column.ask != "weed"
 
 
 def id_of(name: str, column: Column) -> str:
@@ -384,14 +392,18 @@ def _english(name: str, column: Column) -> str:
     if is_healthy(name, column):
         return "a healthy leaf"
     entry = entry_of(name, column)
-    return entry.names.en if entry and re.search(f"[{CJK}]", name) else name.replace("_", " ")
+    return entry.names.en if entry and re.search(f"[{CJK}]", name) else _spaced(name)
 
 
 def _chinese(name: str, column: Column) -> str:
     if is_healthy(name, column):
         return "健康叶片"
     entry = entry_of(name, column)
-    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else name.replace("_", " ")
+    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else _spaced(name)
+
+
+def _spaced(name: str) -> str:
+    return " ".join(name.replace("_", " ").split())
 
 
 def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:

@@ -25,14 +25,9 @@ from agrotools.tools.learned import LEARNED, weights_of
 from agrotools.tools.recognition import diagnose_pest_disease, identify_weed
 from agrotools.tools.recognition.calibration import Calibration, CalibrationFigures, logarithms, weights_digest
 from agrotools.tools.recognition.candidates import LEAST_SUBJECTS, NAMED_FROM
+from agrotools.tools.recognition.labelled_pictures import LabelledImage, pictures_below
 from agrotools.tools.recognition.net import Floats, fit_temperature, probabilities, wilson
-from agrotools.tools.recognition.pack_training import (
-    LabelledImage,
-    Progress,
-    calibration_error,
-    pictures_below,
-    read_pictures,
-)
+from agrotools.tools.recognition.pack_training import Progress, calibration_error, read_pictures
 
 KEEP = 0.95
 """Share of subjects whose pictures are to be kept."""

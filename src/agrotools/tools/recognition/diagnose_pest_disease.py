@@ -271,16 +271,13 @@ def _entries(
 ) -> Callable[[str], Entry | None]:
     if recogniser.is_shipped:
         return names.of_shipped
+    return lambda label: entry_of_label(label, kind, crop, names)
 
-    kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], ("disease", "pest"), ("crop",))
 
-    def entry_of(label: str) -> Entry | None:
-        for kinds in kinds_in_order:
-            if entry := names.of_name(label, kinds, crop):
-                return entry
-        return None
-
-    return entry_of
+def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: "KbNames") -> Entry | None:
+    """Return the entry of a label of a pack: of the kind asked for, else of a disease or pest, else of a crop."""
+    kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], _KINDS["auto"], ("crop",))
+    return next((entry for kinds in kinds_in_order if (entry := names.of_name(label, kinds, crop))), None)
 
 
 def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> ToolError:
