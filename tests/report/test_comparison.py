@@ -153,6 +153,7 @@ def test_differences_by_cause_add_up_to_the_difference():
         (("2*3",), "rows: 9", 6.0, "planning"),
         (("2*3", "5 + 5"), "rows: 9", 7.0, "arguments"),
         (("2*3", "6 + 1"), "rows: 9", 9.0, "tool:calculate"),
+        (("2*3", "6 + 1"), "rows: 9", None, "tool:calculate"),
         (("2*3", "6 + 1"), "rows: 9", 7.0, "reading"),
         (("2*3", "6 + 1"), "there are many", 7.0, "form"),
         (("2*3", "6 + 1"), None, 7.0, "planning"),
