@@ -132,11 +132,14 @@ def has_references_of(domain: str, net_sha256: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """References in one description. ``known``: (n, width); ``classes``: (n,), -1 if none; ``other``: (m, width)."""
+    """References in one description.
+
+    ``known``: (n, width). ``classes``: (n,), -1 if none. ``other``: (m, width); without it there is no term of ratio.
+    """
 
     known: Vector
-    classes: NDArray[np.int64]
-    other: Vector
+    classes: NDArray[np.int64] | None = None
+    other: Vector | None = None
 
 
 def terms_of(
@@ -144,8 +147,12 @@ def terms_of(
     references: Mapping[str, References],
     labels: NDArray[np.int64] | None,
     likeness: NDArray[np.float64] | None = None,
+    excluded: NDArray[np.bool_] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,)."""
+    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,).
+
+    Without classes, known references that are ``excluded``, bool (n, references), do not count for a picture.
+    """
     terms: dict[str, NDArray[np.float64]] = {}
     for name, rows in values.items():
         one = references[name]
@@ -153,17 +160,13 @@ def terms_of(
         for label in (-1,) if labels is None else np.unique(labels):
             chosen = slice(None) if labels is None else labels == label
             of_class = one.known if labels is None else one.known[one.classes == label]
-            near[chosen] = nearest_distance(rows[chosen], of_class)
+            near[chosen] = nearest_distance(rows[chosen], of_class, excluded if labels is None else None)
         terms[f"{name} near"] = np.log(near)
-        terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
+        if one.other is not None:
+            terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
     if likeness is not None:
-        terms["likeness"] = unlikeness(likeness)
+        terms["likeness"] = np.log(np.maximum(1 - likeness, _LEAST_DISTANCE))
     return terms
-
-
-def unlikeness(likeness: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the logarithm of 1 - likeness, at least that of 0.001."""
-    return np.log(np.maximum(1 - likeness, _LEAST_DISTANCE))
 
 
 def score_of(terms: Mapping[str, NDArray[np.float64]], scales: Mapping[str, Scale]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from agrotools.tools.recognition.candidates import NOT_CALIBRATED
 from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.recognition.packs import packs_folder
 from agrotools.vision.nets import checked_arrays, unusable_weights
-from agrotools.vision.strangeness import TRAITS_VERSION, Scale, Vector, nearest_distance, score_of, unlikeness
+from agrotools.vision.strangeness import TRAITS_VERSION, References, Scale, Vector, score_of, terms_of
 
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import RankedNames
@@ -70,28 +70,16 @@ class Fit(FrozenModel):
     def judge(
         self, logits: Floats, described: Mapping[str, Vector], references: Mapping[str, Vector]
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the calibrated scores of pictures (n, names), and True for those that are not refused (n,)."""
+        """Return the calibrated scores of pictures (n, names), and True for those that are not refused (n,).
+
+        Args:
+            described: descriptions of the pictures, (n, width).
+            references: descriptions of the pictures of the calibration, (m, width).
+        """
         scores = probabilities(logits, self.temperature)
-        terms = strangeness_terms(scores.max(axis=1), described, references)
+        known = {name: References(rows) for name, rows in references.items()}
+        terms = terms_of(described, known, None, scores.max(axis=1))
         return scores, score_of(terms, self.scales) <= self.threshold
-
-
-def strangeness_terms(
-    scores: Floats,
-    described: Mapping[str, Vector],
-    references: Mapping[str, Vector],
-    excluded: NDArray[np.bool_] | None = None,
-) -> dict[str, Floats]:
-    """Return the terms of the strangeness of pictures, (n,), as :mod:`agrotools.vision.strangeness` defines them.
-
-    Args:
-        scores: (n,), of the best name; the likeness.
-        described: descriptions of the pictures, (n, width).
-        references: descriptions of the pictures of the calibration, (m, width).
-        excluded: (n, m), True for references that do not count for a picture.
-    """
-    near = {name: nearest_distance(rows, references[name], excluded) for name, rows in described.items()}
-    return {**{f"{name} near": np.log(distance) for name, distance in near.items()}, "likeness": unlikeness(scores)}
 
 
 class Calibration(Fit):
@@ -122,8 +110,8 @@ class Calibration(Fit):
         Raises:
             ToolError: ``backend_unavailable``: they are missing or damaged.
         """
-        what, path = f"the pictures of the calibration {self.path.name}", self.references_path
-        arrays = checked_arrays(path, self.references_sha256, what=what, hint=_HINT)
+        what = f"the pictures of the calibration {self.path.name}"
+        arrays = checked_arrays(self.references_path, self.references_sha256, what=what, hint=_HINT)
         return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 

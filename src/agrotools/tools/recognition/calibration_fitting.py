@@ -25,14 +25,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
 from agrotools.tools.learned import LEARNED, name_learned, weights_of
 from agrotools.tools.recognition import diagnose_pest_disease, identify_weed
-from agrotools.tools.recognition.calibration import (
-    Calibration,
-    CalibrationFigures,
-    Fit,
-    logarithms,
-    strangeness_terms,
-    weights_digest,
-)
+from agrotools.tools.recognition.calibration import Calibration, CalibrationFigures, Fit, logarithms, weights_digest
 from agrotools.tools.recognition.candidates import LEAST_SUBJECTS, NAMED_FROM
 from agrotools.tools.recognition.net import Floats, fit_temperature, probabilities, wilson
 from agrotools.tools.recognition.pack_training import (
@@ -43,7 +36,7 @@ from agrotools.tools.recognition.pack_training import (
     read_pictures,
 )
 from agrotools.vision.nets import pack_arrays
-from agrotools.vision.strangeness import Scale, Vector, score_of
+from agrotools.vision.strangeness import References, Scale, Vector, score_of, terms_of
 
 KEEP = 0.95
 """Share of subjects whose pictures are to be kept."""
@@ -108,8 +101,9 @@ def fit(answers: Answers) -> Fit:
     for fold in answers.folds():
         scores[fold] = best_scores(answers.logits[fold], answers.where(~fold).fitted_temperature())
     references = answers.references()
+    known = {name: References(rows) for name, rows in references.described.items()}
     is_same = answers.subjects[:, None] == references.subjects
-    terms = strangeness_terms(scores, answers.described, references.described, is_same)
+    terms = terms_of(answers.described, known, None, scores, excluded=is_same)
     scales = {name: Scale.of(values) for name, values in terms.items()}
     threshold = conformal_threshold(score_of(terms, scales), answers.weights)
     return Fit(temperature=answers.fitted_temperature(), scales=scales, threshold=threshold)
