@@ -95,7 +95,8 @@ def best_scores(logits: Floats, temperature: float) -> Floats:
 def fit(answers: Answers) -> Fit:
     """Return the temperature, and the scales and threshold of strangeness.
 
-    The threshold is set on scores out of fold, and on distances to pictures of other subjects.
+    The threshold is set on scores out of fold, and on distances to pictures of other subjects. Of photographs of coffee
+    leaves it kept 0.953 of new subjects, fitted to 40 or to 119 (docs/tools.md).
     """
     scores = np.zeros(len(answers.classes))
     for fold in answers.folds():
