@@ -197,10 +197,11 @@ def test_names_get_shares(tmp_path: Path) -> None:
 
     weights = _made(_open_clip, tmp_path / "model")
     assert weights.kind == "open_clip"
-    shares = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
+    shares, direction = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
+    assert np.linalg.norm(direction) == pytest.approx(1)
     assert shares.sum() == pytest.approx(1)
     assert (shares > 0).all()
-    assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights) == pytest.approx(
+    assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights)[0] == pytest.approx(
         shares[[2, 0, 1]], abs=1e-6
     )
     elsewhere = _made(partial(_open_clip, hf_model_name="roberta-base"), tmp_path / "elsewhere")
@@ -372,7 +373,7 @@ def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> 
 
     weights = _made(_open_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]
-    shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights).tolist(), strict=True))
+    shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights)[0].tolist(), strict=True))
     with artifacts_in(tmp_path / "out", backend=f"learned:{weights.folder}"):
         found = identify_weed(field, region=(20, 10, 80, 55), candidates=names)
         fewer = identify_weed(field, region=(20, 10, 80, 55), candidates=names, top_k=1)
@@ -408,7 +409,7 @@ def test_a_model_is_calibrated_on_labelled_pictures(tmp_path: Path, monkeypatch:
     made = json.loads(shown.stdout)
     assert made["figures"]["subjects"] == 40
     image = tmp_path / "pictures" / "lantana" / "0.png"
-    powers = similarity_shares(np.asarray(Image.open(image)), names, weights) ** (1 / made["temperature"])
+    powers = similarity_shares(np.asarray(Image.open(image)), names, weights)[0] ** (1 / made["temperature"])
     with artifacts_in(tmp_path / "out", backend=backend):
         found = identify_weed(image, candidates=names)
     scores = dict(zip(names, (powers / powers.sum()).tolist(), strict=True))

@@ -236,7 +236,7 @@ def _calibration_text(found: "Calibration") -> str:
             f"  {count_text(figures.strangers, 'stranger')}: {figures.refused_strangers:.3f} refused, "
             f"{figures.named_strangers:.3f} ({low:.3f} to {high:.3f}) named"
         )
-    lines.append(f"  temperature {found.temperature:.2f}; refused below a score of {found.threshold:.3f}")
+    lines.append(f"  temperature {found.temperature:.2f}; refused above a strangeness of {found.threshold:.2f}")
     if found.withheld:
         lines.append(f"  no scores: {found.withheld}")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from agrotools.vision import Box
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import FoundObjects, RankedNames, TextAnswer
     from agrotools.vision.learned.weights import Weights
+    from agrotools.vision.strangeness import Vector
 
 FLAG = "learned_model"
 _NOT_CALIBRATED = "scores are the model's own, not calibrated"
@@ -75,16 +76,23 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
     return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
 
 
-def name_learned(backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str]) -> "RankedNames":
-    """Rank ``names`` by their similarity to a picture. Scores are shares: one of the names is always the likeliest."""
+def name_learned(
+    backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str]
+) -> "tuple[RankedNames, dict[str, Vector]]":
+    """Rank ``names`` by their similarity to a picture, and describe it by the model's embedding and by its traits.
+
+    Scores are shares: one of the names is always the likeliest.
+    """
     from agrotools.tools.services.vision import RankedNames
     from agrotools.vision.learned.description import similarity_shares
+    from agrotools.vision.strangeness import picture_traits
 
-    weights = weights_of(backend)
-    shares = similarity_shares(_cut(pixels, box), names, weights)
+    weights, part = weights_of(backend), _cut(pixels, box)
+    shares, direction = similarity_shares(part, names, weights)
     order = np.argsort(-shares, kind="stable")
     candidates = tuple((names[int(index)], float(shares[index])) for index in order)
-    return RankedNames(candidates, (f"name: by likeness to the names, {weights.name} ({weights.kind})",), (FLAG,))
+    ranked = RankedNames(candidates, (f"name: by likeness to the names, {weights.name} ({weights.kind})",), (FLAG,))
+    return ranked, {"embedding": direction, "traits": picture_traits(part)}
 
 
 def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":

@@ -22,7 +22,6 @@ from agrotools.tools.recognition import calibration_fitting
 from agrotools.tools.recognition.calibration import Calibration, read_calibration
 from agrotools.tools.recognition.calibration_fitting import (
     Answers,
-    best_scores,
     calibrate,
     conformal_threshold,
     cross_fitted_figures,
@@ -35,6 +34,7 @@ from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.services.vision import MOST_NAMES
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.learned import description, weights
+from agrotools.vision.strangeness import Vector, unit_rows
 
 WEEDS = ["lantana", "parkinsonia", "parthenium", "siam weed"]
 TRUE_TEMPERATURE = 1.5
@@ -44,16 +44,16 @@ def synthetic(number: int, seed: int, names: int = 10, temperature: float = 1.0)
     """Answers that are perfect probabilities at this temperature, each of its own subject."""
     draw = np.random.default_rng(seed)
     logits = draw.normal(0, 3, (number, names))
+    directions = unit_rows(draw.normal(3, 1, (number, 8)).astype(np.float32))
     classes = np.array([draw.choice(names, p=shares) for shares in probabilities(logits, temperature)])
-    return Answers(np.log(probabilities(logits, 1.0)), classes, np.arange(number))
+    return Answers(np.log(probabilities(logits, 1.0)), classes, np.arange(number), {"embedding": directions})
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
 def test_the_temperature_that_makes_the_shares_probabilities_is_found(temperature: float) -> None:
     """Perfect probabilities (temperature 1) therefore stay as they are."""
     answers = synthetic(1500, 1, temperature=temperature)
-    found, _ = fit(answers)
-    assert found == pytest.approx(temperature, rel=0.1)
+    assert fit(answers).temperature == pytest.approx(temperature, rel=0.1)
     figures, chance = cross_fitted_figures(answers)
     assert chance > 0.01
     assert figures.calibration_error < figures.error_by_chance * 2
@@ -65,8 +65,8 @@ def test_the_temperature_that_makes_the_shares_probabilities_is_found(temperatur
 def test_the_threshold_keeps_new_pictures(number: int) -> None:
     shares: list[float] = []
     for seed in range(40):
-        temperature, threshold = fit(synthetic(number, seed, temperature=1.5))
-        shares.append(float((best_scores(synthetic(300, 1000 + seed).logits, temperature) >= threshold).mean()))
+        answers, new = synthetic(number, seed), synthetic(300, 1000 + seed)
+        shares.append(float(fit(answers).judge(new.logits, new.described, answers.described)[1].mean()))
     assert np.mean(shares) >= 0.95 - 2 * np.std(shares) / np.sqrt(len(shares))
     assert np.mean(shares) < 0.99
 
@@ -78,16 +78,42 @@ def test_the_kept_share_is_measured_on_subjects_left_out() -> None:
     assert (figures.pictures, figures.subjects) == (400, 400)
 
 
-def test_pictures_without_a_likely_name_are_refused() -> None:
-    temperature, threshold = fit(synthetic(200, 7))
-    strangers = np.log(probabilities(np.random.default_rng(8).normal(0, 0.5, (500, 10)), 1.0))
-    assert (best_scores(strangers, temperature) < threshold).mean() > 0.9
+def test_pictures_in_another_direction_are_refused_however_likely_their_names() -> None:
+    answers, strangers = synthetic(200, 7), synthetic(200, 8)
+    described = {"embedding": -strangers.described["embedding"]}
+    _, is_known = fit(answers).judge(strangers.logits, described, answers.described)
+    assert is_known.mean() < 0.1
+
+
+def test_pictures_of_a_subject_are_not_references_of_each_other() -> None:
+    """Copies of a picture would be at no distance, and the threshold would refuse every other picture."""
+    one = synthetic(100, 9)
+    twice = Answers(
+        np.repeat(one.logits, 4, axis=0),
+        np.repeat(one.classes, 4),
+        np.repeat(one.subjects, 4),
+        {"embedding": np.repeat(one.described["embedding"], 4, axis=0)},
+    )
+    figures, _ = cross_fitted_figures(twice)
+    assert (figures.pictures, figures.subjects) == (400, 100)
+    assert figures.kept > 0.9
+
+
+def test_a_calibration_holds_a_bounded_number_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration_fitting, "MOST_REFERENCES", 50)
+    answers = synthetic(200, 10)
+    assert len(answers.references().classes) == 50
+    figures, _ = cross_fitted_figures(answers)
+    assert figures.kept_95[0] <= 0.95 <= figures.kept_95[1]
 
 
 def test_no_temperature_calibrates_shares_that_are_too_sure_in_one_half() -> None:
     sure, unsure = synthetic(600, 1, temperature=4.0), synthetic(600, 2, temperature=0.4)
     both = Answers(
-        np.concatenate([sure.logits, unsure.logits]), np.concatenate([sure.classes, unsure.classes]), np.arange(1200)
+        np.concatenate([sure.logits, unsure.logits]),
+        np.concatenate([sure.classes, unsure.classes]),
+        np.arange(1200),
+        {"embedding": np.concatenate([sure.described["embedding"], unsure.described["embedding"]])},
     )
     _, chance = cross_fitted_figures(both)
     assert chance < calibration_fitting.LEAST_CHANCE
@@ -103,9 +129,9 @@ def test_the_threshold_is_the_conformal_quantile_of_subjects(sizes: list[int], d
     scores = np.array([draw.choice([0.1, 0.2, 0.3, draw.random()]) for _ in subjects])
     by_subject = 1 / np.array(sizes, np.float64)[subjects]
     threshold, room = conformal_threshold(scores, by_subject, keep), (1 - keep) * (len(sizes) + 1)
-    assert by_subject[scores < threshold].sum() + 1 <= room + 1e-6 or threshold == 0
-    if (above := scores[scores > threshold]).size:
-        assert by_subject[scores < above.min()].sum() + 1 > room - 1e-6
+    assert by_subject[scores > threshold].sum() + 1 <= room + 1e-6 or threshold == np.inf
+    if (below := scores[scores < threshold]).size:
+        assert by_subject[scores > below.max()].sum() + 1 > room - 1e-6
 
 
 def shares_of(pixels: np.ndarray, names: int) -> Floats:
@@ -130,8 +156,9 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (folder / "open_clip_config.json").write_text("{}")
     (folder / "open_clip_model.safetensors").write_bytes(b"weights")
 
-    def similarity_shares(pixels: np.ndarray, names: list[str], _: weights.Weights) -> Floats:
-        return shares_of(pixels, len(names))[np.argsort(np.argsort(names))]
+    def similarity_shares(pixels: np.ndarray, names: list[str], _: weights.Weights) -> tuple[Floats, Vector]:
+        direction = unit_rows(pixels.mean(axis=(0, 1), dtype=np.float32)[None])[0]
+        return shares_of(pixels, len(names))[np.argsort(np.argsort(names))], direction
 
     monkeypatch.setattr(description, "similarity_shares", similarity_shares)
     monkeypatch.setitem(weights.KINDS, "open_clip", weights.ModelKind("imageomics/bioclip", ()))
@@ -245,8 +272,17 @@ def test_a_damaged_calibration_is_an_error_and_listed_as_a_fault(model: str, tmp
     made = calibrated(model, write_weeds(tmp_path / "pictures"))
     listed = CliRunner().invoke(app, ["list"]).output
     assert "identify_weed, 4 names, 120 pictures of 120 subjects" in listed
-    made.path.write_text("{}")
     write_picture(tmp_path / "a.png", 4)
+    references = made.references_path.read_bytes()
+    made.references_path.write_bytes(references[:-1])
+    with pytest.raises(ToolError, match=r"pictures of the calibration .* are not those"):
+        identified(model, tmp_path / "a.png")
+    assert "fault: the pictures of the calibration" in CliRunner().invoke(app, ["list"]).output
+    made.references_path.write_bytes(references)
+    made.path.write_text(made.model_copy(update={"traits_version": 0}).model_dump_json())
+    with pytest.raises(ToolError, match="another version of agrotools"):
+        identified(model, tmp_path / "a.png")
+    made.path.write_text("{}")
     with pytest.raises(ToolError, match=r"calibration-.*cannot be read") as caught:
         identified(model, tmp_path / "a.png")
     assert caught.value.kind == "backend_unavailable"

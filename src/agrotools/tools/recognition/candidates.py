@@ -281,8 +281,8 @@ def choose_by_larger_model(
         names: allowed names; only the first 400 are used.
 
     Raises:
-        ToolError: ``low_confidence``: the model names nothing, or its best score is below the threshold of its
-            calibration; errors of the back-end.
+        ToolError: ``low_confidence``: the model names nothing, or the picture is unlike those of its calibration;
+            errors of the back-end.
     """
     from agrotools.tools.recognition.calibration import calibrate_names
     from agrotools.tools.services.vision import MOST_NAMES, choose_name
@@ -291,7 +291,7 @@ def choose_by_larger_model(
     if backend == VLM:
         answer, is_known = choose_name(pixels, box, what, choice, top_k=top_k), True
     else:
-        answer, is_known = calibrate_names(backend, tool, name_learned(backend, pixels, box, choice))
+        answer, is_known = calibrate_names(backend, tool, *name_learned(backend, pixels, box, choice))
     candidates = candidates_of(answer.candidates, entry_of, top_k)
     if not candidates or not is_known:
         hint = "try another region, or another back-end"
