@@ -78,10 +78,7 @@ class RunStore:
                 self._prompts = PromptLog(folder)
                 sync(folder)
             except OSError as error:
-                raise RunStoreError(
-                    f"cannot write the run folder {folder}: {error.strerror or error}",
-                    hint="choose another folder with --out, or free some space",
-                ) from error
+                raise folder_error(folder, error) from error
             undo.pop_all()
 
     @property
@@ -332,6 +329,16 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _has_manifest(folder: Path) -> bool:
     return (folder / MANIFEST_FILE).exists() or (folder / MANIFEST_COPY).is_file()
+
+
+def folder_error(folder: Path, error: OSError) -> RunStoreError:
+    """Return the error of a run folder that cannot be written."""
+    file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return RunStoreError(
+        f"cannot write the run folder {folder}: {f'{file} is a file' if file else error.strerror or error}",
+        hint="choose another folder with --out" + (", or free some space" if is_full else ""),
+    )
 
 
 def _make(folder: Path) -> list[Path]:
