@@ -1,5 +1,6 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
+from collections.abc import Sequence
 from typing import Annotated, cast
 
 from pydantic import Field, JsonValue
@@ -194,7 +195,7 @@ def spell_difference(field: str, first: object, other: object, holders: tuple[st
     if isinstance(first, dict) and isinstance(other, dict):
         one, two = cast("dict[str, object]", first), cast("dict[str, object]", other)
         pairs = ((row, one.get(row), two.get(row)) for row in dict.fromkeys((*one, *two)))
-        rows = [(f"{label}, {row}", *pair) for row, *pair in pairs if pair[0] != pair[1]]
+        rows = [(f"{label}, {row}", a, b) for row, a, b in pairs if a != b]
     in_one, in_two = holders
     return "; ".join(f"{row}: {_value_text(one)} {in_one}, {_value_text(two)} {in_two}" for row, one, two in rows)
 
@@ -205,7 +206,7 @@ def _value_text(value: object) -> str:
     if isinstance(value, str) and len(value) == 64:  # a hash
         return value[:12]
     if isinstance(value, list | tuple):
-        value = ", ".join(map(str, value))
+        value = ", ".join(map(str, cast("Sequence[object]", value)))
     text = value if isinstance(value, str) else repr(value)
     return "none" if text in ("", "None") else text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
