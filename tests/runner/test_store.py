@@ -64,7 +64,7 @@ def test_a_folder_that_is_no_run_is_a_typed_error(tmp_path: Path):
     with pytest.raises(RunStoreError, match="not a run folder"):
         read_manifest(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(RunStoreError, match="cannot be read"):
+    with pytest.raises(RunStoreError, match="cannot be read: Invalid JSON"):
         read_manifest(tmp_path)
 
 

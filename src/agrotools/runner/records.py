@@ -227,6 +227,12 @@ class RecordIndex:
             raise RunStoreError(self._damage, hint=f"{_RERUN}; or remove these lines to continue without them")
         return self
 
+    @property
+    def without_samples(self) -> RunStoreError:
+        """Error for readers who need at least one record."""
+        damage = f": {self._damage}" if self.bad else ""
+        return RunStoreError(f"the run {self.path.parent} holds no finished sample{damage}", hint=_RERUN)
+
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):

@@ -21,7 +21,7 @@ import orjson
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
+from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.manifest import FORMAT, Manifest, differences, merged
@@ -241,8 +241,9 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
             raise NoRunError(
                 f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
             ) from error
+        problem = first_error(error) if isinstance(error, ValidationError) else str(error)
         raise RunStoreError(
-            f"the manifest of {run} cannot be read: {str(error).splitlines()[0]}",
+            f"the manifest of {run} cannot be read: {problem.removeprefix('the whole: ')}",
             hint=f"read a run of another version with that version; if {MANIFEST_FILE} is damaged, put it back from a"
             f" copy of the run, or start another run with --out: {RECORDS_FILE} is left as it is",
         ) from error
