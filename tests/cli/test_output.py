@@ -132,7 +132,7 @@ def test_a_terminal_that_cannot_show_a_character_gets_a_question_mark():
         (
             "agrotools.build.sources.build_sources",
             "build --source cwfid=none --out built",
-            "no benchmark is written; run the same command again to start anew",
+            "no benchmark is written, finished measurements are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.accuracy.studies.run",

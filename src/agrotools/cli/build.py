@@ -65,7 +65,10 @@ def build(
     from agrotools.core import UsageError
 
     started = time.monotonic()
-    helping, stop = with_helper_models(out, helpers), stop_message("no benchmark is written", "to start anew")
+    helping, stop = (
+        with_helper_models(out, helpers),
+        stop_message("no benchmark is written, finished measurements are kept"),
+    )
     if images is not None and answers is not None and source is None and all_sources is None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
