@@ -241,11 +241,7 @@ class MessageFormat:
 
 def _react_system(specs: Sequence[ToolSpec]) -> str:
     tools = [
-        {
-            "name": spec.name,
-            "description": spec.description.strip(),
-            "parameters": dumps(spec.parameters),
-        }
+        {"name": spec.name, "description": spec.description.strip(), "parameters": dumps(spec.parameters)}
         for spec in specs
     ]
     return render("react_system", tools=tools)
@@ -272,11 +268,7 @@ def _native_system(_specs: Sequence[ToolSpec]) -> str:
 
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = [
-        RequestedCall(
-            name=step.call.tool,
-            arguments=dumps(step.call.arguments),
-            id=_call_id(number),
-        )
+        RequestedCall(name=step.call.tool, arguments=dumps(step.call.arguments), id=_call_id(number))
         for number, step in steps
         if step.call is not None
     ]
@@ -444,9 +436,7 @@ class LLMAgent:
 
 
 def _lacks_form(view: SampleView, answer: str) -> bool:
-    if view.may_abstain and ends_in_refusal(answer):
-        return False
-    return lacks_form(answer, view.form_lines)
+    return not (view.may_abstain and ends_in_refusal(answer)) and lacks_form(answer, view.form_lines)
 
 
 def _bare_action(completion: Completion) -> Action:

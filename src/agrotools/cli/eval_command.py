@@ -286,8 +286,9 @@ def evaluate(
     first = configs[0]
     runs: list[Evaluation] = []
     failure: AgrotoolsError | None = None
-    with stop_message("finished samples are kept"):
+    with stop_message("no sample was run", "to start anew"):
         benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
+    with stop_message("finished samples are kept"):
         loaded_ns = time.time_ns()
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
@@ -333,11 +334,11 @@ def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
     from agrotools.cli.output import terminal_progress
     from agrotools.core.files import cache_dir
 
-    published = load_benchmark(config.benchmark, config.data_root, options=config.options)
-    part = "-quick" if config.quick else ""
-    folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with stop_message("scenes that are drawn are kept"):
+    with stop_message("no sample was run, drawn scenes are kept"):
+        published = load_benchmark(config.benchmark, config.data_root, options=config.options)
+        part = "-quick" if config.quick else ""
+        folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
             write_fresh(published, seed, folder, quick=config.quick, progress=terminal_progress())
     return folder

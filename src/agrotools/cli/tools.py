@@ -212,8 +212,10 @@ def bench(
     try:
         run(bench_plan.studies, time_limit_s=time_limit, ended=ended, overlays=overlays)
     except KeyboardInterrupt:
-        typer.echo("Interrupted. Measured so far:", err=True)
-        _show(rows, as_json)
+        written = f"; {out} is not written" if out else ""
+        typer.echo(f"\nstopped: {count_text(len(rows), 'figure')} measured so far{written}", err=True)
+        if rows:
+            _show(rows, as_json)
         raise typer.Exit(STOPPED) from None
     with allow_closed_pipe():
         _show(rows, as_json)

@@ -123,8 +123,8 @@ class RecordIndex:
                         self._check(line, number)
                     entries.append(b"%b%b%c" % (_entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished))
                 except (ValueError, LookupError, TypeError) as error:
-                    if not line.endswith(b"\n"):
-                        break
+                    if isinstance(error, orjson.JSONDecodeError) and not line.endswith(b"\n"):
+                        break  # an interrupted write, whose JSON is not whole
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 self.end += len(line)
                 self._n_lines = number
@@ -226,6 +226,12 @@ class RecordIndex:
         if self.bad:
             raise RunStoreError(self._damage, hint=f"{_RERUN}; or remove these lines to continue without them")
         return self
+
+    @property
+    def without_samples(self) -> RunStoreError:
+        """Error for readers who need at least one record."""
+        damage = f": {self._damage}" if self.bad else ""
+        return RunStoreError(f"the run {self.path.parent} holds no finished sample{damage}", hint=_RERUN)
 
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
@@ -409,7 +415,11 @@ def _key_of(line: bytes) -> tuple[Key, bool]:
 def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
         return "zero bytes" if not line.strip(b"\0\n") else "not JSON"
-    return f"not a record: {first_error(error)}" if isinstance(error, ValidationError) else "not a record"
+    try:
+        parsed(line)
+    except ValidationError as problem:
+        return f"not a record: {first_error(problem)}"
+    return "not a record"
 
 
 def recover(run: Path) -> tuple[RecordIndex, list[str]]:
@@ -468,7 +478,7 @@ def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) ->
         with rejected.open("ab") as aside:
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)
-        sync(rejected)
+        _end_line(rejected)
         with temporary_sibling(path) as temporary, temporary.open("wb") as output:
             start = 0
             for line in bad:

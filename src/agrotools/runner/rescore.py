@@ -442,7 +442,7 @@ def _score(
             ):
                 worst = (score.value, score.sample_id)
     if not tally.modes:
-        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")
+        raise index.without_samples
     if tally.wants_answers:
         for record in index:
             tally.add_answer(record)

@@ -66,7 +66,7 @@ function runsCard() {
   const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
     el("span.name.dim", {}, head.measure.mode.replaceAll("-", " ")),
     el("span.figure.dim", {}, term(head.measure.label)),
-    el("span.scale.labels", {}, el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
+    el("span.scale.labels", {}, references.every((mark) => mark.score[0] >= 0.05) && el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
     el("span.spent"));
   return el(`section.card.runs${runs.length > MANY_RUNS ? ".many" : ""}`, { "aria-label": "Runs" }, heads, rows, pairLine());
 }

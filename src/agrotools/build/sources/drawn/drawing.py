@@ -57,6 +57,12 @@ _RECORD = "record.json"
 _DONE = "drawn"
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
+_WORKER = f"""
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+from {__name__} import _work
+_work()
+"""
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
@@ -124,7 +130,7 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
     Raises:
         InfrastructureError: a scene cannot be drawn.
     """
-    command, environment = [sys.executable, "-m", __spec__.name], {**os.environ, **_plain_arithmetic()}
+    command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
     everyone = [
         Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment) for _ in range(min(workers, len(places)))
     ]
@@ -225,7 +231,3 @@ def _code(name: str) -> str:
         used = {folder / "scenes" / f"{scenes.decode()}.py" for scenes in _SCENES_IMPORT.findall(contents[file])}
         pending |= used - contents.keys()
     return hashlib.sha256(b"".join(contents[file] for file in sorted(contents))).hexdigest()[:10]
-
-
-if __name__ == "__main__":
-    _work()
