@@ -434,7 +434,7 @@ def _score(
         opening = b'{"mode":"' + record.mode.encode() + b'",'
         if rows is not None:
             for score in scores:
-                rows.write(before + opening + score.model_dump_json().encode()[1:])
+                rows.write(before + opening + score.__pydantic_serializer__.to_json(score)[1:])
                 before = b",\n    "
         for score in scores:
             if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
