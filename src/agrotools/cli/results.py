@@ -1,8 +1,9 @@
 """Scoring, judging and display of runs, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -150,7 +151,8 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import incomparable
+    from agrotools.report.html import incomparable, report_draft
+    from agrotools.report.html.listing import MOST_LISTED
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
@@ -162,13 +164,16 @@ def show_runs(
     def add(record: "Record", scores: "list[Score]") -> None:
         nonlocal n_scored
         papers.add(record, scores)
+        if draft is not None:
+            draft.add(record, scores)
         if evaluated:
             n_scored += 1
             progress("scores", n_scored, max(n_records, n_scored))
 
-    rescored = score_runs(
-        runs, allow_invalid=allow_invalid, comparisons=comparisons, again=again, on_run=papers.begin_run, on_scored=add
-    )
+    drafting = report_draft(runs, comparisons) if evaluated and n_records <= MOST_LISTED else nullcontext()
+    with drafting as draft:
+        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again}
+        rescored = score_runs(runs, **options, on_run=papers.begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -195,7 +200,8 @@ def show_runs(
         page, out = None, runs[0] / "report.html"
         references = _references(runs, summaries, evaluated)
         try:
-            options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
+            options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
+            options |= {"progress": progress, "draft": draft}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
             options["tallies"] = [each.tally for each in rescored if each.tally is not None]
             page = build_report(runs, out, summaries=summaries, scored=True, papers=papers, **options).path
