@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
+    from agrotools.report.ahead import ScoredAhead
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
+    from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging import Rubrics
     from agrotools.scoring.summary import Summary
@@ -132,6 +134,7 @@ def show_runs(
     paper: bool = False,
     again: bool = True,
     evaluated: Evaluated | None = None,
+    ahead: "ScoredAhead | None" = None,
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
 
@@ -145,6 +148,7 @@ def show_runs(
         again: score runs of another scoring version again instead of showing their stored scores.
         evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
             of all runs to the first run's folder.
+        ahead: scores of the only run, if they are known.
 
     Returns:
         Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
@@ -161,6 +165,11 @@ def show_runs(
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
+    def begin_run(manifest: "Manifest") -> None:
+        papers.begin_run(manifest)
+        if draft is not None:
+            draft.begin_run()
+
     def add(record: "Record", scores: "list[Score]") -> None:
         nonlocal n_scored
         papers.add(record, scores)
@@ -172,8 +181,11 @@ def show_runs(
 
     drafting = report_draft(runs, comparisons) if evaluated and n_records <= MOST_LISTED else nullcontext()
     with drafting as draft:
-        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again}
-        rescored = score_runs(runs, **options, on_run=papers.begin_run, on_scored=add)
+        if ahead and draft:
+            draft.restore(ahead.collected)
+        known = {runs[0]: ahead.scored} if ahead else {}
+        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again, "known": known}
+        rescored = score_runs(runs, **options, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)

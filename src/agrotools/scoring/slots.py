@@ -423,9 +423,9 @@ def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText)
 
 
 def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
-    from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
+    from agrotools.scoring.label_reading import LabelReading, label_names, last_word_label, read_labels
 
-    labels = _label_names(slot)
+    labels = label_names(slot)
     several = isinstance(slot, ChoiceSetSlot)
     closed = not isinstance(slot, ExactSlot) or len(labels) > 1
 
@@ -473,39 +473,6 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
         reading["jaccard"] = len(right & set(asserted)) / len(union) if union else 1.0
         return SlotScore(float(set(asserted) == right and bool(asserted) and not further), reading, keyed)
     return SlotScore(float(asserted == [str(slot.value)] and not further), reading, keyed)
-
-
-_BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
-_PLURAL = re.compile(r"[a-z ]{4,}[^su]s")
-
-
-def _singular(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the singular of plural names: ``true bug`` for ``true bugs``."""
-    return tuple(f"{name[:-3]}y" if name.endswith("ies") else name[:-1] for name in names if _PLURAL.fullmatch(name))
-
-
-def _without_hyphens(label: str) -> tuple[str, ...]:
-    """Return the label without hyphens if it lists bands: ``RGB`` for ``R-G-B``."""
-    return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
-
-
-def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
-    """Return every label of the slot with the names that an answer may use for it."""
-    if isinstance(slot, ExactSlot):
-        return {
-            label: (
-                label,
-                *_without_hyphens(label),
-                *slot.aliases.get(label, ()),
-                *_singular(slot.aliases.get(label, ())),
-            )
-            for label in dict.fromkeys((str(slot.value), *slot.choices))
-        }
-    if isinstance(slot, ChoiceSetSlot):
-        return {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
-    stems = [choice.rpartition(".")[0] or choice for choice in slot.choices]
-    unique = len(set(stems)) == len(stems)
-    return {choice: (choice, stem) if unique else (choice,) for choice, stem in zip(slot.choices, stems, strict=True)}
 
 
 def _as_written(match: "LabelMatch") -> str:

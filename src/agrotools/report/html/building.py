@@ -10,9 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
-from itertools import chain, repeat
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from agrotools.core import AgrotoolsError, Record, RunStoreError, Score, UsageError
 from agrotools.core.base import Progress, no_progress
@@ -59,18 +58,33 @@ class ReportDraft:
     def __init__(self, runs: Sequence[Path], comparisons: TextComparisons) -> None:
         self.body = StringIO()
         self.runs = opened_runs(runs, data_root=None, summaries=(), allow_invalid=False, comparisons=comparisons)
-        pictures = Pictures(count_shares(self.runs), BUDGET_BYTES, LONGEST_SIDE_PX)
+        self._n_shares = count_shares(self.runs)
+        pictures = Pictures(self._n_shares, BUDGET_BYTES, LONGEST_SIDE_PX)
         self.page = Page(self.runs, pictures, partial(_write_element, self.body), DETAIL_BYTES)
-        self._turns = chain.from_iterable(repeat(at, len(run.records)) for at, run in enumerate(self.runs))
         self._goes_on = not any(run.judges.metrics for run in self.runs)
+        self._at = -1
+
+    def begin_run(self) -> None:
+        """Begin the next run, whose records follow."""
+        self._at += 1
 
     def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """Add the next record of the runs, with its score rows."""
+        """Add a record of the run with its score rows."""
         if self._goes_on:
             try:
-                self.page.write(next(self._turns), record, scores)
-            except (AgrotoolsError, OSError, StopIteration):
+                self.page.write(self._at, record, scores)
+            except (AgrotoolsError, OSError):
                 self._goes_on = False
+
+    def collected(self) -> dict[str, Any]:
+        """Return what was collected of the records, for :meth:`restore`."""
+        return {"body": self.body.getvalue(), **self.page.collected()}
+
+    def restore(self, collected: dict[str, Any]) -> None:
+        """Take over what another draft has collected while the runs went on, unless their records have pictures."""
+        if not self._n_shares:
+            self.body.write(collected.pop("body"))
+            self.page.restore(collected)
 
     def complete(self, summaries: Sequence[Summary]) -> bool:
         """Set the summaries of the runs; return True if all records were added."""

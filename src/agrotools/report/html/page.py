@@ -40,7 +40,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import credited, stored_scores
+from agrotools.runner.rescore import credited, stored_rows
 from agrotools.scoring import RunAggregator, Summary, score_record
 from agrotools.scoring.attribution import first_part, read_attribution
 
@@ -51,6 +51,7 @@ _SAMPLE, _MASK, _BLOCK = 2, 5, 8
 """Columns of an entry of the list: number of the sample, facets, and block of the details (None: there are none)."""
 _FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
+_COLLECTED = ("rows", "_modes", "_parts", "_wrong", "_unsolved", "_samples", "_texts", "_n_blocks", "_detail_bytes")
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
@@ -152,12 +153,12 @@ class Page:
                 yield record, credited(record, score_record(record, run.comparisons), run.records)
             return
         # The page shows the rows of judges apart.
-        stored = stored_scores(run.folder) if scored and not run.judges.metrics else iter(())
-        key, scores = next(stored, (None, []))
+        stored = stored_rows(run.folder) if scored and not run.judges.metrics else iter(())
+        key, rows = next(stored, (None, []))
         for record in run.records:
             if record.key == key:
-                yield record, scores
-                key, scores = next(stored, (None, []))
+                yield record, [*map(Score.model_validate, rows)]
+                key, rows = next(stored, (None, []))
             else:
                 yield record, run.scores_of(record)
 
@@ -215,6 +216,19 @@ class Page:
         self._block_bytes += len(line)
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
+
+    def read_on(self) -> None:
+        """Read the requests that were stored since."""
+        for prompts in self._prompts:
+            prompts.read_on()
+
+    def collected(self) -> dict[str, Any]:
+        """Return what was collected of the records, for :meth:`restore` on a page of the same runs."""
+        return {name: vars(self)[name] for name in _COLLECTED}
+
+    def restore(self, collected: dict[str, Any]) -> None:
+        """Take over what another page has collected of the records."""
+        vars(self).update(collected)
 
     def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
         """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""
