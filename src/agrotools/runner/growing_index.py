@@ -8,7 +8,8 @@ from pathlib import Path
 from agrotools.core import Record, RunStoreError
 from agrotools.runner.records import KEY_END, Key, RecordIndex, entry_key
 
-_PAUSE_S = 0.2
+_PAUSE_S, _FEW = 0.2, 1_000
+"""Pause before the file is read on, if fewer records were ready."""
 
 
 class GrowingIndex(RecordIndex):
@@ -27,15 +28,15 @@ class GrowingIndex(RecordIndex):
         super().__init__(run)
         self._run, self._ended = run, ended
         self._planned = sorted(map(entry_key, planned))
+        self._is_whole = False
 
     def __iter__(self) -> Iterator[Record]:
         yielded: list[bytes] = []
-        while not self._ended.is_set():
+        while not self._is_whole:
             ready = self._ready(len(yielded))
             yield from self._records(ready)
             yielded += ready
-            self._wait()
-        self.read_on(self._run)
+            self._wait_for_more(_PAUSE_S if len(ready) < _FEW else 0)
         if self._entries[: len(yielded)] != yielded:
             raise RunStoreError(f"{self.path}: a record has changed since it was scored")
         yield from self._records(self.undamaged()._entries[len(yielded) :])
@@ -44,10 +45,8 @@ class GrowingIndex(RecordIndex):
         """Return the record of ``key``, for which it waits if it is planned; None if there is none at the end."""
         name = entry_key(key)
         at = bisect_left(self._planned, name)
-        while self._planned[at : at + 1] == [name] and not self.has_finished(key) and not self._ended.is_set():
-            self._wait()
-        if self._ended.is_set():
-            self.read_on(self._run)
+        while self._planned[at : at + 1] == [name] and not self.has_finished(key) and not self._is_whole:
+            self._wait_for_more(_PAUSE_S)
         return super().get(key)
 
     def _ready(self, start: int) -> list[bytes]:
@@ -60,7 +59,8 @@ class GrowingIndex(RecordIndex):
             end += 1
         return entries[start:end]
 
-    def _wait(self) -> None:
-        self._ended.wait(_PAUSE_S)
-        if not self._ended.is_set():
-            self.read_on(self._run)
+    def _wait_for_more(self, seconds: float) -> None:
+        self._is_whole = self._ended.wait(seconds)
+        self._read(whole=False)
+        if self._is_whole:
+            self.leave_out(self._run)
