@@ -70,7 +70,8 @@ def test_scores_and_page_of_a_run_scored_while_it_went_on_are_those_of_scoring_i
             ahead.begin(run)
             for record in records[30:] + records[:30]:
                 store.append(record)
-        result = ahead.end()
+        ahead.end()
+        result = ahead.result()
     assert result is not None
     with report_draft([run], NO_COMPARISONS) as draft:
         assert draft is not None
@@ -92,18 +93,21 @@ def test_run_is_scored_as_usual_if_its_process_fails_or_has_nothing_to_score(tmp
     run = tmp_path / "run"
     with ScoringAhead(allow_invalid=False) as ahead, open_run(run):
         ahead.begin(run)
-        assert ahead.end() is None  # the run has no records
+        ahead.end()
+        assert ahead.result() is None  # the run has no records
     with open_run(run) as store:
         for record in made_records():
             store.append(record)
     (run / "prompts.jsonl").write_bytes(b"{}\n")  # damaged: the page cannot show it
     with ScoringAhead(allow_invalid=False) as ahead:
         ahead.begin(run)
-        assert ahead.end() is None or rescore(run).summary.modes
+        ahead.end()
+        assert ahead.result() is None or rescore(run).summary.modes
 
 
 @pytest.mark.unit
 def test_short_runs_have_no_process_of_their_own(tmp_path: Path):
     with open_run(tmp_path / "run"), ScoringAhead(allow_invalid=False) as ahead:
         ahead.begin(tmp_path / "run")
-        assert ahead.end() is None
+        ahead.end()
+        assert ahead.result() is None

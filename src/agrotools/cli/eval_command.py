@@ -309,6 +309,7 @@ def evaluate(
                 if not runs:
                     raise
                 failure = error  # shown below the scores of the previous models
+        ahead.end()
         missing = ask_judges([each.run for each in runs], judging)
         folders, scored_ns = [each.run for each in runs], time.time_ns()
         with copied_output() as screen:
@@ -319,7 +320,7 @@ def evaluate(
                 details=details,
                 as_json=as_json,
                 evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
-                ahead=ahead.end(),
+                ahead=ahead,
             )
             if len({(each.degrade, each.faults) for each in configs}) > 1:
                 typer.echo(f"score against dose: agrotools curve {' '.join(map(str, folders))}", err=as_json)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
-    from agrotools.report.ahead import ScoredAhead
+    from agrotools.report.ahead import ScoringAhead
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
@@ -134,7 +134,7 @@ def show_runs(
     paper: bool = False,
     again: bool = True,
     evaluated: Evaluated | None = None,
-    ahead: "ScoredAhead | None" = None,
+    ahead: "ScoringAhead | None" = None,
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
 
@@ -148,7 +148,7 @@ def show_runs(
         again: score runs of another scoring version again instead of showing their stored scores.
         evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
             of all runs to the first run's folder.
-        ahead: scores of the only run, if they are known.
+        ahead: process that has scored the only run while it went on.
 
     Returns:
         Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
@@ -181,9 +181,10 @@ def show_runs(
 
     drafting = report_draft(runs, comparisons) if evaluated and n_records <= MOST_LISTED else nullcontext()
     with drafting as draft:
-        if ahead and draft:
-            draft.restore(ahead.collected)
-        known = {runs[0]: ahead.scored} if ahead else {}
+        result = ahead.result() if ahead else None
+        if result and draft:
+            draft.restore(result.collected)
+        known = {runs[0]: result.scored} if result else {}
         options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again, "known": known}
         rescored = score_runs(runs, **options, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]

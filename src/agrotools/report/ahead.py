@@ -59,11 +59,20 @@ class ScoringAhead:
             with suppress(OSError):
                 self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=silent)
 
-    def end(self) -> ScoredAhead | None:
-        """Return the scores of all records, which are complete; None if the run has to be scored as usual."""
+    def end(self) -> None:
+        """Tell the process that the run has ended."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):  # it has ended before
+                self._process.stdin.write(_END)
+                self._process.stdin.flush()
+
+    def result(self) -> ScoredAhead | None:
+        """Return the scores of all records, after :meth:`end`; None if the run has to be scored as usual."""
         if self._process is None:
             return None
-        content, _ = self._process.communicate(_END)
+        import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # for the page, while it is waited for
+
+        content, _ = self._process.communicate()
         return ScoredAhead(*pickle.loads(content)) if self._process.returncode == 0 else None
 
     def __enter__(self) -> "ScoringAhead":
