@@ -5,9 +5,12 @@ import base64
 import binascii
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,11 +46,24 @@ _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
 _LARGEST_READ_WHOLE = 50_000_000
 
 
+_taker: ContextVar[Callable[[ImagePart], None] | None] = ContextVar("taker of pictures", default=None)
+
+
+@contextmanager
+def pictures_go_to(take: Callable[[ImagePart], None]) -> Generator[None]:
+    """Within the block, call ``take`` with each picture that :func:`file_parts` returns, in the thread that made it."""
+    token = _taker.set(take)
+    try:
+        yield
+    finally:
+        _taker.reset(token)
+
+
 @dataclass(frozen=True)
 class Preview:
     """Encoded preview image of a file. ``width_px`` and ``height_px`` are the size of the file, not of the preview."""
 
-    url: str = field(repr=False)
+    image: ImagePart = field(repr=False)
     width_px: int
     height_px: int
     bands: int
@@ -55,6 +71,10 @@ class Preview:
     """Description of how the preview differs from the file: size, bands, stretch."""
     colours: dict[str, str] = field(default_factory=dict)
     """For masks: names of colours by pixel value."""
+
+    @property
+    def url(self) -> str:
+        return self.image.url
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +112,7 @@ def _as_stored(path: Path) -> Preview | None:
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
     if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
         return None
-    return Preview(_data_url("jpeg", bare.content), bare.width_px, bare.height_px, 3)
+    return Preview(_image_part("jpeg", bare.content), bare.width_px, bare.height_px, 3)
 
 
 def make_picture(
@@ -230,12 +250,13 @@ def _encoded(picture: Picture) -> Preview:
     else:
         picture.image.save(buffer, "JPEG", quality=90)
     kind = "png" if picture.exact else "jpeg"
-    url = _data_url(kind, buffer.getvalue())
-    return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
+    image = _image_part(kind, buffer.getvalue())
+    return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
 
 
-def _data_url(kind: str, content: bytes) -> str:
-    return (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")
+def _image_part(kind: str, content: bytes) -> ImagePart:
+    url = (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")
+    return ImagePart(url, content, sha256(content).hexdigest())
 
 
 def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
@@ -249,7 +270,9 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
         preview = _preview(file) if is_read else None
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
-            parts.append(ImagePart(url=preview.url))
+            parts.append(preview.image)
+            if (take := _taker.get()) is not None:
+                take(preview.image)
     return tuple(parts)
 
 

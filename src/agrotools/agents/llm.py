@@ -183,7 +183,15 @@ def observation_data(step: Step) -> str:
 
 def observation_text(step: Step) -> str:
     """Return the observation of a call, marked as data."""
-    return render("observation", data=observation_data(step))
+    before, after = _observation_frame()
+    return f"{before}{observation_data(step)}{after}"
+
+
+@cache
+def _observation_frame() -> tuple[str, str]:
+    """Return the text before and after the data of an observation. To render a template takes longer than most data."""
+    before, _, after = render("observation", data="\0").partition("\0")
+    return before, after
 
 
 def _bounded(content: Any) -> str:

@@ -92,11 +92,26 @@ class PromptLog:
         """Hashes of the stored contents."""
         self._opening: list[tuple[object, str]] = []
         """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
+        self._images: set[str] = set()
+        """Hashes of images that are in ``artifacts/``."""
         if self._path.exists():
             self._recover()
 
+    def store_image(self, image: ImagePart) -> str:
+        """Write an image to ``artifacts/`` unless it is there, in any thread, and return its short URL.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        media_type = image.url[: image.url.index(";base64,")].removeprefix("data:")
+        if image.sha256 not in self._images:
+            path = artifact_path(self._run, image.sha256, _SUFFIXES.get(media_type, ".bin"))
+            write_new(path, image.content)
+            self._images.add(image.sha256)
+        return f"data:{media_type};sha256,{image.sha256}"
+
     def lines(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines of ``requests``, to be written; images in them are written now.
+        """Return the lines of ``requests``, to be written; images in them are written now, if they are not yet.
 
         Raises:
             OSError: an image cannot be written.
@@ -151,18 +166,17 @@ class PromptLog:
             lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest, kind, content))
         return digest.decode()
 
-    def _image(self, url: str) -> str:
+    def _image(self, image: ImagePart) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
-        media_type, _, encoded = url.removeprefix("data:").partition(";base64,")
-        try:
-            content = base64.b64decode(encoded, validate=True)
-        except (Base64Error, ValueError):
-            content = b""
-        if not content or not url.startswith("data:"):
-            return url
-        digest = sha256(content).hexdigest()
-        write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
-        return f"data:{media_type};sha256,{digest}"
+        if not image.content:
+            try:
+                content = base64.b64decode(image.url.partition(";base64,")[2], validate=True)
+            except (Base64Error, ValueError):
+                content = b""
+            if not content or not image.url.startswith("data:"):
+                return image.url
+            image = ImagePart(image.url, content, sha256(content).hexdigest())
+        return self.store_image(image)
 
     def _recover(self) -> None:
         """Cut off an incomplete last line, and read the hashes of stored contents."""

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
+from agrotools.models import ImagePart
 from agrotools.runner.manifest import FORMAT, Manifest, differences, merged
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, recover
@@ -109,6 +110,15 @@ class RunStore:
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._write_soon)
         self._add(record, requests)
+
+    def store_image(self, image: ImagePart) -> None:
+        """Store an image that a model is about to be shown, in any thread, so that its record does not wait for it.
+
+        Before the first record, and after a failure, this is left to :meth:`append`.
+        """
+        if self.has_finished:
+            with suppress(OSError):
+                self._prompts.store_image(image)
 
     def _add(self, record: Record, requests: Sequence[Request]) -> None:
         prompts = b""
