@@ -35,8 +35,6 @@ class ImagePart:
     url: str
     content: bytes = field(default=b"", repr=False, compare=False)
     """The encoded file, if it is at hand, so that it need not be decoded from the URL."""
-    sha256: str = field(default="", compare=False)
-    """Hash of ``content``."""
 
 
 ContentPart = TextPart | ImagePart

@@ -112,13 +112,9 @@ class RunStore:
         self._add(record, requests)
 
     def store_image(self, image: ImagePart) -> None:
-        """Store an image that a model is about to be shown, in any thread, so that its record does not wait for it.
-
-        Before the first record, and after a failure, this is left to :meth:`append`.
-        """
+        """Store an image that a model is about to be shown. Before the first record, :meth:`append` does so."""
         if self.has_finished:
-            with suppress(OSError):
-                self._prompts.store_image(image)
+            self._prompts.store_soon(image)
 
     def _add(self, record: Record, requests: Sequence[Request]) -> None:
         prompts = b""
