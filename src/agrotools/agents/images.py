@@ -43,7 +43,8 @@ _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
 
 
 _LARGEST_READ_WHOLE = 50_000_000
-_PREVIEWS_KEPT = 256
+_PREVIEWS_KEPT = 128
+"""About the number of samples in flight, as each takes several hundred kilobytes."""
 _MOST_AT_HAND = 500_000
 """Maximum bytes of a photo that is read and encoded between two requests."""
 

@@ -46,7 +46,7 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
-_IMAGES_KEPT = 256
+_IMAGES_KEPT = 128
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
