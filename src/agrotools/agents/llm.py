@@ -19,7 +19,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from agrotools.agents.images import file_parts
+from agrotools.agents.images import are_at_hand, file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.core import (
@@ -183,7 +183,15 @@ def observation_data(step: Step) -> str:
 
 def observation_text(step: Step) -> str:
     """Return the observation of a call, marked as data."""
-    return render("observation", data=observation_data(step))
+    before, after = _observation_frame()
+    return f"{before}{observation_data(step)}{after}"
+
+
+@cache
+def _observation_frame() -> tuple[str, str]:
+    """Return the text before and after the data of an observation. To render a template takes longer than most data."""
+    before, _, after = render("observation", data="\0").partition("\0")
+    return before, after
 
 
 def _bounded(content: Any) -> str:
@@ -372,8 +380,10 @@ class LLMAgent:
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
-        # Reading and encoding images would delay other requests.
-        file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images) if view.files else ()
+        if are_at_hand(view.files, images=self.images):
+            file_contents = file_parts(view.files, images=self.images)
+        else:  # decoding images would delay other requests
+            file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images)
         conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:

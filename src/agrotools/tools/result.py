@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -125,13 +126,14 @@ def encode_result(
     artifacts: list[Artifact] = []
 
     def plain(value: Any) -> JsonValue:
+        if value is None or type(value) in (str, bool):
+            return value
         if isinstance(value, Artifact):
             if value not in artifacts:
                 artifacts.append(value)
             return {ARTIFACT_KEY: artifacts.index(value)}
         if isinstance(value, BaseModel):
-            names = {name: field.alias or name for name, field in type(value).model_fields.items()}
-            return {alias: plain(getattr(value, name)) for name, alias in names.items()}
+            return {alias: plain(getattr(value, name)) for name, alias in _aliases(type(value)).items()}
         if isinstance(value, Mapping):
             return {str(key): plain(item) for key, item in value.items()}
         if isinstance(value, Enum):
@@ -152,6 +154,12 @@ def encode_result(
     for name in ("notes", "flags"):
         encoded[name] = encoded.pop(name)
     return encoded, tuple(artifacts)
+
+
+@cache
+def _aliases(model: type[BaseModel]) -> dict[str, str]:
+    """Return the name of each field in JSON, by its name."""
+    return {name: field.alias or name for name, field in model.model_fields.items()}
 
 
 def round_significant(value: float, significant_digits: int | None) -> float | None:
