@@ -11,7 +11,7 @@ from typing import Any
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
-from agrotools.benchmarks.agent_x.plugin import TOOLS
+from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.benchmarks.agent_x.published_scorer import (
     COLUMNS,
     aggregate,
@@ -300,7 +300,7 @@ def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: 
 def _tools(gold: Any) -> frozenset[str]:
     """Return the tools that a sample offers, or all tools of the benchmark if it lists none."""
     offered: Any = gold.get("tool_metadata") if is_object(gold) else None
-    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(TOOLS)
+    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(FACTS["tools"])
 
 
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors) -> None:
