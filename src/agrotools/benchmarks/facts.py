@@ -1,26 +1,20 @@
 """Facts of a benchmark in ``benchmark.toml`` beside its plug-in: names, places, tools, metrics, counts of its paper."""
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from agrotools.core import Sample, Slot
+from agrotools.core.files import read_table
 from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, MetricInfo
 
 Facts = Mapping[str, Any]
 
 
 def read_facts(module_file: str) -> Facts:
-    """Return the facts beside a module; lists become tuples."""
-    return _frozen(tomllib.loads(Path(module_file).with_name("benchmark.toml").read_text("utf-8")))
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _frozen(item) for name, item in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    """Return the facts beside a module."""
+    return read_table(Path(module_file).with_name("benchmark.toml"))
 
 
 def plugin_of(
