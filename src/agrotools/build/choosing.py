@@ -196,10 +196,7 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> t
 
 
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
-    """Choose a subject and a wording for each allotted question.
-
-    Also return, for each template without enough wordings, the number of questions it can give.
-    """
+    """Choose a subject and a wording for each allotted question."""
     question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)
     used_sentences: set[str] = set()

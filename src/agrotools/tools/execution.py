@@ -320,9 +320,6 @@ class ToolExecutor:
         """Return the reply, and whether a new worker might succeed where this one failed.
 
         If the worker dies, the reply is an error derived from its exit status and log.
-
-        Raises:
-            CallNotStarted: the worker ended for a reason other than this call.
         """
         limit = START_TIMEOUT_S
         used = worker.calls > 0

@@ -267,11 +267,7 @@ class RayToolExecutor(ToolExecutor):
 
     @asynccontextmanager
     async def _place(self, request: Mapping[str, Any], paths: Mapping[str, Path]) -> AsyncIterator[dict[str, Any]]:
-        """Wait until the cluster, as it is now, has a CPU for a call, and provide the options of its task.
-
-        Raises:
-            InfrastructureError: the cluster has had no CPU for :data:`_WAIT_FOR_NODES_S`.
-        """
+        """Wait until the cluster, as it is now, has a CPU for a call, and provide the options of its task."""
         began = time.monotonic()
         while self._in_flight >= await self._capacity():
             if not self._cpus and time.monotonic() - began > _WAIT_FOR_NODES_S:

@@ -97,9 +97,6 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
 
         The future raises TimeoutError if the frame is late, BrokenFrame if it cannot arrive any more, and
         CallNotStarted if the channel breaks during an earlier call.
-
-        Raises:
-            BrokenFrame: the channel is already broken.
         """
         if self.broken:
             raise self.broken

@@ -178,11 +178,7 @@ def _count_calls(steps: Sequence[Message], counts: dict[str, int]) -> None:
 
 
 def _text_reference(reference: Any, where: str) -> Any:
-    """Return the reference of a text answer: keyword lists, texts, or None if the text is not scored.
-
-    Raises:
-        BenchmarkError: the reference has none of the published forms.
-    """
+    """Return the reference of a text answer: keyword lists, texts, or None if the text is not scored."""
     if reference is None or (is_object(reference) and not reference):
         return None
     if is_object(reference):

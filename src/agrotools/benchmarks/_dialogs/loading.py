@@ -180,8 +180,7 @@ def samples_of(
 
 
 def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
-    """Return the samples with unique ids. A later sample with a repeated id (keys ``1`` and ``01``) gets a suffix and a
-    note."""
+    """Return the samples with unique ids: a later one with a repeated id gets a suffix and a note."""
     used_ids: set[str] = set()
     renamed_samples: list[Sample] = []
     for sample in samples:

@@ -140,8 +140,7 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
 
 
 def _without_keywords(samples: tuple[Dialogue, ...]) -> tuple[Dialogue, ...]:
-    """Replace the answers, so that metrics that do not depend on them can be computed; the others are removed
-    afterwards."""
+    """Replace the answers, so that metrics without them can be computed; the others are removed afterwards."""
     return tuple(replace(sample, answer=_NO_KEYWORDS) for sample in samples)
 
 

@@ -263,9 +263,6 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
     A query is generative if its type says so, or if the last call creates an image and the type is neither factual nor
     interpretive; it is scored by the calls that create images. A short answer to an objective or factual query is
     matched literally; all other answers are compared as texts. The published scores use a judge instead.
-
-    Raises:
-        BenchmarkError: there is no answer.
     """
     makers = FACTS["image_tools"]
     used = tuple(dict.fromkeys(tool for tool in called if tool in makers))

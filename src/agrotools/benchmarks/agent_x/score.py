@@ -264,8 +264,7 @@ def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -
 
 
 def _differences(manifest: Manifest, mode: Mode) -> list[str]:
-    """Return the differences of a run from those of the paper, in which no tool runs and the model invents the
-    results."""
+    """Return the differences of a run from those of the paper, where the model invents what tools return."""
     differences = differences_of_settings(manifest, PAPER_RUN)
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)

@@ -50,8 +50,7 @@ def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, s
 
 
 def _later(options: Mapping[str, str], answer: Sequence[str], rng: random.Random) -> list[int]:
-    """Return the places of the texts. Correct ones are drawn into the later or earlier half one by one while there is
-    room."""
+    """Return the places of the texts; correct ones are drawn into the later or earlier half while there is room."""
     letters = list(options)
     right = [place for place, letter in enumerate(letters) if letter in answer]
     wrong = [place for place, letter in enumerate(letters) if letter not in answer]
@@ -181,8 +180,7 @@ def _words(language: str) -> dict[str, Any]:
 
 
 def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str:
-    """Return the examples as part of the prompt; ``form`` is the prefix of the template names for this form of
-    prompt."""
+    """Return the examples as part of the prompt; ``form``: prefix of the template names."""
     if not examples:
         return ""
     template = words.get(f"{form}example", words["example"])

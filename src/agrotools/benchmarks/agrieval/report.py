@@ -148,8 +148,7 @@ class _Run:
         self.items[name].scores.append(score)
 
     def estimate(self, code: str, *, is_open: bool) -> Estimate | None:
-        """Return the mean over the items of a column, with epochs and rotations averaged; None if there are no
-        items."""
+        """Return the mean over the items of a column, epochs and rotations averaged; None without items."""
         items = [item for item in self.items.values() if item.is_open == is_open and code in (OVERALL, *item.codes)]
         return (
             estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items]) if items else None
@@ -236,11 +235,7 @@ def _names(runs: Sequence[_Run]) -> list[list[str]]:
 
 
 def _printed(grouping: Grouping, runs: Sequence[_Run]) -> dict[tuple[str, str], dict[str, PublishedRow]]:
-    """Return the printed figures by model and setting, then by group.
-
-    They are those of the evaluated models, of the best open model and of the best API model, in the settings of the
-    runs.
-    """
+    """Return the printed figures by model and setting, then by group."""
     lines: dict[tuple[str, str], dict[str, PublishedRow]] = {}
     for setting in dict.fromkeys(run.setting for run in runs):
         if setting not in grouping.tables:

@@ -131,14 +131,7 @@ _NAME_KEYS = ("name", "tool_name", "id")
 
 
 def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
-    """Return the available tools that ``toolmeta.json`` in ``folder`` lists, or those of GTA-2 if there is no such
-    file.
-
-    The file holds a list of objects or names, or an object by name. Unavailable tools are added to ``findings``.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or names no tool.
-    """
+    """Return the available tools that ``toolmeta.json`` lists, or those of GTA-2 if there is no such file."""
     path = folder / TOOLMETA_FILE
     source = TOOLMETA_FILE if path.is_file() else f"GTA-2 (there is no {TOOLMETA_FILE})"
     names = _names(read_json(path), path) if path.is_file() else list(GTA2_TOOLS)
@@ -191,10 +184,7 @@ def tree_of(content: Any, note: Note) -> SubTasksSlot:
 def _sub_tasks(
     nodes: Sequence[Any], prefix: str, level: int, note: Note, missing: list[str] | None
 ) -> tuple[SubTask, ...]:
-    """Return sub-tasks with their ids, adding the places of those without one to ``missing``; None for places as ids.
-
-    ``prefix``: place of the sub-task that they are part of.
-    """
+    """Return sub-tasks with their ids, adding places without an id to ``missing``; with None, places are the ids."""
     tasks = tuple(_node(node, f"{prefix}{number}", level, note, missing) for number, node in enumerate(nodes, start=1))
     if all(each.weight == 0 for each in tasks):
         note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")

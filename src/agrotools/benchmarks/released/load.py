@@ -103,10 +103,7 @@ def converted_folder(data_root: Path | None, given: str = "") -> Path:
 
 
 def _write_entries(root: Path) -> Path:
-    """Write all entries as JSON lines, and the pictures that are inside parquet files beside them; return the folder.
-
-    It is the folder of the JSON file, which paths of files are relative to, or ``root``.
-    """
+    """Write all entries as JSON lines, with the pictures inside parquet files beside them; return the folder."""
     files = _entry_files(root)
     folder = root if files[0].suffix == ".parquet" else files[0].parent
     rows = (_plain(row, folder) for path in files for row in read_rows(path))

@@ -50,10 +50,7 @@ _NOT_ENGLISH = frozenset(word_tables()["words"]["not_english"].split())
 
 
 def _language(variant: str, original: str, _sample: Sample) -> str | None:
-    """Return evidence that ``variant`` is in another language than ``original``, or None.
-
-    The rules inspect the script and, for English, the function words.
-    """
+    """Return evidence that ``variant`` is in another language than ``original``, or None."""
     if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
         return "Japanese or Korean letters"
     mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))

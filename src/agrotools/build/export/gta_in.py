@@ -193,10 +193,7 @@ def _tool(name: str, fields: FieldMap) -> str:
 
 
 def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
-    """Return arguments under agrotools' names, with files by their names in the sample.
-
-    Files are recognised by their path, with or without the map's ``folder``, or by a unique file name.
-    """
+    """Return arguments under agrotools' names, with files by their names in the sample."""
     renamed = fields.arguments.get(tool, {})
     ends = [Path(path).name for path in names]
     short = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1}

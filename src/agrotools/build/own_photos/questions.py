@@ -357,10 +357,7 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
 
 
 def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
-    """Return words for the name among up to three others in random order, and for a suspected name.
-
-    The suspected name is the right one half of the time.
-    """
+    """Return words for the name among up to three others in random order, and for a suspected name."""
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
     others = [name for name in names if name != correct]

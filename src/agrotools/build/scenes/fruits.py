@@ -130,11 +130,7 @@ def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
 def _surface(
     bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Plane, ys: Plane, scale: float
 ) -> tuple[Plane, Plane, NDArray[np.float32], Plane]:
-    """Return the properties of the nearest surface.
-
-    These are cover, distance relative to the centre (mm, negative in front of it), unit normals (rows, columns, 3), and
-    position along the axis (-1 bottom to 1 stalk).
-    """
+    """Return cover, depth from the centre (mm, negative in front), unit normals and place along the axis (-1 to 1)."""
     shape = np.broadcast_shapes(xs.shape, ys.shape)
     alpha = np.zeros(shape, np.float32)
     depth = np.full(shape, 1e6, np.float32)

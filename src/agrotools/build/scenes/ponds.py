@@ -191,10 +191,7 @@ _DRY = _State(0.0, None)
 
 
 def _wet(rng: np.random.Generator, level: Level, earlier: _State | None) -> _State:
-    """Return a filled basin, or with ``earlier`` the same pond on another date.
-
-    The level differs, and the water is mostly of the same kind.
-    """
+    """Return a filled basin, or with ``earlier`` the same pond on another date."""
     water = str(rng.choice(level.waters))
     if earlier is None:
         return _State(float(rng.uniform(*level.fill)), water)

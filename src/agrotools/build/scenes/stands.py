@@ -76,11 +76,7 @@ def _on_grid(heights: Plane, factor: int) -> Plane:
 
 
 def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Level) -> Plane:
-    """Return the height model of an airborne laser scan; it is never below 0.
-
-    Errors: noise, pits from pulses that penetrate crowns, and the error of the terrain model, which varies over tens of
-    metres.
-    """
+    """Return the height model of an airborne laser scan; it is never below 0."""
     rows, columns = heights.shape
     out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
     if level.terrain_m:

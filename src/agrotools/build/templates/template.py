@@ -211,10 +211,7 @@ class Template(FrozenModel):
         return otherwise
 
     def _filled_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> QuestionInstance | None:
-        """Return the question with these drawn values.
-
-        None if they leave the answer unclear, the readings of the truth disagree on it, or no slot would count.
-        """
+        """Return the question with these drawn values; None if its answer is unclear or no slot would count."""
         spoken = _words(things) | {
             name: f"{value:g}" if isinstance(value, int | float) else str(value) for name, value in given.items()
         }

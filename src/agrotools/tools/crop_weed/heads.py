@@ -209,10 +209,7 @@ def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
 
 
 def _patterns(bright: Map) -> list[Map]:
-    """Return uniform local binary patterns (Ojala et al. 2002), one map for each of the ten patterns and two radii.
-
-    The patterns have eight neighbours, at radius 1 and, after smoothing, at radius 3.
-    """
+    """Return uniform local binary patterns (Ojala et al. 2002), one map for each of the ten patterns and two radii."""
     from skimage.feature import local_binary_pattern
 
     maps: list[Map] = []

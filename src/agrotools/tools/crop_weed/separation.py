@@ -146,10 +146,7 @@ def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[n
 def _profile(
     cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the mean cover along lines of a direction, one value per pixel across, and the position of the first line.
-
-    Lines shorter than a fifth of the longest are omitted, because a few pixels in a corner give a noisy profile.
-    """
+    """Return the mean cover along lines of a direction, one value per pixel across, and the first line's position."""
     across = _across((cover.shape[0], cover.shape[1]), angle_deg)
     np.rint(across, out=across)
     first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # the minimum is at a corner

@@ -240,10 +240,7 @@ def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:
-    """Return the mean IoU of crop and of weeds over pictures.
-
-    Plants without a label are ignored, and a picture without a class is left out of the mean of that class.
-    """
+    """Return the mean IoU of crop and of weeds over pictures."""
     figures: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
     for view, probability in left_out:
         picture, crop = view.picture, probability > threshold

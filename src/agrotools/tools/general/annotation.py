@@ -183,11 +183,7 @@ def normalise_position(position: str) -> str:
 
 
 def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
-    """Return the upper left corner of text of this size at a position.
-
-    Raises:
-        ToolError: ``invalid_argument``: the position is not valid or outside the picture.
-    """
+    """Return the upper left corner of text of this size at a position."""
     across, down = size
     letters = normalise_position(position)
     if len(letters) == 2 and letters[0] in _ACROSS and letters[1] in _DOWN:

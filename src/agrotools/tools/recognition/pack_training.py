@@ -387,10 +387,7 @@ def _loss(logits: Floats, classes: Ints) -> float:
 
 
 def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
-    """Return the familiarity threshold, and the mean share of left-out classes that it refuses.
-
-    The share is None with two classes.
-    """
+    """Return the familiarity threshold, and the mean share of left-out classes that it refuses."""
     known = np.zeros(len(data.classes))
     for learn, check in folds:
         known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])

@@ -125,10 +125,7 @@ def _data_url(jpeg: bytes) -> str:
 
 
 def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the request field for JSON with this schema (form 0), any JSON (1) or none (2).
-
-    Not all servers support the first two.
-    """
+    """Return the request field for JSON with this schema (form 0), any JSON (1) or none (2)."""
     if form == 0:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}}
     return {"response_format": {"type": "json_object"}} if form == 1 else {}

@@ -57,7 +57,7 @@ _RECORD = "record.json"
 _DONE = "drawn"
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
-_SHARED_BY_SCENES = ("sources/drawn/saving.py", "scenes/kinds.toml", "scenes/levels.toml")
+_SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 

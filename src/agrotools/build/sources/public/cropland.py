@@ -56,18 +56,7 @@ def _pairs_part(
     gsd_m: float | None,
     seed: int,
 ) -> Part:
-    """Return the part made of the test split: pairs with no, little and much change in turn.
-
-    Incomplete pairs are counted by their missing files.
-
-    Args:
-        mask: reads a mask.
-        shown: returns the files of two pictures whose mask has this many rows and columns; None if one is blank.
-        changed: as in :func:`agrotools.build.sources.field.land.change_subjects`.
-
-    Raises:
-        BenchmarkError: as ``mask`` and ``shown``; a folder is missing, or no pair is usable.
-    """
+    """Return the part made of the test split: pairs with no, little and much change in turn."""
     marker = f"test/{layout[2][0][0]}"
     split = find_root(data.folder, (marker,)) / "test"
     places = [first_of(split, names, "folder ") for names, _ in layout]
@@ -209,10 +198,7 @@ def _hi_cna_bands(path: Path, shape: tuple[int, int]) -> NDArray[Any]:
 
 
 def _natural_colours(both: Sequence[NDArray[Any]]) -> tuple[list[NDArray[np.uint8]], str]:
-    """Return red, green and blue of both dates in 8 bits, and a description of the conversion.
-
-    Both pictures are stretched alike, so that unchanged ground looks the same.
-    """
+    """Return red, green and blue of both dates in 8 bits, and a description of the conversion."""
     if all(bands.dtype == np.uint8 for bands in both):
         return [np.ascontiguousarray(np.moveaxis(bands[:3], 0, -1)) for bands in both], "as stored"
     red, green, blue, _ = np.concatenate([bands.astype(np.float32) for bands in both], axis=1)

@@ -217,10 +217,7 @@ def _subjects(
 
 
 def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None:
-    """Return the depth in a picture of ``size`` (width, height), 0 if unknown; None if there is none at all.
-
-    The values are in steps of :data:`DEPTH_UNIT_MM`.
-    """
+    """Return depth at ``size`` (width, height) in steps of :data:`DEPTH_UNIT_MM`, 0 if unknown; None without any."""
     try:
         mm = read_depth(path, 1000.0, shown_as=str(path)).mm
     except ToolError as error:
