@@ -195,7 +195,7 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     valid = [record for record in valid if record.trajectory is not None]
     if mode == "step-by-step" or not valid:
         return None
-    keys = [_key(record) for record in valid]
+    keys = [str(record.sample.metadata.get("entry", record.sample.id)) for record in valid]
     predictions = [{key: prediction_of(record)} for key, record in zip(keys, valid, strict=True)]
     table = _table(valid, keys, judges)
     data = {key: gold_of(record.sample) for key, record in zip(keys, valid, strict=True)}
@@ -244,11 +244,6 @@ def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]
         counts |= {f"{kind}_calls": calls[kind] for kind in ("successful", "failed", "invalid")}
         counts["samples_without_steps"] = calls["empty_samples"]
     return {**counts, **error_analysis(predictions).counts}
-
-
-def _key(record: Record) -> str:
-    """Return the sample's key in the published file."""
-    return str(record.sample.metadata.get("entry", record.sample.id))
 
 
 def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -> JudgeTable | None:

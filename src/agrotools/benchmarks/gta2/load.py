@@ -5,7 +5,7 @@ docs/gta-thinkgeo-agent-x.md lists the assumptions.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -96,15 +96,10 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
         any_file=True,
         lacks_tools=True,
         tools=offered if part == "end" else None,
-        gold=_tree if part == "end" else None,
+        gold=(lambda entry, note: Gold("workflow", tree_of(entry.get("sub_tasks"), note))) if part == "end" else None,
     )
-
     samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
-
-
-def _tree(entry: Mapping[str, Any], note: Callable[[str], None]) -> Gold:
-    return Gold("workflow", tree_of(entry.get("sub_tasks"), note))
 
 
 def _with_groups(read: ReadEntry) -> Sample:

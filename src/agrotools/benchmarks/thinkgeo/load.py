@@ -60,7 +60,10 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         form = DialogForm(FACTS["image_tools"], prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
         with_groups = partial(_with_groups, sensor)
         sensor_samples = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
-        samples += _with_difficulty(sensor_samples) if sensor == "optical" else sensor_samples
+        levels = difficulties(sensor_samples) if sensor == "optical" else [None] * len(sensor_samples)
+        for sample, level in zip(sensor_samples, levels, strict=True):
+            groups = {"difficulty": level, **sample.groups} if level else sample.groups
+            samples.append(sample.model_copy(update={"groups": groups}))
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 
 
@@ -85,13 +88,6 @@ def _with_groups(sensor: str, read: ReadEntry) -> Sample:
     about = use_case(sample.query, [file.name for file in sample.files], [step.tool for step in steps])
     groups = {"use_case": about, "sensor": sensor, "answer": read.kind, "steps": str(len(steps))}
     return sample.model_copy(update={"groups": groups, "task_type": about})
-
-
-def _with_difficulty(samples: Sequence[Sample]) -> list[Sample]:
-    return [
-        sample.model_copy(update={"groups": {"difficulty": level, **sample.groups}})
-        for sample, level in zip(samples, difficulties(samples), strict=True)
-    ]
 
 
 THINKGEO = PublishedBenchmark(

@@ -163,15 +163,11 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
     ):
         return "yes"
-    numbers = sum(_is_number(text) for text in texts)
+    numbers = sum(re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None for text in texts)
     if numbers >= _ENOUGH * len(texts):
         return "number"
     short = sum(len(text) <= 40 for text in texts)
     return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= _MOST_NAMES else None
-
-
-def _is_number(text: str) -> bool:
-    return re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None
 
 
 def measures_for(header: str, kind: Kind | None) -> list[Measure]:

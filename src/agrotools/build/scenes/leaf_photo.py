@@ -77,18 +77,15 @@ def make_leaf_photo(
         numbers[window][inside] = number
     if rng.uniform() < level.shadow:
         _shadow_over(rng, light)
-    photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / _bright(light), level.electrons)
+    # The exposure is limited, so that a leaf on dark ground does not turn white.
+    bright = max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
+    photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / bright, level.electrons)
     rows = [_counted(classes, numbers, number) for number in range(1, leaves + 1)]
     return Scene(
         images={"rgb": photo},
         truth={"leaves": rows, "ground": ground},
         masks={"classes": classes, "leaves": numbers},
     )
-
-
-def _bright(light: NDArray[np.float32]) -> float:
-    """Return the grey level for which the camera exposes; limited so that a leaf on dark ground does not turn white."""
-    return max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
 
 
 def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade:

@@ -322,9 +322,8 @@ _SAMPLE_PX = 100_000
 class Pictures:
     """Registered pair of pictures on one grid.
 
-    ``before``, ``after``: uint8 (rows, columns, 3). ``bands``: both dates as float32 (bands, rows, columns), None for
-    photographs. ``infrared``: near infrared of both dates on the scale of the colours, None without it.
-    ``is_clear``: True if coordinates or outlines confirm that the two are registered.
+    ``before``, ``after``: uint8 (rows, columns, 3). ``infrared``: near infrared of both dates on the scale of the
+    colours, None without it. ``is_clear``: True if coordinates or outlines confirm that the two are registered.
     """
 
     before: NDArray[np.uint8]
@@ -334,7 +333,6 @@ class Pictures:
     gsd_m: float | None
     shift_px: tuple[float, float] | None
     is_clear: bool
-    bands: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     notes: tuple[str, ...]
     flags: tuple[str, ...]
@@ -354,7 +352,7 @@ def read_pictures(
             ``limit``, ``region_empty``, ``nothing_found``.
     """
     names = shown_name(before), shown_name(after)
-    raw = infrared = in_file = None
+    infrared = in_file = None
     is_located = False
     notes, flags = [], []
     if bands is not None or are_rasters(before, after, names):
@@ -363,8 +361,6 @@ def read_pictures(
             views = [_view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)]
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
             notes, flags = [*pair.notes], [*pair.flags]
-        if views[0].values is not None and views[1].values is not None:
-            raw = (views[0].values, views[1].values) if views[0].values.shape == views[1].values.shape else None
         if views[0].infrared is not None and views[1].infrared is not None:
             infrared = views[0].infrared, views[1].infrared
     else:
@@ -399,7 +395,7 @@ def read_pictures(
             second, shifted_valid = shift_back(second, valid, shift)
             valid = shifted_valid & valid
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
-            raw = infrared = None
+            infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
     sampled_valid = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
     for picture, name in ((first, names[0]), (second, names[1])):
@@ -419,7 +415,6 @@ def read_pictures(
         scale.gsd_m,
         shift_px,
         is_clear,
-        raw,
         infrared,
         tuple(notes),
         tuple(dict.fromkeys(flags)),
@@ -428,13 +423,12 @@ def read_pictures(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Picture of one date and, for a raster, the values of all bands or of the named ones."""
+    """Picture of one date."""
 
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_]
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    values: NDArray[np.float32] | None = None
     infrared: NDArray[np.float32] | None = None
 
 
@@ -459,14 +453,14 @@ def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | 
         picture = picture_of(source, argument=source.argument)
         common_valid = valid if picture.valid is None else valid & picture.valid
         notes = tuple(f"{source.name}: {note}" for note in picture.notes)
-        return _View(picture.pixels, common_valid, notes, values=values)
+        return _View(picture.pixels, common_valid, notes)
     if not {"R", "G", "B"} <= by_role.keys():
         note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
-        return _View(stretched_picture(by_role), valid, (note,), values=values)
+        return _View(stretched_picture(by_role), valid, (note,))
     colours = np.stack([by_role[role] for role in ("R", "G", "B")])
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)
     scaled = np.clip(np.where(valid, colours, 0) * factor, 0, 255).round().astype(np.uint8)
     infrared = np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
     notes = () if top == 255.0 else (f"{source.name}: bands scaled by one factor ({top:.4g} to 255)",)
-    return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, values=values, infrared=infrared)
+    return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, infrared=infrared)

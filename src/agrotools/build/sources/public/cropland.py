@@ -125,10 +125,6 @@ def dated(file: SampleFile, date: str) -> SampleFile:
     return file.model_copy(update={"name": f"{date}{Path(file.path).suffix}"})
 
 
-def _clcd_mask(path: Path) -> Mask:
-    return read_mask(path, ({0, 255}, {0, 1})) > 0
-
-
 @adapter("clcd")
 def clcd(data: DataSet) -> Part:
     """Shares of the ground that changed; no areas, because pixel sizes are unknown."""
@@ -143,8 +139,11 @@ def clcd(data: DataSet) -> Part:
             files.append(dated(picture_file(path, pixels, data, note=f"Satellite picture of {year}."), date))
         return files[0], files[1]
 
+    def mask(path: Path) -> Mask:
+        return read_mask(path, ({0, 255}, {0, 1})) > 0
+
     layout = ((("time1", "image1"), kinds), (("time2", "image2"), kinds), (("label",), kinds))
-    return _pairs_part(data, layout, _clcd_mask, shown, "converted to or from cropland", None, seed=8)
+    return _pairs_part(data, layout, mask, shown, "converted to or from cropland", None, seed=8)
 
 
 _GSD_M = 0.8
