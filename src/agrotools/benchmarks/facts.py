@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agrotools.core import Sample, Slot
 from agrotools.core.files import read_table
-from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, MetricInfo
+from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, MetricInfo, deferred
 
 Facts = Mapping[str, Any]
 
@@ -39,6 +40,11 @@ def plugin_of(
         "error_sources": tuple(ErrorSource(**source) for source in facts.get("error_sources", ())),
     }
     return BenchmarkPlugin(**{**plain, **read, **parts})
+
+
+def loaders_of(name: str, module: str, **functions: str) -> dict[str, Any]:
+    """Return fields of a plug-in that are functions of a module, imported when called; they get its name first."""
+    return {part: partial(deferred(f"{module}:{function}"), name) for part, function in functions.items()}
 
 
 def _expected_count(row: Mapping[str, Any]) -> ExpectedCount:

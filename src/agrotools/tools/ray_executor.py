@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.core.base import count_text, install_command
+from agrotools.core.base import count_text, import_of_extra
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.ray_actors import GpuActors
@@ -61,10 +61,7 @@ def import_ray() -> Any:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its default prints a warning
-    try:
-        return import_module("ray")
-    except ImportError as error:
-        raise UsageError("--executor ray needs Ray", hint=install_command("ray")) from error
+    return import_of_extra("ray", "ray", "--executor ray needs Ray")
 
 
 class RayToolExecutor(ToolExecutor):

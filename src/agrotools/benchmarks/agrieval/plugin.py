@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agrotools.benchmarks.facts import plugin_of, read_facts
+from agrotools.benchmarks.facts import loaders_of, plugin_of, read_facts
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, Download, PublishedFiles, deferred
+from agrotools.plugin import BenchmarkPlugin, Download, PublishedFiles
 
 OptionKind = Literal["single", "multiple", "true_false"]
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
@@ -61,13 +61,9 @@ class ReferenceTextSlot(Slot):
 
 ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum")
 """Overlap metrics computed by AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
-
-
-def _files_of(name: str) -> dict[str, Any]:
-    """Return the arguments of a plug-in that find and load its files."""
-    functions = {"load": "load_questions", "find": "found_files"}
-    room = "agrotools.benchmarks.agrieval.load"
-    return {part: partial(deferred(f"{room}:{function}"), name) for part, function in functions.items()}
+_loaders_of = partial(
+    loaders_of, module="agrotools.benchmarks.agrieval.load", load="load_questions", find="found_files"
+)
 
 
 def _has_options(slot: Slot) -> bool:
@@ -81,7 +77,7 @@ def has_text(slot: Slot) -> bool:
 AGRIEVAL = plugin_of(
     read_facts(__file__),
     {"options": _has_options, "text": has_text},
-    **_files_of("agrieval"),
+    **_loaders_of("agrieval"),
     takes_options=True,
     without_tools=True,
     slots=(OptionsSlot, ReferenceTextSlot),
@@ -97,7 +93,7 @@ CMMLU_AGRONOMY = BenchmarkPlugin(
         "https://github.com/haonan-li/CMMLU/tree/HEAD/data/test/agronomy.csv", "CC BY-NC-SA 4.0", "cmmlu"
     ),
     takes_options=True,
-    **_files_of("cmmlu-agronomy"),
+    **_loaders_of("cmmlu-agronomy"),
     without_tools=True,
     # Slots and metrics are those of AgriEval.
     scoring_target="agrotools.benchmarks.agrieval.score:SCORING",

@@ -3,7 +3,6 @@
 import hashlib
 import random
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from agrotools.benchmarks.agrieval.items import Item, Order, QuestionSettings, question_key
 from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import UsageError
+from agrotools.core.files import read_table
 
 LATER_SHARE = 0.585
 """Share of correct options in the later half with the order ``later``, as in AgriEval's own test (section 4.3)."""
@@ -154,7 +154,7 @@ def prompt_of(
     passages: Sequence[Passage] = (),
 ) -> str:
     """Return the complete prompt of ``item`` with its options in the given order."""
-    words = _words(settings.language)
+    words = read_table(_PROMPTS)[settings.language]
     before = _passages(passages, words)
     if item.kind is None:
         template = words["question_cot" if settings.cot else "question"]
@@ -172,11 +172,6 @@ def prompt_of(
 def prompts_hash() -> str:
     """Return the SHA-256 of all prompt texts."""
     return hashlib.sha256(_PROMPTS.read_bytes()).hexdigest()
-
-
-@cache
-def _words(language: str) -> dict[str, Any]:
-    return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))[language]
 
 
 def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str:

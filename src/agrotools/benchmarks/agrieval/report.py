@@ -5,7 +5,6 @@ belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from agrotools.benchmarks.agrieval.plugin import METRICS
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Sample, Score, UsageError
+from agrotools.core.files import read_table
 from agrotools.plugin import PartColumn, Reporting
 from agrotools.report.html.result_tables import html_tables, templates
 from agrotools.report.layout import DASH, Notes, harmless, new_table, percent, stacked, value_cell
@@ -39,9 +39,7 @@ MARK = "†"
 _COLUMNS_SIDE_BY_SIDE = 7
 _ARROWS = {"": "", "up": "↑", "down": "↓"}
 
-_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
-    Path(__file__).with_name("categories.toml").read_text("utf-8")
-)
+_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = read_table(Path(__file__).with_name("categories.toml"))
 TASKS, DOMAINS = _CATEGORIES["tasks"], _CATEGORIES["domains"]
 """Names of each task and domain by its abbreviation, the English one first."""
 FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}

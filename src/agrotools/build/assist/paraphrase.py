@@ -177,18 +177,6 @@ def _number(variant: str, original: str, _sample: Sample) -> str | None:
     return _difference(units_in(variant), units_in(original)) or None
 
 
-def _file(variant: str, original: str, sample: Sample) -> str | None:
-    return _rearranged("files", file_names(variant, sample), file_names(original, sample))
-
-
-def _quotation(variant: str, original: str, _sample: Sample) -> str | None:
-    return _difference(quotations(variant).elements(), quotations(original).elements()) or None
-
-
-def _option(variant: str, original: str, sample: Sample) -> str | None:
-    return _rearranged("options", options_in(variant, sample), options_in(original, sample))
-
-
 def _rearranged(what: str, mine: Sequence[str], theirs: Sequence[str]) -> str | None:
     return _difference(mine, theirs) or (f"{what} are in another order" if mine != theirs else None)
 
@@ -251,9 +239,9 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
     "unchanged": _unchanged,
     "language": _language,
     "number": _number,
-    "file": _file,
-    "quotation": _quotation,
-    "option": _option,
+    "file": lambda new, old, sample: _rearranged("files", file_names(new, sample), file_names(old, sample)),
+    "quotation": lambda new, old, _: _difference(quotations(new).elements(), quotations(old).elements()) or None,
+    "option": lambda new, old, sample: _rearranged("options", options_in(new, sample), options_in(old, sample)),
     "word": _word,
     "meaning": _meaning,
     "question": _question,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import count_text, install_command
+from agrotools.core.base import count_text, import_of_extra
 from agrotools.tools.recognition.candidates import shipped_files
 from agrotools.tools.recognition.net import (
     SHIPPED,
@@ -242,7 +242,7 @@ def train_pack(
             few pictures, or scikit-learn is missing.
         ToolError: ``backend_unavailable``: a shipped net is damaged.
     """
-    _require_sklearn()
+    import_of_extra("sklearn", "train", "training needs scikit-learn")
     from threadpoolctl import threadpool_limits
 
     refuse_existing_name(out)
@@ -456,10 +456,3 @@ def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10)
     place = np.minimum((shares * bins).astype(int), bins - 1)
     inside = [place == number for number in range(bins) if (place == number).any()]
     return float(sum(abs(shares[rows].mean() - right[rows].mean()) * rows.mean() for rows in inside))
-
-
-def _require_sklearn() -> None:
-    try:
-        import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise UsageError("training needs scikit-learn", hint=install_command("train")) from error
