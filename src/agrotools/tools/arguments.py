@@ -400,8 +400,7 @@ def argument_error(
 ) -> ToolError:
     """Return one ``invalid_argument`` error for all faults of a call.
 
-    Args:
-        words: allowed values of each argument, in words.
+    ``words``: allowed values of each argument, in words.
     """
     errors = found.errors(include_url=False)
     faults: dict[tuple[str | int, ...], ErrorDetails] = {}

@@ -299,8 +299,7 @@ class ToolExecutor:
     async def reply_to(self, request: dict[str, Any]) -> Reply:
         """Return the reply of a worker to a call: an error if the tool crashes, is too slow or needs too much memory.
 
-        Args:
-            request: the call as :mod:`agrotools.tools.worker` takes it, with the paths of its files.
+        ``request``: the call as :mod:`agrotools.tools.worker` takes it, with the paths of its files.
 
         Raises:
             InfrastructureError: no worker can be started.

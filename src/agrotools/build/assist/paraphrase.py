@@ -125,8 +125,7 @@ def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refus
     must be of the same kinds; no tool, argument, step or answer may be named. An accepted wording may still be poor
     English: a person decides that in review.
 
-    Args:
-        others: sentences of the other questions of the benchmark, as returned by :func:`wording.sentences`.
+    ``others``: sentences of the other questions of the benchmark, as returned by :func:`wording.sentences`.
     """
     original = original_of(sample)
     for reason, rule in _RULES.items():

@@ -151,8 +151,7 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
     A group holds pictures with values in the same columns, in the order of their hashes: two each, or four if there are
     enough pictures for ten such groups.
 
-    Args:
-        columns_of: hash of each picture mapped to the columns that have a value for it.
+    ``columns_of``: hash of each picture mapped to the columns that have a value for it.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
@@ -166,8 +165,7 @@ def subjects_of(
 ) -> list[Subject]:
     """Return one subject for each group that has pictures of this column.
 
-    Args:
-        place: number that identifies the column in the subjects' names.
+    ``place``: number that identifies the column in the subjects' names.
     """
     measure = measures()[column.ask]
     names: list[str] = []

@@ -262,8 +262,7 @@ def make_farmland_pair(
     3) at 0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the index in :data:`BECOMES` of the new use of
     cropland, in the frame of the first picture. ``truth``: ``becomes`` (a kind, or none).
 
-    Args:
-        becomes: new use of the lost fields, a single one per pair; None: drawn from the seed.
+    ``becomes``: new use of the lost fields, a single one per pair; None: drawn from the seed.
     """
     rng = np.random.default_rng([seed, zlib.crc32(f"farmland {look}".encode()), difficulty])
     drawn_kind = _DRAWN[int(rng.integers(len(_DRAWN)))]

@@ -80,8 +80,7 @@ class _State:
 def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
     """Draw a pair of pictures, 512 x 384 px. The same arguments give the same pair.
 
-    Args:
-        event: event of the pond; None: drawn from the seed.
+    ``event``: event of the pond; None: drawn from the seed.
 
     Returns:
         ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16

@@ -271,8 +271,7 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
     number of the tree whose crown is visible, from 1, including shrubs and trees outside the picture. ``truth``:
     ``trees``, a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops.
 
-    Args:
-        kind: forest or orchard; None: drawn from the seed.
+    ``kind``: forest or orchard; None: drawn from the seed.
     """
     rng, level = np.random.default_rng([seed, zlib.crc32(b"block"), difficulty]), levels("stands")[difficulty]
     kind_drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"

@@ -28,8 +28,7 @@ _GROUND = spectrum(0.085, 0.068, 0.050, 0.16)
 def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -> Scene:
     """Draw a picture of 512 x 512 px, about 0.22 to 0.33 m wide. The same arguments give the same scene.
 
-    Args:
-        ears: number of ears; None: drawn.
+    ``ears``: number of ears; None: drawn.
 
     Returns:
         ``images``: ``rgb`` uint8 (512, 512, 3), ``nir`` uint8 (512, 512). ``masks``: ``ids`` int16 (512, 512), 0 for

@@ -158,8 +158,7 @@ def photo_subject(
 ) -> Subject:
     """Return a subject with one thing per picture.
 
-    Args:
-        thing: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
+    ``thing``: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
     """
 
     def shown(index: int, place: int) -> Thing:

@@ -70,8 +70,7 @@ def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> lis
 
     Hidden files are skipped, because archives made on a Mac have one for each picture, with the same suffix.
 
-    Args:
-        deep: also search subfolders.
+    ``deep``: also search subfolders.
     """
     if not place.is_dir():
         return []
@@ -222,8 +221,7 @@ def as_data_set_error(path: Path) -> Iterator[None]:
 def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
     """Return a picture as tools and people see it, rotated according to its EXIF orientation.
 
-    Args:
-        shape: rows and columns of its mask.
+    ``shape``: rows and columns of its mask.
 
     Raises:
         BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
@@ -256,8 +254,7 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
 
     Values of a JPEG, which compression blurs, become 0 below the middle of the range and 255 above it.
 
-    Args:
-        codings: sets of values; all values must be in one of them.
+    ``codings``: sets of values; all values must be in one of them.
 
     Raises:
         BenchmarkError: the file cannot be read, its channels differ, or its values fit none of the codings.

@@ -82,9 +82,8 @@ _DIGITS = 6
 def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
     """Return the fields that questions need from the result of ``calculate``, ``plot`` or ``lookup_agronomy``.
 
-    Args:
-        unrounded: True if the values in ``arguments`` are unrounded; a result of ``calculate`` then stays unrounded,
-            and the points of a chart are rounded.
+    ``unrounded``: True if the values in ``arguments`` are unrounded; a result of ``calculate`` then stays unrounded,
+    and the points of a chart are rounded.
     """
     if tool == "calculate":
         value = evaluate(arguments["expression"], arguments.get("variables") or {})

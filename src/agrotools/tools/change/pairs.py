@@ -92,8 +92,7 @@ def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
 def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:
     """Yield the strips of a box from top to bottom, each of about ``pixels`` pixels.
 
-    Args:
-        stored: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
+    ``stored``: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
     """
     x0, y0, x1, y1 = box
     step = max(1, pixels // max(1, x1 - x0))

@@ -266,8 +266,7 @@ def sector_differences(
 
     The shape is (sectors, channels); sectors with fewer than 3 pixels in either band are omitted.
 
-    Args:
-        inner, outer: ranges of signed distance to the outline (positive inside) that define the bands, pixels.
+    ``inner``, ``outer``: ranges of signed distance to the outline (positive inside) that define the bands, pixels.
     """
     rows, columns = np.nonzero(depth > 0)
     y, x = np.mgrid[0 : depth.shape[0], 0 : depth.shape[1]]

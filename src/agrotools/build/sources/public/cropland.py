@@ -94,8 +94,7 @@ def distinct_pairs(
 ) -> list[tuple[T, Files, X]]:
     """Return the first usable pairs with their files, as many as wanted, without duplicates.
 
-    Args:
-        shown: returns the files of a pair with their content, or the reason for leaving it out.
+    ``shown``: returns the files of a pair with their content, or the reason for leaving it out.
     """
     used: set[tuple[str | None, ...]] = set()
     distinct: list[tuple[T, Files, X]] = []

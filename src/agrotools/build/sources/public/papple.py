@@ -241,8 +241,7 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
     Pictures are identified by name instead of the file's own keys, which contain a size that may differ between two
     files.
 
-    Args:
-        left_out: counter of unusable outlines, by reason.
+    ``left_out``: counter of unusable outlines, by reason.
 
     Raises:
         BenchmarkError: the file cannot be read, or has another format.

@@ -73,8 +73,7 @@ def disease_subjects(
 
     No more pictures are opened than needed.
 
-    Args:
-        diseases: all diseases that may be offered as choices.
+    ``diseases``: all diseases that may be offered as choices.
 
     Raises:
         BenchmarkError: many pictures cannot be read, or no plant has two readable ones.
