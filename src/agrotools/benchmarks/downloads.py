@@ -147,11 +147,7 @@ class Downloader:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Check the mirror.
-
-        Raises:
-            UsageError: the mirror is neither an HTTP address nor a folder.
-        """
+        """Raise a UsageError if the mirror is neither an HTTP address nor a folder."""
         if self.mirror and not _is_address(self.mirror) and not Path(self.mirror).expanduser().is_dir():
             raise UsageError(f"--mirror: there is no folder {self.mirror}", hint="give a folder or an HTTP address")
 

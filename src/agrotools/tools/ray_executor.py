@@ -54,11 +54,7 @@ _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor pr
 
 
 def import_ray() -> Any:
-    """Import Ray, without its usage statistics.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Import Ray, without its usage statistics; UsageError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its default prints a warning
     return import_of_extra("ray", "ray", "--executor ray needs Ray")

@@ -212,11 +212,7 @@ def _kind_of_suffix(path: Path) -> str:
 
 
 def path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
-    """Return a relative name without a way out of its folder.
-
-    Raises:
-        ToolError: ``path_outside_workspace``.
-    """
+    """Return a relative name without a way out of its folder, else ToolError ``path_outside_workspace``."""
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)

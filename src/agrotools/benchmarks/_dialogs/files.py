@@ -83,11 +83,7 @@ class FileTable:
         return known.model_copy(update={"name": name})
 
     def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
-        """Return a file of another kind at ``relative`` as a sample file.
-
-        Raises:
-            BenchmarkError: it cannot be read.
-        """
+        """Return a file of another kind at ``relative`` as a sample file; BenchmarkError if it cannot be read."""
         return SampleFile(name=name, path=relative, kind=kind, sha256=self._hash(relative))
 
     def _hash(self, relative: str) -> str:

@@ -118,11 +118,7 @@ def is_too_deep(entry: object) -> bool:
 
 
 def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
-    """Check that there are no faults.
-
-    Raises:
-        BenchmarkError: there are faults; the message lists them.
-    """
+    """Raise a BenchmarkError that lists the faults if there are any."""
     if not faults:
         return
     lines = [f"  {fault}" for fault in faults[:_SHOWN]]

@@ -32,11 +32,7 @@ class ReleasedSettings(FrozenModel):
 
 
 def find_entries(data_root: Path | None) -> Path:
-    """Return the folder of the released files below ``data_root``.
-
-    Raises:
-        NoFileError: there is none.
-    """
+    """Return the folder of the released files below ``data_root``; NoFileError if there is none."""
     root = (data_root or data_folder()).expanduser()
     for folder in (root / "agrotools", root / "AgroTools"):
         if any(_entry_files(folder)):

@@ -89,11 +89,7 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
 
 
 def require_files(root: Path, names: Iterable[str]) -> None:
-    """Raise an error if files are missing.
-
-    Raises:
-        BenchmarkError: some of ``names`` are not in ``root``.
-    """
+    """Raise a BenchmarkError if some of ``names`` are not in ``root``."""
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise BenchmarkError(f"{root} lacks {first_few(missing)}")
@@ -134,11 +130,7 @@ def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, s
 
 
 def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
-    """Return the content of a JSON file.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is too large, or is not JSON.
-    """
+    """Return the content of a JSON file; BenchmarkError if it cannot be read, is too large, or is not JSON."""
     try:
         return orjson.loads(_content(path, most_bytes))
     except orjson.JSONDecodeError as error:

@@ -78,11 +78,7 @@ def open_raster_pair(
 
 
 def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
-    """Raise an error if no pixel has data in both files.
-
-    Raises:
-        ToolError: ``nothing_found``.
-    """
+    """Raise a ToolError ``nothing_found`` if no pixel has data in both files."""
     if not valid.any():
         why = f"no pixel has data in both {names[0]} and {names[1]}"
         hint = "check the files' nodata values, and that they show the same place"
@@ -149,11 +145,7 @@ def frame_of(
 
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
-    """Raise an error if an area is too large to be held in memory as a whole.
-
-    Raises:
-        ToolError: ``limit``.
-    """
+    """Raise a ToolError ``limit`` if an area is too large to be held in memory as a whole."""
     if width * height > LARGEST_WHOLE_PX:
         raise ToolError(
             "limit",

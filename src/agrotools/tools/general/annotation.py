@@ -38,11 +38,7 @@ def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
 
 
 def rgb(colour: str, argument: str) -> Rgb:
-    """Parse a colour given by its name or as #rrggbb.
-
-    Raises:
-        ToolError: ``invalid_argument``: it is not a colour.
-    """
+    """Parse a colour given by its name or as #rrggbb; ToolError ``invalid_argument`` if it is none."""
     from PIL import ImageColor
 
     try:
