@@ -356,11 +356,7 @@ class ToolExecutor:
 
 
 def executor_class(name: Literal["local", "ray"]) -> type[ToolExecutor]:
-    """Return the class that runs tool calls in worker processes of this machine, or on a Ray cluster.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
+    """Return the class that runs tools on this machine, or on a Ray cluster; UsageError if Ray is not installed."""
     if name == "local":
         return ToolExecutor
     from agrotools.tools.ray_executor import RayToolExecutor, import_ray

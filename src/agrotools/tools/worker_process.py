@@ -203,11 +203,7 @@ class Worker:
 
     @classmethod
     async def start(cls, memory_mb: int, threads: int = 1) -> "Worker":
-        """Start a worker and wait until it is ready.
-
-        Raises:
-            InfrastructureError: it cannot be started, or does not become ready.
-        """
+        """Start a worker and wait until it is ready; InfrastructureError if it does not become ready."""
         token = f"{os.getpid()}-{uuid4().hex}"
         try:
             log = _anonymous_file()

@@ -74,11 +74,7 @@ _KEYS = ("gsd_m", "bands", "crs", "intrinsics", "depth_unit_mm", "classes", "wid
 
 
 def read_sidecar(path: Path) -> SampleFile | None:
-    """Read the sidecar of a file; return None if there is none.
-
-    Raises:
-        ToolError: ``unreadable_file``: the sidecar is not a JSON object with the allowed keys.
-    """
+    """Return the sidecar of a file or None; ToolError ``unreadable_file`` if it is no object with allowed keys."""
     return next((_parsed(sidecar, path.name) for sidecar in sidecars(path) if sidecar.is_file()), None)
 
 

@@ -99,11 +99,7 @@ def plain_path(published: str) -> str:
 
 
 def image_size(path: Path, display_path: str) -> tuple[int, int]:
-    """Read width and height in pixels from the header of an image file.
-
-    Raises:
-        BenchmarkError: it cannot be read as an image.
-    """
+    """Read width and height in pixels from the header of an image file; BenchmarkError if it is none."""
     from PIL import Image
 
     with warnings.catch_warnings():

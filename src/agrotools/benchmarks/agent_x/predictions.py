@@ -82,11 +82,7 @@ def _faults(entry: Any, where: str) -> Iterator[str]:
 
 
 def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Read the data set by id, each sample unwrapped from its list of one.
-
-    Raises:
-        BenchmarkError: it cannot be read or has another form.
-    """
+    """Read the data set by id, each sample out of its list of one; BenchmarkError if it has another form."""
     data = read_json(path)
     if not is_object(data) or not data:
         raise BenchmarkError(f"{path.name} is no object of samples", hint="give data.json of Agent-X")

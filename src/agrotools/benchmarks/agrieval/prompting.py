@@ -96,11 +96,7 @@ class Examples:
         }
 
     def for_item(self, item: Item, count: int) -> list[Item]:
-        """Draw ``count`` examples for ``item``.
-
-        Raises:
-            UsageError: there are not enough items of its kind outside its group.
-        """
+        """Draw ``count`` examples of the kind of ``item`` outside its group; UsageError if there are too few."""
         others = self._others(item)
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
         item_key = question_key(item.question)

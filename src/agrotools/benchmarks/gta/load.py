@@ -14,11 +14,7 @@ from agrotools.core.base import Progress, no_progress
 
 
 def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> ReadSet:
-    """Read all entries of a ``dataset.json``; file paths are relative to its folder.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or holds no entries.
-    """
+    """Read all entries of a ``dataset.json`` and files beside it; BenchmarkError if it cannot be read or is empty."""
     entries = entries_of(path)
     findings = Findings()
     table = FileTable(path.parent)

@@ -68,11 +68,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
 
 
 def find_sar(path: Path) -> Path:
-    """Find the file of the SAR split: another JSON file with SAR in its name or in the name of its folder.
-
-    Raises:
-        BenchmarkError: there is none.
-    """
+    """Find the SAR split: a JSON file with SAR in its name or its folder's; BenchmarkError if there is none."""
     folders = sorted(each for each in path.parent.iterdir() if each.is_dir() and "sar" in each.name.casefold())
     beside = [each for each in sorted(path.parent.glob("*.json")) if "sar" in each.name.casefold()]
     inside = [each for folder in folders for each in sorted(folder.glob("*.json")) if each.name != "toolmeta.json"]

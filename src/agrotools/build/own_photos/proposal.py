@@ -85,11 +85,7 @@ MOST_QUESTIONS = 100
 
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
-    """Propose a plan for the table; :func:`open_questions` lists its gaps.
-
-    Raises:
-        BenchmarkError: no column of the table contains an answer.
-    """
+    """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
     columns: list[Column] = []
     notes: dict[str, str] = {}
     for header in seen.table.columns:

@@ -54,11 +54,7 @@ def find_root(folder: Path, markers: Sequence[str]) -> Path:
 
 
 def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
-    """Return the first of ``names`` that exists in ``root``; ``what`` describes them in the error message.
-
-    Raises:
-        BenchmarkError: none of them exists.
-    """
+    """Return the first of ``names`` in ``root``; BenchmarkError, which calls them ``what``, if there is none."""
     for name in names:
         if (root / name).exists():
             return root / name
@@ -120,11 +116,7 @@ def _visible(place: Path) -> list[Path]:
 
 
 def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, str]]:
-    """Return the lines of a text that are not empty, with their numbers from 1.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is too large, or is not UTF-8.
-    """
+    """Return the non-empty lines of a UTF-8 text, numbered from 1; BenchmarkError if it is none or too large."""
     lines = enumerate(_content(path, most_bytes).decode("utf-8-sig").splitlines(), start=1)
     return [(number, line.strip()) for number, line in lines if line.strip()]
 
@@ -232,11 +224,7 @@ def photo_file(path: Path, data: DataSet, **more: Any) -> SampleFile:
 
 
 def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int]) -> None:
-    """Raise an error if a picture and its mask differ in size; both sizes are (rows, columns).
-
-    Raises:
-        BenchmarkError: ``size`` differs from ``shape``.
-    """
+    """Raise a BenchmarkError if a picture and its mask differ in size, both (rows, columns)."""
     if size != shape:
         raise BenchmarkError(f"{path} has {size[1]} x {size[0]} pixels, its mask {shape[1]} x {shape[0]}")
 

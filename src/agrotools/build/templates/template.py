@@ -175,11 +175,7 @@ class Template(FrozenModel):
         return expanded(wordings)
 
     def instantiate(self, shown: Sequence[Thing], rng: np.random.Generator) -> QuestionInstance | None:
-        """Return the question about these things, or None if no drawn values give it an unambiguous answer.
-
-        Raises:
-            ValueError: the template refers to an unknown name.
-        """
+        """Return the question about these things, None if it has no clear answer; ValueError for an unknown name."""
         things = tuple(shown)
         if not self._holds(self.needs, {}, [thing.as_read for thing in things]):
             return None

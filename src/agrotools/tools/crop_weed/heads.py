@@ -324,11 +324,7 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
 
 
 def load_head(info: HeadInfo) -> Head:
-    """Load the weights of a head.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if they are missing, do not match the saved hash, or are damaged.
-    """
+    """Load a head; ToolError ``backend_unavailable`` if its weights are missing, damaged or of another hash."""
     what, hint = f"the weights of head {info.name}", "train the heads again: agrotools packs train crop-weed --data DIR"
     arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
     try:

@@ -58,11 +58,7 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
 
 
 async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
-    """Answer a request of :func:`run_in_sandbox` in the process that may start sandboxes.
-
-    Raises:
-        ToolError: ``backend_unavailable``.
-    """
+    """Answer :func:`run_in_sandbox` in a process that may start sandboxes; ToolError ``backend_unavailable``."""
     import asyncio
 
     try:

@@ -45,11 +45,7 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``.
-
-    Raises:
-        ToolError: ``backend_unavailable``: they do not exist.
-    """
+    """Return the files of ``pack:NAME`` or ``learned:MODEL``; ToolError ``backend_unavailable`` if there are none."""
     from agrotools.tools.recognition.packs import pack_files
 
     if backend.startswith(PACK):

@@ -112,11 +112,7 @@ def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage]) ->
 
 
 def check_classes(labelled: list[LabelledImage]) -> None:
-    """Check that a head can be trained and validated on these pictures.
-
-    Raises:
-        UsageError: there is only one class, or a class has too few pictures or groups.
-    """
+    """Raise a UsageError if there is only one class, or a class has too few pictures or groups to learn."""
     counts = Counter(one.label for one in labelled)
     if len(counts) < 2:
         why = f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart"
