@@ -117,10 +117,7 @@ class Patience:
 
 @dataclass
 class _Denied(Exception):
-    """An address does not give the file.
-
-    ``again``: it may give it later, after ``wait_s`` seconds. ``no_host``: no connection to the host.
-    """
+    """An address gives no file. ``again``: it may later, after ``wait_s`` seconds. ``no_host``: no connection."""
 
     reason: Reason
     detail: str

@@ -82,10 +82,7 @@ class Sweeper:
             self.sweep()
 
     def sweep(self) -> int:
-        """Remove the oldest files if the folder exceeds the limit, and return the number of bytes removed.
-
-        Does nothing if another process is already sweeping.
-        """
+        """Remove the oldest files above the limit, unless another process does so; return the bytes removed."""
         with suppress(OSError, Timeout), FileLock(self.folder / _LOCK, timeout=0):
             (self.folder / _MARK).touch()
             return self._remove_oldest()

@@ -44,10 +44,7 @@ if TYPE_CHECKING:
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
-    """Return the name of the file or artifact that ``name`` refers to by name or by the end of its path.
-
-    Return None if there is no match, or more than one.
-    """
+    """Return the one file or artifact that ``name`` names, in whole or by the end of its path, else None."""
     path = Path(name)
     if str(path) in {file.name for file in files}:
         return str(path)

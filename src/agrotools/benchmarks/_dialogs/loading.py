@@ -141,10 +141,7 @@ ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 
 @dataclass(frozen=True)
 class ReadSet:
-    """Samples of all usable entries, and the findings on the other ones.
-
-    ``external_folders``: see :class:`~agrotools.formats.benchmark.Benchmark`.
-    """
+    """Samples of all usable entries, findings on the others, and external folders as a benchmark has them."""
 
     root: Path
     files: tuple[Path, ...]

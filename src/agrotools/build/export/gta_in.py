@@ -206,10 +206,7 @@ def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fi
 
 
 def observation_of(returned: JsonValue) -> Observation | None:
-    """Return the observation of a tool's result, or None if there is none.
-
-    A JSON object is used as it is; other text becomes the field ``text``.
-    """
+    """Return the observation of a result, or None: a JSON object as it is, other text as the field ``text``."""
     if isinstance(returned, str):
         try:
             parsed = orjson.loads(returned)

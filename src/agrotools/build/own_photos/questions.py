@@ -163,10 +163,7 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
 def subjects_of(
     column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]]
 ) -> list[Subject]:
-    """Return one subject for each group that has pictures of this column.
-
-    ``place``: number that identifies the column in the subjects' names.
-    """
+    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
     names: list[str] = []
     if measure.kind == "name":

@@ -231,10 +231,7 @@ def _refs(value: JsonValue) -> Iterator[str]:
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:
-    """Return a slot of the answer, and the value that the observations imply for it.
-
-    ``state``: ``same``, ``differs`` or ``missing``; empty if nothing is implied.
-    """
+    """Return a slot of the answer, and the implied value. ``state``: ``same``, ``differs``, ``missing`` or empty."""
     implied, state = "", ""
     unit = getattr(slot, "unit", None)
     if is_text_slot(slot) and slot.from_:

@@ -88,10 +88,7 @@ def lay_one(
     rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, camera: Camera, dim: float,
     turn: float | None = None,
 ) -> None:  # fmt: skip
-    """Paint one leaf whose stalk is at position ``at``.
-
-    ``dim``: share of light that reaches it, 1 at the front of the crown.
-    """
+    """Paint one leaf whose stalk is at ``at``. ``dim``: share of light on it, 1 at the front of the crown."""
     (x, y), (rows, columns) = at, view.size
     sunny = float(view.dapple[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)]) * (0.3 + 0.7 * dim)
     tone = foliage.base * rng.uniform(0.5, 1.0) + LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))] * 0.4

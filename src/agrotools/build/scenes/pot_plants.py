@@ -48,10 +48,7 @@ _LIGHT = -1.9
 
 @dataclass(frozen=True)
 class Growth:
-    """Growth curve of a plant.
-
-    ``final_cm``: limit of its height; ``rate``: per week; ``middle``: week in which it has half that height.
-    """
+    """Growth curve of a plant: limit of its height, rate per week, and the week in which it has half that height."""
 
     final_cm: float
     rate: float

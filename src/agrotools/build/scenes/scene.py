@@ -134,10 +134,7 @@ def resized(plane: NDArray[np.floating[Any]], columns: int, rows: int, how: int 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit cv2 to one thread: with thousands of tiny drawing operations, threading costs more than it gains.
-
-    Also a decorator of functions that draw.
-    """
+    """Limit cv2 to one thread, as threads slow down thousands of tiny drawings. Also a decorator."""
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

@@ -234,10 +234,7 @@ def _boxes(path: Path, of: AgmlDataSet, dropped: Counter[str]) -> dict[str, Coun
 
 
 def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[Any, Any, tuple[float, ...]]]]:
-    """Read picture names by id, category names by id, and boxes from a COCO file.
-
-    A box is (picture id, category id, (x, y, width, height)); duplicates are dropped.
-    """
+    """Read names of pictures and categories by id, and distinct boxes (picture id, category id, (x, y, w, h))."""
     try:
         coco = cast("dict[str, Any]", read_json(path))
         pictures = {one["id"]: Path(str(one["file_name"])).name for one in coco["images"]}

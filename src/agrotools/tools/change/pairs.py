@@ -121,10 +121,7 @@ class Frame:
     flags: tuple[str, ...]
 
     def strips(self, stored: int) -> Iterator[Box]:
-        """Yield strips of the box (see :func:`blocks_of_rows`), or the whole box if small patches are removed.
-
-        A patch can extend over several strips.
-        """
+        """Yield strips of the box, or the whole box if small patches are removed, as these can cross strips."""
         return blocks_of_rows(self.box, stored=stored) if self.least_px == 1 else iter((self.box,))
 
 
@@ -277,10 +274,7 @@ def shift_back(
 
 
 def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the root of the gradient magnitude of lightness, with mean 0 over valid pixels.
-
-    The root keeps a few strong edges from dominating.
-    """
+    """Return the root of the gradient of lightness, which tames strong edges, with mean 0 over valid pixels."""
     grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
     grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
     strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))

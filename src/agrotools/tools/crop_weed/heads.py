@@ -263,10 +263,7 @@ class HeadInfo(FrozenModel):
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Weights of a head.
-
-    All arrays are float32. ``mean``, ``scale``: (features,). ``landmarks``: (k, features). ``weights``: (k,).
-    """
+    """Weights of a head, float32: ``mean``, ``scale`` (features,), ``landmarks`` (k, features), ``weights`` (k,)."""
 
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]

@@ -230,10 +230,7 @@ def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, sp
 
 
 def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> float:
-    """Return the half width of a crop row, in spacings.
-
-    It is the distance at which cover has fallen to a sixth of its rise above the level of weeds between the rows.
-    """
+    """Return the half width of a crop row, in spacings: where cover has fallen to a sixth of its rise above weeds."""
     edges = np.linspace(0, 0.5, 26)
     place = np.digitize(distance, edges) - 1
     folded = np.array([profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)])

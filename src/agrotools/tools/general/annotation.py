@@ -165,10 +165,7 @@ def add_text(
 
 
 def normalise_position(position: str) -> str:
-    """Normalise a position to two letters, horizontal before vertical, or to ``(x, y)``.
-
-    Return invalid positions unchanged.
-    """
+    """Normalise a valid position to two letters, horizontal before vertical, or to ``(x, y)``."""
     letters = position.strip().lower()
     if len(letters) == 2 and letters.isalpha():
         for first, second in (letters, letters[::-1]):

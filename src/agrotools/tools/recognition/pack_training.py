@@ -203,11 +203,7 @@ _LEAST_SPREAD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Training data.
-
-    ``features``: float32 (n, features). ``blocks``: widths of the feature blocks. ``names``: class names.
-    ``digests``: hashes of the files.
-    """
+    """Training data. ``features``: (n, features). ``blocks``: their widths. ``digests``: hashes of the files."""
 
     features: NDArray[np.float32]
     blocks: tuple[int, ...]

@@ -111,10 +111,7 @@ def disease_subjects(
 
 
 def _is_readable(path: Path) -> bool:
-    """Return True if a picture can be opened.
-
-    The pictures come from the web: single broken ones are skipped, but many indicate a failed download.
-    """
+    """Return True if a picture can be opened; many of the web's that cannot indicate a failed download."""
     try:
         read_photo(path)
     except BenchmarkError:
