@@ -108,7 +108,8 @@ class VisionEndpoint:
 
 
 def _messages(question: Question) -> list[Message]:
-    image_parts = [ImagePart(url=_data_url(picture)) for picture in question.pictures]
+    encoded = [binascii.b2a_base64(picture, newline=False).decode("ascii") for picture in question.pictures]
+    image_parts = [ImagePart(url=f"data:image/jpeg;base64,{picture}") for picture in encoded]
     messages = [
         Message.of("system", _SYSTEM),
         Message(role="user", content=(TextPart(text=question.text), *image_parts)),
@@ -118,10 +119,6 @@ def _messages(question: Question) -> list[Message]:
         repair = f"This reply cannot be used: {fault}. Reply again, with the JSON object alone."
         messages += [Message.of("assistant", reply or "(nothing)"), Message.of("user", repair)]
     return messages
-
-
-def _data_url(jpeg: bytes) -> str:
-    return "data:image/jpeg;base64," + binascii.b2a_base64(jpeg, newline=False).decode("ascii")
 
 
 def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
