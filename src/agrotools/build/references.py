@@ -72,9 +72,8 @@ class ChainBroken(BenchmarkError):
 def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: bool) -> None:
     """Raise an error that concerns the chain rather than the picture.
 
-    Args:
-        follows: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
-            region without pixels, an unknown name) are not errors of the chain, and the sample stays.
+    ``follows``: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
+    region without pixels, an unknown name) are not errors of the chain, and the sample stays.
 
     Raises:
         ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.

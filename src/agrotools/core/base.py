@@ -87,14 +87,20 @@ def install_command(extra: str = "") -> str:
     return f"pip install 'agrotools{wanted} @ {source['url']}'" if source else f"pip install 'agrotools{wanted}'"
 
 
-def arrow_and_parquet() -> tuple[Any, Any]:
-    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
+def import_of_extra(module: str, extra: str, message: str) -> Any:
+    """Import a module of an extra; UsageError with ``message`` if it is not installed."""
     from importlib import import_module
 
     try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
+        return import_module(module)
     except ImportError as error:
-        raise UsageError("this needs pyarrow", hint=install_command("build")) from error
+        raise UsageError(message, hint=install_command(extra)) from error
+
+
+def arrow_and_parquet() -> tuple[Any, Any]:
+    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
+    arrow, parquet = (import_of_extra(name, "build", "this needs pyarrow") for name in ("pyarrow", "pyarrow.parquet"))
+    return arrow, parquet
 
 
 ToolErrorKind = Literal[

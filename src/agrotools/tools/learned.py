@@ -63,10 +63,7 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
 
 
 def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
-    """Describe a picture or answer ``question``.
-
-    The flag ``question_not_answered`` is set for a model that cannot take questions.
-    """
+    """Describe a picture or answer; the flag ``question_not_answered`` marks models that take no question."""
     from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import describe
 

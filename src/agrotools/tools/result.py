@@ -65,11 +65,7 @@ class ToolResult(BaseModel):
         return image
 
     def content(self, artifact: Artifact) -> bytes:
-        """Return the content of an artifact of a tool that was run in this process.
-
-        Raises:
-            KeyError: the tool was run elsewhere.
-        """
+        """Return the content of an artifact of a tool run in this process; KeyError if it was run elsewhere."""
         return self._contents[artifact.name]
 
     def artifact_fields(self) -> dict[str, Artifact]:
@@ -206,11 +202,7 @@ class BrokenFrame(Exception):
 
 
 def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
-    """Encode a message and its contents as one frame.
-
-    Raises:
-        OverflowError: the message or the contents exceed the size limits.
-    """
+    """Encode a message and its contents as one frame; OverflowError if they exceed the size limits."""
     if contents:
         message = {**message, "lengths": [len(content) for content in contents]}
     head = orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS)
@@ -243,11 +235,7 @@ class FrameReader:
         return not self._buffer
 
     def feed(self, data: bytes) -> Reply | None:
-        """Return the frame completed by ``data``, or None. Data after the frame is kept.
-
-        Raises:
-            BrokenFrame: the data is not a valid frame.
-        """
+        """Return the frame that ``data`` completes, or None; data after it is kept. BrokenFrame if it is invalid."""
         self._buffer += data
         if not self._needed:
             if len(self._buffer) < _HEADER.size:

@@ -148,10 +148,7 @@ def _reset_state() -> None:
 
 
 def _has_children() -> bool:
-    """True if the call left running child processes behind; ended ones are reaped.
-
-    Idle sandbox workers, which wait for the code of the next call, do not count.
-    """
+    """True if the call left children running (ended ones are reaped), not counting idle sandbox workers."""
     with suppress(ChildProcessError):
         while True:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -207,10 +204,7 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _end_with_parent(parent: int, requests: BinaryIO) -> None:
-    """End this process when the parent ends, even during a call.
-
-    On Linux the kernel does so; elsewhere a thread waits for our input to be closed.
-    """
+    """End this process with its parent, even during a call: by the kernel on Linux, else by a thread on our input."""
     with suppress(OSError, AttributeError, ImportError):
         import ctypes
 

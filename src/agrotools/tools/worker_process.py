@@ -96,9 +96,6 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
 
         The future raises TimeoutError if the frame is late, BrokenFrame if it cannot arrive any more, and
         CallNotStarted if the channel breaks during an earlier call.
-
-        Raises:
-            BrokenFrame: the channel is already broken.
         """
         if self.broken:
             raise self.broken
@@ -205,11 +202,7 @@ class Worker:
 
     @classmethod
     async def start(cls, memory_mb: int, threads: int = 1) -> "Worker":
-        """Start a worker and wait until it is ready.
-
-        Raises:
-            InfrastructureError: it cannot be started, or does not become ready.
-        """
+        """Start a worker and wait until it is ready; InfrastructureError if it does not become ready."""
         token = f"{os.getpid()}-{uuid4().hex}"
         try:
             log = _anonymous_file()

@@ -87,11 +87,7 @@ MOST_QUESTIONS = 100
 
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
-    """Propose a plan for the table; :func:`open_questions` lists its gaps.
-
-    Raises:
-        BenchmarkError: no column of the table contains an answer.
-    """
+    """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
     columns: list[Column] = []
     notes: dict[str, str] = {}
     for header in seen.table.columns:
@@ -184,15 +180,11 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
     ):
         return "yes"
-    numbers = sum(_is_number(text) for text in texts)
+    numbers = sum(re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None for text in texts)
     if numbers >= _ENOUGH * len(texts):
         return "number"
     short = sum(len(text) <= 40 for text in texts)
     return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2) else None
-
-
-def _is_number(text: str) -> bool:
-    return re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None
 
 
 def measures_for(header: str, kind: Kind | None) -> list[Measure]:

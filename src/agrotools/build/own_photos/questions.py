@@ -79,7 +79,8 @@ def _of_column(
     plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{measure.answer}", plain)
     if measure.kind == "yes":
         # Result of the tool for a photo with a yes: a diagnosis other than healthy, or ``is_weed``.
-        plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", rf"{_yes_of(measure)}", plain)
+        yes = r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
+        plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", yes, plain)
     if language == "zh":
         plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}", r"{\1zh_\2}", plain)
     data: dict[str, Any] = json.loads(plain)
@@ -105,10 +106,6 @@ def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
         return measure.abs_tol, measure.rel_tol
     absolute, relative = column.abs_tol or 0.0, column.rel_tol or 0.0
     return (absolute, relative) if absolute or relative else (measure.abs_tol, measure.rel_tol)
-
-
-def _yes_of(measure: Measure) -> str:
-    return r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
 
 
 def round_limits(values: Sequence[float]) -> list[float]:
@@ -152,8 +149,7 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
     A group holds pictures with values in the same columns, in the order of their hashes: two each, or four if there are
     enough pictures for ten such groups.
 
-    Args:
-        columns_of: hash of each picture mapped to the columns that have a value for it.
+    ``columns_of``: hash of each picture mapped to the columns that have a value for it.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
@@ -165,11 +161,7 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
 def subjects_of(
     column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]]
 ) -> list[Subject]:
-    """Return one subject for each group that has pictures of this column.
-
-    Args:
-        place: number that identifies the column in the subjects' names.
-    """
+    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
     names: list[str] = []
     if measure.kind == "name":
@@ -283,7 +275,9 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     nouns = {"objects": objects, "objects_zh": chinese}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
-    quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or _chinese_of(quantity, measure)
+    # The plan's own words stand in both languages unless the plan has Chinese ones too.
+    shipped_zh = measure.quantity_zh if quantity == measure.quantity else quantity
+    quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or shipped_zh
     absolute, relative = tolerance_of(column, measure)
     spoken = {"%": "percent"}.get(measure.unit or "", measure.unit)
     return {
@@ -297,11 +291,6 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
         "abs_tol": f"{absolute:g}",
         "rel_tol": f"{relative:g}",
     }
-
-
-def _chinese_of(quantity: str, measure: Measure) -> str:
-    """Return the measure's Chinese words, or the plan's own words if these have no Chinese version."""
-    return measure.quantity_zh if quantity == measure.quantity else quantity
 
 
 def _area(file: SampleFile) -> dict[str, str]:
@@ -365,10 +354,7 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
 
 
 def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
-    """Return words for the name among up to three others in random order, and for a suspected name.
-
-    The suspected name is the right one half of the time.
-    """
+    """Return words for the name among up to three others in random order, and for a suspected name."""
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
     others = [name for name in names if name != correct]

@@ -232,11 +232,7 @@ def _allowed(
     entry_of: Callable[[str], Entry | None],
     words: str,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Return the labels that are possible on ``crop`` (None for all), and notes.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the recogniser does not know the crop.
-    """
+    """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
         return None, ()
     if recogniser.crops:

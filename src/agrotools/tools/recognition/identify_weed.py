@@ -174,11 +174,7 @@ def _by_recogniser(
 def _allowed(
     recogniser: Recogniser, candidates: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
-    """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the recogniser knows none of the candidates.
-    """
+    """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names."""
     from agrotools.knowledge.words import folded
 
     if candidates is None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import install_command
+from agrotools.core.base import import_of_extra
 from agrotools.tools.recognition.candidates import shipped_files
 from agrotools.tools.recognition.labelled_pictures import LabelledImage, check_classes
 from agrotools.tools.recognition.net import (
@@ -59,11 +59,7 @@ _LEAST_SPREAD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Training data.
-
-    ``features``: float32 (n, features). ``blocks``: widths of the feature blocks. ``names``: class names.
-    ``digests``: hashes of the files.
-    """
+    """Training data. ``features``: (n, features). ``blocks``: their widths. ``digests``: hashes of the files."""
 
     features: NDArray[np.float32]
     blocks: tuple[int, ...]
@@ -94,7 +90,7 @@ def train_pack(
             few pictures, or scikit-learn is missing.
         ToolError: ``backend_unavailable``: a shipped net is damaged.
     """
-    _require_sklearn()
+    import_of_extra("sklearn", "train", "training needs scikit-learn")
     from threadpoolctl import threadpool_limits
 
     refuse_existing_name(out)
@@ -251,10 +247,7 @@ def _loss(logits: Floats, classes: Ints) -> float:
 
 
 def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
-    """Return the familiarity threshold, and the mean share of left-out classes that it refuses.
-
-    The share is None with two classes.
-    """
+    """Return the familiarity threshold, and the mean share of left-out classes that it refuses."""
     known = np.zeros(len(data.classes))
     for learn, check in folds:
         known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])
@@ -323,10 +316,3 @@ def calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) 
     place = np.minimum((shares * bins).astype(int), bins - 1)
     inside = [place == number for number in range(bins) if (place == number).any()]
     return float(sum(abs(shares[rows].mean() - right[rows].mean()) * rows.mean() for rows in inside))
-
-
-def _require_sklearn() -> None:
-    try:
-        import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise UsageError("training needs scikit-learn", hint=install_command("train")) from error

@@ -57,6 +57,7 @@ _RECORD = "record.json"
 _DONE = "drawn"
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
+_SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
 _WORKER = f"""
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
@@ -224,7 +225,8 @@ def _code(name: str) -> str:
     draw = SCENE_KINDS[name].draw
     folder = Path(agrotools.build.__path__[0])
     module = getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
-    pending, contents = {folder / f"{module}.py", folder / "sources/drawn/saving.py"}, dict[Path, bytes]()
+    pending = {folder / f"{module}.py", *(folder / name for name in _SHARED_BY_SCENES)}
+    contents: dict[Path, bytes] = {}
     while pending:
         file = pending.pop()
         contents[file] = file.read_bytes()
