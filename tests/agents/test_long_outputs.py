@@ -34,8 +34,6 @@ ROOT = Path(__file__).parents[2]
 
 def _benchmark() -> Any:
     spec = importlib.util.spec_from_file_location("output_parsing", ROOT / "performance" / "output_parsing.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -182,10 +180,8 @@ def test_a_record_of_long_replies_stays_small_and_the_tool_gets_all_of_its_argum
     assert len(trajectory.model_dump_json()) < 7 * (MOST_KEPT + 1_000)
     assert trajectory.termination == "answered"
     answer = trajectory.answer
-    assert answer is not None
     assert answer.startswith("three three")
     assert answer.endswith("or 4\n\n4")
-    assert trajectory.steps[1].reply is not None
     assert trajectory.steps[1].reply.text.endswith("or 4")
 
 

@@ -189,9 +189,7 @@ async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_noth
         (Observation(result={"weed_pct": 3.0, "flags": ["shadow"]}), False),
     ],
 )
-async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(
-    observation: Observation, refused: bool
-):
+async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(observation, refused):
     own = sample("own", "How much is weeds, in percent?", "t0", "c0")
     policy = PlannerPolicy(own, PlanTable([own, sample("near", own.query, "t1", "c1")]))
     history = [Step(turn=0, kind="call", call=ToolCall(tool=MEASURE), observation=observation)]
@@ -220,8 +218,7 @@ def test_what_the_other_question_states_takes_the_place_of_what_the_donors_state
         "image": "image_1.jpg", "scale_marker": {"type": "circle", "size_cm": 8.4}, "region": other
     }  # fmt: skip
     assert plan.steps[1].arguments["mark_color"] == "cyan"
-    assert plan.steps[2].arguments["expression"] == "100 * a > 7.5"
-    assert plan.slots[0].from_ == "a > 7.5"
+    assert (plan.steps[2].arguments["expression"], plan.slots[0].from_) == ("100 * a > 7.5", "a > 7.5")
 
 
 @pytest.mark.parametrize(("query", "refused"), [("Is the plant in the cyan box sick?", True), ("Is it sick?", False)])
@@ -289,7 +286,6 @@ async def test_what_it_does_is_the_same_without_gold_of_its_own(small_benchmark:
     for position, each in enumerate(samples):
         bare = without_gold(each)
         others = [*samples[:position], bare, *samples[position + 1 :]]
-        assert each.reference is not None
         history = [
             called(ToolCall(tool=step.tool), step.observation.result if step.observation else None)
             for step in each.reference.steps
@@ -310,7 +306,6 @@ async def test_the_plan_of_every_sample_runs_with_the_real_tools_of_others_data(
     table = PlanTable(samples)
     for each in samples:
         plan = table.plan(each)
-        assert plan is not None
         donor = next(other for other in samples if other.id == plan.donor)
         assert donor.template != each.template
         assert donor.cluster != each.cluster

@@ -202,7 +202,6 @@ def test_a_calculation_without_its_inputs_is_of_the_planning():
 def test_calls_that_an_error_prevented_are_not_missing():
     tools = Tools()
     record = record_of(tools)
-    assert record.trajectory is not None
     failed = record.trajectory.steps[0].model_copy(update={"observation": Observation(result={"count": None})})
     answer = Step(turn=2, kind="answer", text="I cannot tell.")
     steps = (failed, record.trajectory.steps[1], answer)
@@ -298,8 +297,6 @@ def test_a_model_that_is_asked_again_decides_what_it_reads(slip: int, value: Cal
 
     async def ask(history: tuple[Step, ...]) -> str:
         observation = history[-1].observation
-        assert observation is not None
-        assert observation.result is not None
         asked.append(float(str(observation.result["value"])))
         return f"total: {asked[-1] + slip}"
 
@@ -357,8 +354,7 @@ def test_a_run_is_the_mean_of_its_samples_with_intervals_over_clusters():
         for epoch in range(2)
     ]  # fmt: skip
     found = attribution_of(samples)
-    assert found.run.n == 36
-    assert found.run.n_clusters == 12
+    assert (found.run.n, found.run.n_clusters) == (36, 12)
     assert sum(found.run.parts.values()) == found.run.gap == 100 - found.run.score
     assert found.run.parts["reading"] == pytest.approx(100 / 7, abs=1e-5)
     interval = found.run.intervals["reading"]

@@ -140,8 +140,7 @@ def test_a_sound_sample_beside_broken_ones_is_not_accused(tmp_path):
     samples = ["{", number_sample(tmp_path, "sound", 1), number_sample(tmp_path, "sound-too", 2) | {"id": "!"}]
     faults = validate_folder(write_folder(tmp_path, samples))
     assert [(fault.code, fault.line) for fault in faults] == [("broken_json", 1), ("schema", 3)]
-    assert faults[0].where == "samples.jsonl:1"
-    assert faults[1].where == "samples.jsonl:3, sample !, id"
+    assert (faults[0].where, faults[1].where) == ("samples.jsonl:1", "samples.jsonl:3, sample !, id")
 
 
 def test_a_broken_header_does_not_hide_faults_of_samples(tmp_path):

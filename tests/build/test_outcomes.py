@@ -59,8 +59,7 @@ def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read
     samples = _build(root, [unreadable, lacking, wrong, lacking], tally)
     assert [sample.id for sample in samples] == ["p-001", "p-002"]
     observed = samples[0].reference.steps[0]
-    assert observed.observation.error.kind == "backend_unavailable"
-    assert observed.truth == {"best": "a"}
+    assert (observed.observation.error.kind, observed.truth) == ("backend_unavailable", {"best": "a"})
     assert tally.metadata() == {
         "dropped": {"diagnose_pest_disease: unreadable_file": 1, "true values do not give its answer": 1},
         "needs_backend": {"diagnose_pest_disease": 2},

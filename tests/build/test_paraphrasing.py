@@ -136,7 +136,6 @@ def test_a_sentence_of_another_question_is_refused():
     query, variant = "Would there be any weeds left here?", "I am in a hurry. Are any weeds left here?"
     assert refusal(variant, _sample(query)) is None
     found = refusal(variant, _sample(query), sentences("I am in a hurry. Count them."))
-    assert found is not None
     assert found.reason == "sentence"
 
 
@@ -166,7 +165,6 @@ def test_a_paraphrase_that_changes_a_digit_is_always_refused(query, at, digit):
     place = places[at % len(places)]
     assume(good[place] != digit)
     found = refusal(good[:place] + digit + good[place + 1 :], _sample(query))
-    assert found is not None
     assert found.reason in ("number", "file")
 
 

@@ -127,9 +127,7 @@ def test_a_decision_from_the_page_is_stored_before_it_is_answered(entered: Revie
         ({"reason": "x" * 70_000}, 413),
     ],
 )
-def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(
-    entered: ReviewServer, change: dict[str, Any], status: int
-):
+def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(entered, change, status):
     before = lines(entered)
     reply = entered.post(accept(entered, 5, **change))
     assert reply.status == status
@@ -179,8 +177,7 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guessed_types(entered: 
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert reply.headers["x-content-type-options"] == "nosniff"
-        assert reply.headers["x-frame-options"] == "DENY"
+        assert (reply.headers["x-content-type-options"], reply.headers["x-frame-options"]) == ("nosniff", "DENY")
         assert "access-control-allow-origin" not in reply.headers
     assert entered.ask("/original/rows-0001/image_1.png").headers["content-disposition"].startswith("attachment")
     page = entered.ask("/").body

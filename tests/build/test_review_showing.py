@@ -161,7 +161,6 @@ def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: objec
     slot = {"name": "green", "label": "green", "from": "steps[1].observation.value", **ANSWERS[kind]}
     sample = sample_of(tmp_path, answer=[slot])
     edits = effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
-    assert edits is not None
     assert edits.slots["green"].value == stored
     (changed,) = apply_edits(sample, edits).answer
     assert (changed.model_dump()["value"], changed.from_) == (value, None)

@@ -298,8 +298,7 @@ def test_what_is_looked_up_is_known_before_anything_runs():
     }
     slot = {**SHARE, "from": "@1.hits[0].values[0].value"}
     asked = _asked(_template(steps=[look], slots=[slot]), _leaf(3.0))
-    assert asked.slots[0].value == 40
-    assert asked.calls[1].truth is None
+    assert (asked.slots[0].value, asked.calls[1].truth) == (40, None)
 
 
 def test_a_set_and_an_open_answer_are_scored_by_what_the_template_says():
@@ -342,6 +341,5 @@ def test_a_question_in_chinese_names_parts_in_chinese_and_takes_english_answers(
     asked = _asked(template, replace(_leaf(3.0), called="left half"), replace(_leaf(9.0, 2), called="right half"))
     slot = asked.slots[0]
     assert (slot.value, slot.choices) == ("右半", ("左半", "右半"))
-    assert slot.aliases == {"左半": ("left half",), "右半": ("right half",)}
-    assert slot.label == "哪一半：左半或右半"
+    assert (slot.aliases, slot.label) == ({"左半": ("left half",), "右半": ("right half",)}, "哪一半：左半或右半")
     assert asked.query(template.wordings[0]) == "左半和右半，哪边更严重？"

@@ -41,12 +41,10 @@ def sample(observed: Observation | None) -> Sample:
 
 
 def shown(sample: Sample) -> list[object]:
-    assert sample.reference is not None
     return [step.observation.result if step.observation else None for step in sample.reference.steps]
 
 
 def literal(sample: Sample) -> object:
-    assert sample.reference is not None
     return sample.reference.steps[1].arguments["variables"]["a"]["value"]  # type: ignore[index,call-overload]
 
 
@@ -66,7 +64,6 @@ def test_the_truth_is_shown_where_the_tool_left_the_value_open_or_failed():
 
 def test_a_step_that_does_not_build_on_a_replaced_one_keeps_its_observation():
     own = sample(None)
-    assert own.reference is not None
     first, second = own.reference.steps
     alone = second.model_copy(update={"arguments": {"expression": "8 * 2"}})
     result = with_shown_observations(own.model_copy(update={"reference": ReferenceTrajectory(steps=(first, alone))}))

@@ -54,8 +54,7 @@ def test_an_agent_is_evaluated(tmp_path: Path):
     command = ("agrotools", "eval", "embedded", "--quick", "--limit", "2", "--mode", "end-to-end", "--json")
     shown = run(tmp_path, *command, "--model", "python:agent:solve", "--agent-path", str(EXAMPLES))
     (summary,) = json.loads(shown)
-    assert summary["modes"]["end-to-end"]["invalid"]["n"] == 0
-    assert summary["modes"]["end-to-end"]["n_records"] == 2
+    assert (summary["modes"]["end-to-end"]["invalid"]["n"], summary["modes"]["end-to-end"]["n_records"]) == (0, 2)
 
 
 def test_a_corpus_is_searched(tmp_path: Path):

@@ -69,8 +69,7 @@ def test_the_host_chooses_between_entries_that_look_alike():
     assert INDEX.search("white flour on the leaves of my grapes")[0].entry.id == "disease.vine_mildew"
     assert INDEX.search("white flour on the leaves of my cucumbers")[0].entry.id == "disease.gourd_mildew"
     found = features("white flour on the leaves of my roses")
-    assert found["disease.vine_mildew"]["other_host"] == 1.0
-    assert found["weed.bindweed"]["other_host"] == 0.0
+    assert (found["disease.vine_mildew"]["other_host"], found["weed.bindweed"]["other_host"]) == (1.0, 0.0)
 
 
 def test_pairs_of_words_count_beside_words():

@@ -118,8 +118,7 @@ def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
     attribution = Attribution(records=records_hash(run), run=split, tasks={}, samples=(sample,))
     (run / ATTRIBUTION_FILE).write_text(attribution.model_dump_json())
     stored = page_of(run).head["runs"][0]["attribution"]
-    assert stored["run"]["parts"] == split.parts
-    assert stored["samples"] == {"s1/0": split.parts}
+    assert (stored["run"]["parts"], stored["samples"]) == (split.parts, {"s1/0": split.parts})
     assert page_of(run).records[0]["part"] == "tool:calculate"
     (run / RECORDS_FILE).write_bytes((run / RECORDS_FILE).read_bytes() * 2)
     old = page_of(run).head["runs"][0]
@@ -135,8 +134,7 @@ def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_b
     text, page = page_of_both.text, page_of_both.elements
     (policy,) = [each["content"] for each in page.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == "'none'"
-    assert rules["img-src"] == "data:"
+    assert (rules["default-src"], rules["img-src"]) == ("'none'", "data:")
     for tag, rule in (("script", "script-src"), ("style", "style-src")):
         (block,) = [raw for name, attributes, raw in page.raw if name == tag and "type" not in attributes]
         digest = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
@@ -178,8 +176,7 @@ def test_what_went_wrong_is_found_again_as_facets(page_of_both):
     assert rows[0, "end-to-end", "s01"]["facets"] == []
     assert rows[1, "end-to-end", "s00"]["facets"] == ["calls right", "tool limit"]
     steps = rows[0, "step-by-step", "s00"]
-    assert steps["facets"] == ["wrong argument"]
-    assert steps["value"] == pytest.approx(2 / 3, abs=1e-4)
+    assert (steps["facets"], steps["value"]) == (["wrong argument"], pytest.approx(2 / 3, abs=1e-4))
 
 
 def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
@@ -190,8 +187,7 @@ def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
         end_to_end(made_sample("c"), call("2*3", observation={"error": failed}), call("6 + 1", 1)),
     ]
     facets = {row["sample"]: row["facets"] for row in page_of(write_run(tmp_path / "run", records)).records}
-    assert facets["a"] == ["missing call", "no call"]
-    assert facets["b"] == ["tool error", "error passed over"]
+    assert (facets["a"], facets["b"]) == (["missing call", "no call"], ["tool error", "error passed over"])
     assert facets["c"] == ["tool error"]
 
 
@@ -472,5 +468,4 @@ def test_long_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     long = {"value": 6.0, "list": [*range(3000)], "text": "z" * 9000}
     run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])
     (detail,) = page_of(run).details
-    assert detail["answer"] == answer
-    assert detail["steps"][0]["result"] == long
+    assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)

@@ -36,8 +36,7 @@ def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
     page = read_report(written.path)
     assert [secret for secret in (*SECRETS, str(tmp_path)) if secret in page.everything + page.text] == []
     (detail,) = page.details
-    assert detail["files"][0]["name"] == "file_1.JPG"
-    assert detail["steps"][0]["result"]["source"] == "file_1.JPG"
+    assert (detail["files"][0]["name"], detail["steps"][0]["result"]["source"]) == ("file_1.JPG", "file_1.JPG")
     assert detail["steps"][0]["result"]["value"] == 6
     assert detail["steps"][0]["files"][0]["rows"][1] == ["maize", "", ""]
     assert detail["answer"].startswith("rows: 7, from file_1.JPG")

@@ -37,11 +37,8 @@ def test_every_row_parses(benchmark):
         assert row.number >= 0
         assert row.n is None or row.n > 0
         if row.unit in ("count", "s/query"):
-            assert row.fraction is None
-            assert row.percent is None
+            assert (row.fraction, row.percent) == (None, None)
         else:
-            assert row.fraction is not None
-            assert row.percent is not None
             assert 0 <= row.fraction <= 1
             assert row.percent.replace(".", "", 1).isdecimal()
             assert Decimal(row.percent) == pytest.approx(Decimal(100) * Decimal(str(row.fraction)))
@@ -181,8 +178,7 @@ def test_implied_questions_of_the_other_benchmarks_fit_every_row():
 
 def test_the_experts_are_never_without_the_note_on_their_sample():
     (row,) = rows_of_model("agrieval", "Three Experts")
-    assert row.n == 1500
-    assert row.access == "people"
+    assert (row.n, row.access) == (1500, "people")
     assert any("65.78" in doubt for doubt in row.doubts)
 
 
@@ -239,8 +235,7 @@ def test_sizes_of_the_data_sets():
     assert figures["text", "all", "choice questions"].number == 14_697
     assert figures["text", "answers of open questions", "mean tokens"].value == "467.30"
     thinkgeo = {(one.item, one.quantity): one for one in published_set("thinkgeo")}
-    assert thinkgeo["all", "steps"].number == 1778
-    assert thinkgeo["DOTA (optical)", "metres per pixel"].number is None
+    assert (thinkgeo["all", "steps"].number, thinkgeo["DOTA (optical)", "metres per pixel"].number) == (1778, None)
     easy = [one for one in published_set("thinkgeo") if one.table == "A3" and one.item.endswith(", easy")]
     assert sum(one.number or 0 for one in easy) == 2 * 281
     gta = {(one.item, one.quantity): one.number for one in published_set("gta")}

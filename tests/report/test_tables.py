@@ -106,7 +106,6 @@ def test_each_setting_has_a_table_with_values_intervals_and_sizes():
     assert "truth 50.0" in process
     assert "Detectable difference" in text
     interval = full().modes["no-tool"].metrics["agrotools.fas"].overall.interval
-    assert interval is not None
     assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool
 
 

@@ -251,9 +251,7 @@ WITHOUT_RUNNING: list[tuple[str, Arguments, Arguments, dict[str, Any] | None, bo
 
 
 @pytest.mark.parametrize(("tool", "predicted", "reference", "result", "expected"), WITHOUT_RUNNING)
-def test_calls_of_tools_that_need_a_model(
-    tmp_path: Path, tool: str, predicted: Arguments, reference: Arguments, result: dict[str, Any] | None, expected: bool
-) -> None:
+def test_calls_of_tools_that_need_a_model(tmp_path, tool, predicted, reference, result, expected):
     assert Place(tmp_path, ()).agrees(tool, IMAGE | predicted, IMAGE | reference, result) is expected
 
 

@@ -51,9 +51,7 @@ def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
         (None, "503 Bad gateway"),
     ],
 )
-def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(
-    cause: str | None, option: str
-) -> None:
+def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(cause, option):
     assert lines(("answered", 95), (cause, 5)) == ()
     (line,) = lines(("answered", 94), (cause, 6))
     assert line.startswith("no-tool: 6 of 100 samples (6.0 %) ")

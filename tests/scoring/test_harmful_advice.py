@@ -19,7 +19,6 @@ from support.plain_sample import plain_sample
 
 def _slot(entry: str, topic: str = "management") -> OpenTextSlot:
     gold = open_gold(entry, topic)
-    assert gold is not None
     return OpenTextSlot.model_validate({"name": "advice", "label": "what to do", **gold._asdict()})
 
 
@@ -156,7 +155,6 @@ def test_claims_of_advice_have_a_source_and_a_date() -> None:
     assert len(advised) > 60
     for entry, topic in topics_with_facts():
         gold = open_gold(entry, topic)
-        assert gold is not None
         assert bool(gold.harmful) == ((entry, topic) in advised and not entry.startswith("method.")), (entry, topic)
         for claim in gold.harmful:
             assert claim.source
@@ -220,6 +218,5 @@ def test_the_rate_stands_beside_fas_and_never_inside_it() -> None:
     records = [_record(slot, answer, f"s{number}") for number, answer in enumerate(answers * 5)]
     rate = summarise(records).modes["end-to-end"].metrics[HARMFUL_ADVICE].overall
     assert rate.value == pytest.approx(1 / 3)
-    assert rate.interval is not None
     assert rate.interval.lower < 1 / 3 < rate.interval.upper
     assert HARMFUL_ADVICE not in summarise([_record(without, answers[0])]).modes["end-to-end"].metrics

@@ -26,7 +26,6 @@ REPLIES = Path(__file__).with_name("open_text_replies.jsonl")
 @cache
 def slot(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenTextSlot:
     gold = open_gold(entry, topic, branches)
-    assert gold is not None
     return OpenTextSlot.model_validate({"name": "advice", "label": "advice", **gold._asdict()})
 
 
@@ -142,8 +141,6 @@ def test_packs_hold_the_key_facts_of_today_and_those_of_branches_that_do_not_app
 def script(path: str) -> Any:
     """Return a script outside the package as a module."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, Path(__file__).parents[2] / path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -311,8 +308,7 @@ def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
 def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():
     fact_slot = slot("weed.prickly_acacia", "management")
     result = score_facts(fact_slot, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
-    assert result["foreign"] == {}
-    assert result["facts"]["work before seed set"] == "stated"
+    assert (result["foreign"], result["facts"]["work before seed set"]) == ({}, "stated")
     spot = score_facts(
         slot("disease.coffee_brown_eye_spot", "management"), "Mind nutrition: with much potash, it had less spot."
     )

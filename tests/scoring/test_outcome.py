@@ -62,10 +62,8 @@ def values(made: Record) -> dict[str, float]:
 def test_a_sample_scores_the_mean_of_its_slots_and_each_kind_its_own():
     scored = values(record(AREA, WEED, ADVICE, CHART, answer="area: 7.2 %\nweed: Parthenium\nadvice: hoe", drawn=SPEC))
     assert (scored["area"], scored["weed"], scored["advice"], scored["chart"]) == (1.0, 0.0, 0.5, 1.0)
-    assert scored["agrotools.fas"] == pytest.approx((1 + 0 + 0.5 + 1) / 4)
-    assert scored["agrotools.css"] == 0.5
-    assert scored["agrotools.ots"] == 0.5
-    assert scored["agrotools.plot"] == 1.0
+    assert (scored["agrotools.fas"], scored["agrotools.css"]) == (pytest.approx((1 + 0 + 0.5 + 1) / 4), 0.5)
+    assert (scored["agrotools.ots"], scored["agrotools.plot"]) == (0.5, 1.0)
 
 
 def test_a_metric_without_slots_has_no_row():

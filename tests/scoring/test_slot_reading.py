@@ -65,8 +65,7 @@ def test_an_open_answer_may_have_several_lines_in_the_form():
 
 def test_the_reading_says_how():
     reading = score_slot(SHARE, [SHARE, TREES], "Some words.\nweed_share: 30 %").reading
-    assert reading["scope"] == "form line"
-    assert reading["candidate"] == ["30 %"]
+    assert (reading["scope"], reading["candidate"]) == ("form line", ["30 %"])
     assert reading["off_by"] == pytest.approx(17.5)
     assert score_slot(SHARE, [SHARE], "weed_share: 12.5 %").used_form
     assert not score_slot(SHARE, [SHARE], "I think 12.5 %").used_form

@@ -275,9 +275,6 @@ def test_only_the_first_call_of_a_message_is_scored():
     assert values(step_scores(record(FIRST, swapped, THIRD, RIGHT[3])), "arg_acc")[1] == 0
 
 
-# --- the answer step -----------------------------------------------------------------------------------------------
-
-
 def summary(slots, answer, steps=STEPS):
     scores = step_scores(record(FIRST, SECOND, THIRD, Answer(text=answer), of=sample(*slots, steps=steps)))
     implied, truth = values(scores, "summ_acc"), values(scores, "summ_acc_truth")
@@ -394,9 +391,6 @@ def test_plot_slots_are_no_part_of_the_summary():
     plot = PlotSlot(name="figure", label="figure", value={})
     assert summary([RATIO, plot], "ratio: 2.77")[0] == 1
     assert summary([plot], "done")[:2] == (None, None)
-
-
-# --- records that cannot be scored ---------------------------------------------------------------------------------
 
 
 def test_invalid_records_have_no_rows():

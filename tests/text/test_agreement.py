@@ -303,9 +303,6 @@ def test_points_without_x_are_numbered_and_raw_values_have_no_order():
     assert chart([{"name": "height", "y": [7, 6, 5]}], bare, "hist", "hist")
 
 
-# --- properties ----------------------------------------------------------------------------------------------------
-
-
 @given(arguments)
 @example({"image": {"$ref": None}})
 def test_a_call_equals_itself(call):

@@ -70,7 +70,6 @@ def test_nothing_outside_is_reached(expression):
 @pytest.mark.parametrize("expression", TOO_MUCH, ids=lambda expression: expression[:20])
 def test_too_much_is_refused_at_once(expression):
     error = error_of(expression)
-    assert error is not None
     assert error.hint
 
 

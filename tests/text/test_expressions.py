@@ -97,8 +97,7 @@ def test_correlation_is_bounded_and_symmetric(points):
 def test_regression_finds_a_line(x, slope, intercept):
     y = [slope * value + intercept for value in x]
     result = evaluate("linreg(x, y)", {"x": x, "y": y})
-    assert result[0] == pytest.approx(slope, abs=1e-9)
-    assert result[1] == pytest.approx(intercept, rel=1e-9, abs=1e-6)
+    assert (result[0], result[1]) == (pytest.approx(slope, abs=1e-9), pytest.approx(intercept, rel=1e-9, abs=1e-6))
 
 
 @pytest.mark.parametrize(

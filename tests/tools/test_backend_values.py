@@ -82,9 +82,7 @@ def test_the_command_line_checks_the_back_end(tmp_path: Path) -> None:
     assert "there is no pack none" in missing.output
 
 
-def test_a_model_of_the_hub_keeps_its_name_and_a_folder_gets_its_whole_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_of_the_hub_keeps_its_name_and_a_folder_gets_its_whole_path(tmp_path, monkeypatch):
     from agrotools.tools.execution import _with_whole_path
 
     monkeypatch.chdir(tmp_path)

@@ -44,9 +44,6 @@ def numbers(result: CanopyHeight) -> dict[str, Any]:
     return result.model_dump(exclude={"notes", "flags", "map", "source"})
 
 
-# --- what is measured ------------------------------------------------------------------------------------------------
-
-
 def test_statistics_are_those_of_numpy(tmp_path: Path) -> None:
     result = measured(tmp_path, chm=raster(tmp_path / "chm.tif", HEIGHTS, **UTM))
     exact = HEIGHTS.astype(np.float64)
@@ -175,9 +172,6 @@ def test_heights_as_smooth_as_bare_ground_are_no_heights_of_a_canopy(tmp_path: P
     assert "implausible_heights" not in measured(tmp_path, chm=low).flags
 
 
-# --- surface less terrain --------------------------------------------------------------------------------------------
-
-
 def test_classes_and_indices_are_no_heights(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     classes = raster(tmp_path / "classes.tif", draw.integers(1, 9, (64, 64)).astype(np.uint8))
@@ -195,9 +189,7 @@ def test_classes_and_indices_are_no_heights(tmp_path: Path) -> None:
     ("gsd_m", "low", "high", "flagged"),
     [(10.0, 0.2, 0.84, True), (0.5, 0.2, 0.84, False), (10.0, 0.0, 0.84, False), (10.0, 0.2, 1.4, False)],
 )
-def test_an_index_without_negative_values_shows_no_ground(
-    tmp_path: Path, gsd_m: float, low: float, high: float, flagged: bool
-) -> None:
+def test_an_index_without_negative_values_shows_no_ground(tmp_path, gsd_m, low, high, flagged):
     values = np.random.default_rng(0).uniform(low, high, (64, 64)).astype(np.float32)
     result = measured(tmp_path, chm=raster(tmp_path / "index.tif", values), gsd_m=gsd_m)
     assert ("implausible_heights" in result.flags) is flagged
@@ -225,8 +217,7 @@ def test_surface_less_terrain_on_one_grid(tmp_path: Path) -> None:
     chm = measured(tmp_path, chm=raster(tmp_path / "chm.tif", HEIGHTS, **UTM))
     assert result.mean_m == pytest.approx(chm.mean_m, abs=1e-4)
     assert result.max_m == pytest.approx(chm.max_m, abs=1e-4)
-    assert result.cover_pct == pytest.approx(chm.cover_pct, abs=0.1)
-    assert result.source == "dsm_dtm"
+    assert (result.cover_pct, result.source) == (pytest.approx(chm.cover_pct, abs=0.1), "dsm_dtm")
     assert "dsm_below_dtm" in measured(tmp_path, dsm=dtm, dtm=tmp_path / "dsm.tif").flags
 
 
@@ -250,7 +241,6 @@ def test_absent_terrain_does_not_leak(tmp_path: Path) -> None:
     dtm = raster(tmp_path / "dtm.tif", values, crs="EPSG:32633", transform=grid)
     result = measured(tmp_path, dsm=surface(tmp_path / "dsm.tif"), dtm=dtm)
     assert 45 < result.nodata_pct < 52
-    assert result.max_m is not None
     assert result.max_m < HEIGHTS.max() + 0.1
 
 
@@ -281,9 +271,6 @@ def test_a_large_difference_is_taken_block_by_block(tmp_path: Path, monkeypatch:
             assert cut[name] == pytest.approx(value, abs=1e-3), name
 
 
-# --- properties ------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(column=st.integers(1, 79), gsd_m=st.floats(0.1, 5))
 def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
@@ -297,9 +284,6 @@ def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
     assert max(part.max_m or 0 for part in parts) == whole.max_m
     mean = sum((part.mean_m or 0) * part.measured_px for part in parts) / whole.measured_px
     assert mean == pytest.approx(whole.mean_m)
-
-
-# --- bad and odd input -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [0.0, 7.5])

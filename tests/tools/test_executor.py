@@ -115,9 +115,7 @@ async def test_a_worker_knows_nothing_of_this_process(executor, workspace, monke
     first = (await call(executor, workspace, "environment")).observation.result
     assert not {"OPENAI_API_KEY", "HTTPS_PROXY", "PATH", "HOME"} & set(first["names"])
     assert "OMP_NUM_THREADS" in first["names"]
-    assert first["core_limit"] == 0
-    assert first["memory_limit_mb"] == 1024
-    assert first["stdin"] == ""
+    assert (first["core_limit"], first["memory_limit_mb"], first["stdin"]) == (0, 1024, "")
     assert first["backend"] == "offline"
 
 
@@ -337,7 +335,6 @@ async def test_no_worker_outlives_a_parent_that_was_killed(tmp_path, how):
     parent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", textwrap.dedent(script), stdout=asyncio.subprocess.PIPE
     )
-    assert parent.stdout is not None
     pids = [int(pid) for pid in (await parent.stdout.readline()).split()]
     assert len(pids) == 2
     assert all(map(alive, pids))
@@ -356,7 +353,6 @@ async def test_prepared_workers_have_their_tools_loaded_and_no_call_counts(tmp_p
         assert len(prepared) == 2
         call = ToolCall(tool="calculate", arguments={"expression": "2+3"})
         outcome = await executor.run(call, Workspace((), tmp_path), ["calculate"])
-        assert outcome.observation.result is not None
         assert outcome.observation.result["value"] == 5
         assert set(executor.worker_pids) == prepared
         assert executor.calls_of_workers == 1

@@ -143,7 +143,6 @@ async def test_accidents_are_not_kept(bench, how):
 async def test_timeouts_are_not_kept(bench):
     bench.timeout_s = 0.2
     outcome = await bench.call("hang", how="sleep")
-    assert outcome.observation.error is not None
     assert outcome.observation.error.kind == "timeout"
     assert bench.entries() == []
 
@@ -209,7 +208,6 @@ async def test_a_file_that_cannot_be_hashed_is_a_typed_error(bench, monkeypatch)
 
     monkeypatch.setattr(ResultCache, "file_hash", vanish)
     outcome = await bench.call()
-    assert outcome.observation.error is not None
     assert outcome.observation.error.kind == "unreadable_file"
 
 

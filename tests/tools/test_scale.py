@@ -18,9 +18,7 @@ from agrotools.tools.pictures import choose_scale
         (0.2041, 0.2, None, 0.2041, True),
     ],
 )
-def test_the_first_that_is_known_is_used_and_a_difference_flagged(
-    given_m: float | None, known: float | None, in_file: float | None, chosen: float | None, differs: bool
-) -> None:
+def test_the_first_that_is_known_is_used_and_a_difference_flagged(given_m, known, in_file, chosen, differs):
     scale = choose_scale(given_m, known, in_file)
     assert scale.gsd_m == chosen
     assert scale.flags == (("gsd_differs_from_file",) if differs else ())

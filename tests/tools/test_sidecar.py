@@ -29,7 +29,6 @@ def written(folder: Path, content: bytes | dict, name: str = "field.jpg.meta.jso
 
 def test_everything_it_may_say(tmp_path: Path):
     found = read_sidecar(written(tmp_path, SAID))
-    assert found is not None
     assert (found.name, found.path, found.kind) == ("field.jpg", "field.jpg", "raster")
     assert found.model_dump(exclude={"name", "path", "sha256"}, mode="json") == SAID
 
@@ -92,7 +91,6 @@ def test_a_wrong_one_is_refused_with_what_it_may_hold(tmp_path: Path, content: b
 def test_files_of_any_name_have_a_name_to_show(tmp_path: Path, name: str):
     (tmp_path / (name[:150] + ".meta.json")).write_bytes(b'{"gsd_m": 1}')
     found = read_sidecar(tmp_path / name[:150])
-    assert found is not None
     assert found.name.isascii()
     assert found.name
 
@@ -101,7 +99,6 @@ class TestWhoIsBelieved:
     def test_plain_python_reads_it(self, tmp_path: Path):
         path = written(tmp_path, SAID)
         found = file_info(path)
-        assert found is not None
         assert found.gsd_m == 0.02
         assert shown_name(path) == "field.jpg"
 

@@ -157,14 +157,11 @@ class TestRun:
         text = run("cli_example", "--image", str(image), "--gsd-m", "0.02", "--out", str(out)).stdout
         lines = text.splitlines()
         cells = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in lines}
-        assert cells["weed_pct"] == "8.91235 %"
-        assert cells["area_m2.crop"] == "12.5 m²"
-        assert cells["row.angle_deg"] == "none"
-        assert cells["row.spacing_px"] == "40.25 px"
+        assert (cells["weed_pct"], cells["area_m2.crop"]) == ("8.91235 %", "12.5 m²")
+        assert (cells["row.angle_deg"], cells["row.spacing_px"]) == ("none", "40.25 px")
         assert cells["plants[0]"] == "height_cm 0 cm"
         assert cells["plants[...]"].startswith("3 more")
-        assert cells["ids"] == "[1, 2, 3]"
-        assert cells["healthy"] == "yes"
+        assert (cells["ids"], cells["healthy"]) == ("[1, 2, 3]", "yes")
         assert "note: measured by eye" in lines
         assert "flag: no_scale" in lines
         assert lines[-1] == f"wrote {out / 'mask.png'}"
@@ -245,8 +242,7 @@ class TestRun:
 
     def test_errors_as_json(self, image):
         found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
-        assert found["error"]["kind"] == "missing_metadata"
-        assert found["error"]["hint"] == "give gsd_m"
+        assert (found["error"]["kind"], found["error"]["hint"]) == ("missing_metadata", "give gsd_m")
 
     def test_unknown_and_broken_tools(self):
         assert "did you mean describe_region" in run("describe_regions", code=2).stderr

@@ -179,8 +179,7 @@ def test_any_benchmark_can_be_described(tmp_path: Path) -> None:
     assert description_png(described).startswith(b"\x89PNG")
     write_agrieval(tmp_path / "agrieval", choices=30, questions=10)
     questions = describe(load_benchmark("agrieval", tmp_path))
-    assert questions.modes == {"no-tool": 40}
-    assert questions.tools == {}
+    assert (questions.modes, questions.tools) == ({"no-tool": 40}, {})
 
 
 def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> None:

@@ -120,8 +120,7 @@ def test_many_boxes_do_not_help_to_hit_the_right_one():
 
 def test_a_task_that_asks_for_nothing_is_counted_and_not_free():
     scores = ends([call("OCR", {}), answer("x")], [answer("hi")])
-    assert scores.metrics["gta.ans_acc_imggen_corrected"] == (None, 0)
-    assert scores.counts["unscorable"] == 1
+    assert (scores.metrics["gta.ans_acc_imggen_corrected"], scores.counts["unscorable"]) == ((None, 0), 1)
     assert ends([answer("x")], [answer("x")], {"whitelist": []}).counts["unscorable"] == 1
 
 

@@ -182,7 +182,6 @@ class TestPaths:
     def test_a_path_that_ends_in_a_listed_name_is_that_file(self, workspace: Workspace, name: str) -> None:
         assert workspace.resolve(name, by_last_part=True) == Path(workspace.files[0].path)
         info = workspace.info(name)
-        assert info is not None
         assert info.name == "image_1.png"
 
     @given(st.text(max_size=60))
@@ -257,7 +256,6 @@ class TestPaths:
             )
         assert second.observation.result is not None, (second.observation.error, second.log)
         assert (workspace.artifacts / str(second.observation.result["image"])).is_file()
-        assert missing.observation.error is not None
         assert missing.observation.error.kind == "path_outside_workspace"
 
 

@@ -91,9 +91,7 @@ def rubric(folder: Path) -> Path:
     return own
 
 
-def test_one_command_runs_judges_and_shows_the_printed_rows(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_one_command_runs_judges_and_shows_the_printed_rows(root, tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
     server, run = Server(), tmp_path / "run"

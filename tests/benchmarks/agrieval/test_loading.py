@@ -58,12 +58,10 @@ def test_a_sample_is_a_prompt_and_its_gold_stays_behind(made: Path):
     sample = benchmark.sample("choice-00003")
     view = benchmark.view(sample, "no-tool")
     assert view.bare
-    assert view.answer_form == ""
-    assert view.query == sample.query
+    assert (view.answer_form, view.query) == ("", sample.query)
     assert str(sample.metadata["question"]) in sample.query
     assert isinstance(sample.answer[0], OptionsSlot)
-    assert sample.files == ()
-    assert sample.toolset == ()
+    assert (sample.files, sample.toolset) == ((), ())
     assert benchmark.samples[3] is benchmark.samples[3], "made once while it is in use"
 
 

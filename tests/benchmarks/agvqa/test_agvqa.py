@@ -275,13 +275,11 @@ def test_replies_of_models_beside_the_scores_in_the_file(root):
         row(right="Rose", said={"m": "A"}),
     )
     scored = compare_file("agvqa", root / "rows.jsonl")
-    assert scored.published is not None
     assert scored.published.metrics["agvqa.accuracy (m)_published"].value == 100.0
     assert {name: figure.value for name, figure in scored.corrected.metrics.items()} == {
         "agvqa.accuracy (m)": 50.0,
         "agvqa.accuracy (n)": 0.0,
     }
-    assert scored.extra is not None
     assert scored.extra["scores of replies beside those in the file"] == {"same": 3, "different": 1}
     assert scored.extra["rows that are not scored"] == {"the answer is no option": 1}
 
@@ -311,7 +309,6 @@ def test_real_pieces_of_the_sets(real):
 def test_real_replies_score_as_their_authors_have_it(real):
     scored = compare_file("agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json")
     assert scored.corrected.metrics["agmmu.accuracy (qwen2.5-vl)"].value == pytest.approx(79.0)
-    assert scored.extra is not None
     assert scored.extra["scores of replies beside those in the file"] == {"same": 100, "different": 0}
     published = {  # analysis/plain-results/result_table_shot_0.csv; LLaVA on IDC (25.51) is not reproduced
         "DeepWeeds": {"GPT-4o": 38.77, "Gemini-pro-1.5": 46.83, "LLaVA v1.6 34B": 8.68},
@@ -321,6 +318,5 @@ def test_real_replies_score_as_their_authors_have_it(real):
     for task, models in published.items():
         for model, value in models.items():
             scored = compare_file("ageval", real / f"ageval/results/{model}/{task}.csv")
-            assert scored.published is not None
             name = "f1" if task == "DeepWeeds" else "nmae"
             assert scored.published.metrics[f"ageval.{name} (0)_published"].value == pytest.approx(value, abs=0.006)

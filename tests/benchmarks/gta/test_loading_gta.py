@@ -71,12 +71,9 @@ def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp
     dialogs = [{"role": "user", "content": "Mark it"}, *steps, {"role": "assistant", "content": "The image is saved."}]
     files = [{"type": "image", "path": "image/image 1.jpg", "url": None}]
     sample = only(tmp_path, plain_entry(dialogs=dialogs, files=files, gt_answer=None))
-    assert sample.reference is not None
     first, second = sample.reference.steps
     assert (first.tool, first.arguments, first.thought) == ("OCR", {"image": "image_1.jpg"}, "read it")
-    assert first.observation is not None
     assert first.observation.result == {"text": "(1, 2, 3, 4) 7"}
-    assert second.observation is not None
     assert second.observation.result == {"image": "image/made.png"}
     assert sample.files[0].path == "image/image 1.jpg"
     assert sample.answer == (ImageCallsSlot(name="image", label="the image", tools=("DrawBox",)),)
@@ -232,11 +229,9 @@ def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) 
     assert sample.reference is not None
     # Step-by-step goes on, as the published evaluation does.
     (step,) = reference_history(sample.reference)
-    assert step.observation is not None
     assert step.observation.empty
     assert step.call is not None
     given = RecordedTools(sample).run(step.call).observation.error
-    assert given is not None
     assert given.message == "nothing was recorded of this call"
 
 
@@ -263,12 +258,9 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     entry = plain_entry(dialogs=dialogs, files=[*plain_entry()["files"] * 2])
     sample = only(tmp_path, entry)
     assert sample.query == "First\nquestion"
-    assert sample.reference is not None
     assert [step.tool for step in sample.reference.steps] == ["OCR", "Calculator"]
     assert sample.reference.steps[0].observation == Observation(result={})
-    assert sample.reference.steps[1].observation is not None
-    assert sample.reference.steps[1].observation.result == {"text": "58"}
-    assert sample.metadata["user_turns"] == 2
+    assert (sample.reference.steps[1].observation.result, sample.metadata["user_turns"]) == ({"text": "58"}, 2)
     notes = str(load_benchmark("gta", tmp_path).header.metadata["notes"])
     for said in ("user turns", "no recorded observation", "another tool", "no objects", "twice", "several calls"):
         assert said in notes
@@ -284,7 +276,6 @@ def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     ]
     sample = only(tmp_path, plain_entry(files=files, dialogs=dialogs))
     assert [file.name for file in sample.files] == ["file.jpg", "file_2.jpg", "2.JPG"]
-    assert sample.reference is not None
     assert sample.reference.steps[0].arguments == {"image": "file_2.jpg", "images": ["file.jpg", "file_2.jpg", "2.JPG"]}
 
 
@@ -310,9 +301,7 @@ _JSON = st.recursive(
 @given(
     st.fixed_dictionaries({}, optional=dict.fromkeys(("tools", "files", "dialogs", "gt_answer", "evaluation"), _JSON))
 )
-def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(
-    tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any]
-) -> None:
+def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(tmp_path_factory, entry):
     folder = tmp_path_factory.mktemp("any")
     (folder / "dataset.json").write_text(json.dumps({"0": {**plain_entry(files=[]), **entry}}))
     read = read_gta(folder / "dataset.json")
@@ -329,9 +318,7 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
         ("Calculator", "OCR"),
         {"answer": "objective", "steps": "2", "tools": "2"},
     )
-    assert first.reference is not None
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
     assert isinstance(second.answer[0], KeywordsSlot)
     assert second.answer[0].whitelist == (("-3",),)
-    assert second.reference is not None
     assert [step.thought for step in second.reference.steps] == ["", ""]

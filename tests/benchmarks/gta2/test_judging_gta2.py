@@ -91,7 +91,6 @@ def test_the_two_ways_of_reading_differ_where_a_reply_is_no_json():
     judges = JudgedRows(unread)
     judges.rows(of)
     panel = judges.panel()
-    assert panel is not None
     counts = {each.metric: (each.graded, each.answers, each.unreadable) for each in panel.judges}
     assert counts == {"gta2.gpt_score": (2, 2, 0), "gta2.score_corrected": (1, 2, 1)}
 

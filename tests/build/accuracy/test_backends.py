@@ -37,9 +37,7 @@ def compared(folder: Path, arguments: dict[str, Any] | None = None, **more: Any)
 def test_a_pack_beats_a_net_that_lacks_its_names(photographs: Path) -> None:
     net, pack = compared(photographs)
     assert net.score.value == 0
-    assert pack.likeliest == 1
-    assert pack.difference is not None
-    assert pack.difference.value == pytest.approx(pack.score.value)
+    assert (pack.likeliest, pack.difference.value) == (1, pytest.approx(pack.score.value))
     assert pack.better == round(12 * pack.score.value) > 0
     assert (pack.worse, pack.seen, pack.unreadable) == (0, 0, ())
 
@@ -48,10 +46,8 @@ def test_back_ends_that_agree_have_an_interval_on_both_sides_of_zero(tmp_path: P
     train_pack(read_labelled(tmp_path / "learnt"), pack_path("twin"))
     pictures = read_labelled(photographs, to_learn=False)
     _, twin = compare_backends("diagnose_pest_disease", ("pack:plants", "pack:twin"), pictures, {})
-    assert twin.difference is not None
     low, high = twin.difference.low, twin.difference.high
     assert low is not None
-    assert high is not None
     assert -low == pytest.approx(high)
     assert high > 0.1
 
@@ -67,9 +63,7 @@ def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs:
     for name in ("0.png", "1.png"):
         (photographs / "green leaf" / name).write_bytes(b"no picture")
     _, pack = compared(photographs)
-    assert pack.unreadable == ("0.png", "1.png")
-    assert pack.score.n == 10
-    assert pack.likeliest == 1
+    assert (pack.unreadable, pack.score.n, pack.likeliest) == (("0.png", "1.png"), 10, 1)
     for path in photographs.rglob("*.png"):
         path.write_bytes(b"no picture")
     with pytest.raises(UsageError, match="no photograph can be read"):
@@ -79,9 +73,7 @@ def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs:
 @pytest.mark.parametrize(
     ("arguments", "message"), [({"foo": "1"}, "unknown argument foo"), ({"crop": "zebra"}, "no leaves of zebra")]
 )
-def test_arguments_that_no_call_accepts_are_errors_not_refusals(
-    photographs: Path, arguments: dict[str, Any], message: str
-) -> None:
+def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs, arguments, message):
     with pytest.raises(UsageError, match=message):
         compared(photographs, arguments)
 

@@ -98,7 +98,6 @@ def test_exit_codes(data: Path, arguments: list[str], code: int, said: str):
 
 def test_control_c_ends_the_study_too(data: Path):
     process = start_bench(data, "greys", "hang")
-    assert process.stderr is not None
     assert "greys" in process.stderr.readline()
     children = _children(process)
     process.send_signal(signal.SIGINT)

@@ -36,8 +36,7 @@ def test_it_declares_croissant_1_1_and_the_rai_vocabulary(described):
         "distribution",
     }
     assert required <= described.keys()
-    assert described["license"] == "https://creativecommons.org/licenses/by/4.0/"
-    assert described["version"] == "3.0.0"
+    assert (described["license"], described["version"]) == ("https://creativecommons.org/licenses/by/4.0/", "3.0.0")
 
 
 def test_every_file_has_its_hash_and_size(folder, described):
@@ -99,5 +98,4 @@ def test_the_check_names_what_mlcroissant_finds(folder, tmp_path):
     del broken["distribution"][0]["encodingFormat"]
     (tmp_path / "croissant.json").write_text(json.dumps(broken))
     found = check_croissant(tmp_path / "croissant.json")
-    assert found is not None
     assert any("encodingFormat" in line for line in found)

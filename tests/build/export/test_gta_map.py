@@ -184,8 +184,7 @@ def test_tools_that_agrotools_does_not_have_can_be_kept(published, tmp_path):
     place.write_text(MAP.replace("[benchmark]", 'unknown_tools = "keep"\n[benchmark]', 1))
     build_gta(place, tmp_path / "out")
     (sample,) = load_folder(tmp_path / "out").samples
-    assert sample.toolset == ("Oracle", "calculate")
-    assert sample.reference.steps[0].tool == "Oracle"
+    assert (sample.toolset, sample.reference.steps[0].tool) == (("Oracle", "calculate"), "Oracle")
 
 
 def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
@@ -223,8 +222,7 @@ def test_messages_in_the_shape_of_gta_with_several_calls_at_once(tmp_path):
         ("answer_2", "4", {}, ("7",)),
         ("answer_3", "6", {"6": ("six",)}, ("7",)),
     ]
-    assert sample.answer[2].from_ == "steps[2].observation.text"
-    assert sample.task_type == "unknown"
+    assert (sample.answer[2].from_, sample.task_type) == ("steps[2].observation.text", "unknown")
     card = (tmp_path / "out" / "README.md").read_text()
     assert "agrotools ran nothing" in card
     assert "never from a tool" not in card

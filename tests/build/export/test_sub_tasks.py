@@ -55,5 +55,4 @@ def test_a_task_that_tools_must_deliver_cannot_be_done_without(benchmark: Benchm
 def test_a_tree_has_no_answer_in_the_shape_of_gta(benchmark: Benchmark, tmp_path: Path) -> None:
     export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "gta")
     entry = json.loads((tmp_path / "gta" / "dataset.json").read_text(encoding="utf-8"))["7"]
-    assert entry["dialogs"][-1]["content"] == ""
-    assert entry["gt_answer"] is None
+    assert (entry["dialogs"][-1]["content"], entry["gt_answer"]) == ("", None)

@@ -65,8 +65,7 @@ def test_boxes_are_counted_by_what_they_hold(tmp_path: Path) -> None:
     assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
     assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
     assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
-    assert part.dropped["boxes that cannot be counted"] == 6
-    assert part.source.licence == "CC BY-NC-SA 4.0"
+    assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (6, "CC BY-NC-SA 4.0")
 
 
 def test_diseases_are_those_of_the_folders_and_healthy_leaves_are_left_out(tmp_path: Path) -> None:
@@ -101,9 +100,7 @@ def test_every_data_set_that_is_listed_can_be_told_whether_it_can_be_asked_about
     ("name", "message"),
     [("agml:bean_disease_ugand", "bean_disease_uganda"), ("agml:tea_leaf_disease_classification", "there are about")],
 )
-def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(
-    tmp_path: Path, name: str, message: str
-) -> None:
+def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(tmp_path, name, message):
     with pytest.raises(UsageError) as raised:
         build_source(f"{name}={tmp_path}", tmp_path / "out")
     assert message in str(raised.value.hint)

@@ -28,8 +28,7 @@ def test_counts_are_those_of_the_answers_whether_numbers_or_options(folder: Path
         # Two answers contradict each other about the third.
         assert (name in things) == (number != 2)
         if name in things:
-            assert things[name].truth["count"] == count
-            assert things[name].arguments["target"] == "oil palm"
+            assert (things[name].truth["count"], things[name].arguments["target"]) == (count, "oil palm")
             area_ha = 210 * 200 * GSD_M**2 / 10_000
             assert things[name].truth["density_per_ha"] == pytest.approx(count / area_ha, rel=1e-3)
             assert things[name].files[0].gsd_m == GSD_M

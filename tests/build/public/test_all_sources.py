@@ -81,7 +81,6 @@ def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
 
 def _agree(step: ReferenceStep) -> bool:
     """True where the real tool finds about what the truth of the data set says."""
-    assert step.observation is not None
     seen: Any = step.observation.result
     true: Any = step.truth
     match step.tool:
@@ -111,9 +110,7 @@ def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(bu
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_no_more_files_are_made_than_samples_need_and_the_same_again(
-    data_set: Callable[[str], Path], scratch: Path, name: str
-) -> None:
+def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, scratch, name):
     first, again = (adapter_of(name)(data_set(name), scratch, 3) for _ in range(2))
     # Two pictures a sample; pairs of dates and depth are two files.
     assert 3 <= len(first.files) <= 16

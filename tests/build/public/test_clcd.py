@@ -42,13 +42,11 @@ def test_change_is_what_the_masks_of_the_test_split_say(folder: Path, tmp_path: 
         assert thing.truth["change_px"] == mask.sum()
         assert thing.truth["change_pct"] == pytest.approx(100 * mask.mean(), rel=1e-5)
         assert thing.truth["changed"] == mask.any()
-        assert thing.truth["change_area_ha"] is None
-        assert thing.truth["gsd_m"] is None
+        assert (thing.truth["change_area_ha"], thing.truth["gsd_m"]) == (None, None)
     lower = things(part, "change_half")["00004", "lower"].truth
     rows = label(folder, "00004").shape[0]
     assert lower["change_pct"] == pytest.approx(100 * label(folder, "00004")[rows // 2 :].mean(), rel=1e-5)
-    assert part.metadata == {}
-    assert part.source.licence == "not stated"
+    assert (part.metadata, part.source.licence) == ({}, "not stated")
 
 
 def test_the_first_date_comes_first_and_what_cannot_be_shown_becomes_a_png(folder: Path, tmp_path: Path) -> None:
@@ -68,9 +66,7 @@ def test_the_other_names_of_folders_and_a_nested_folder_are_read(tmp_path: Path)
     assert len(things(clcd(tmp_path / "set", tmp_path, 20))) == 3
 
 
-def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(tmp_path, monkeypatch):
     folder = write_clcd(tmp_path / "set", [0, 0, 0, 0, 0, 0, 10, 0, 25, 0, 0, 0])
     reads: list[str] = []
 

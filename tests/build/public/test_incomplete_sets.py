@@ -26,9 +26,7 @@ REMOVED = {
 
 
 @pytest.mark.parametrize("name", REMOVED)
-def test_missing_files_are_refused_unless_allowed_and_counted_then(
-    own_set: Callable[[str], Path], scratch: Path, name: str
-) -> None:
+def test_missing_files_are_refused_unless_allowed_and_counted_then(own_set, scratch, name):
     folder = own_set(name)
     pattern, reason, count = REMOVED[name]
     removed = sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))[:count]
@@ -102,9 +100,7 @@ def test_the_index_of_plantseg_is_not_used(own_set: Callable[[str], Path], scrat
         ("deepnir", 4, {"kinds of fruit whose folder is missing": 10}),
     ],
 )
-def test_real_files_are_read(
-    field_data: Path, scratch: Path, folder: str, pictures: int, left_out: dict[str, int]
-) -> None:
+def test_real_files_are_read(field_data, scratch, folder, pictures, left_out):
     real = field_data / "sources_real" / folder
     if not real.is_dir():
         pytest.skip(f"no folder sources_real/{folder} in AGROTOOLS_TEST_DATA")

@@ -36,9 +36,7 @@ def _told(folder: Path) -> dict[str, dict[str, str]]:
     return {row["Name"].removesuffix(".jpg"): row for row in _rows(folder)}
 
 
-def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_split(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_split(folder, tmp_path):
     things, told = _things(plantseg(folder, tmp_path, 30)), _told(folder)
     assert len(things) > 50
     for picture, thing in things.items():

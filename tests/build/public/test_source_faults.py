@@ -335,9 +335,7 @@ SAMPLES = {"weedmap": 4, "open_canopy": 4, "agromind": 40}
         for number, (damage, message) in enumerate(faults)
     ],
 )
-def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(
-    own_set: Callable[[str], Path], scratch: Path, name: str, damage: Damage, message: str
-) -> None:
+def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(own_set, scratch, name, damage, message):
     folder = own_set(name)
     damage(folder)
     with pytest.raises(BenchmarkError) as raised:

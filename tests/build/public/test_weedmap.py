@@ -83,14 +83,11 @@ def test_truth_is_what_the_labels_say_where_there_is_data(folder: Path, tmp_path
 def test_a_tile_is_a_raster_with_named_bands(whole) -> None:
     for picture, (name, frame) in pictures(whole):
         file = picture.files[0]
-        assert file.kind == "raster"
-        assert file.bands == CHANNELS[name]
-        assert file.gsd_m == 0.01
+        assert (file.kind, file.bands, file.gsd_m) == ("raster", CHANNELS[name], 0.01)
         assert file.name in ("bands_1.tif", "bands_2.tif")
         assert picture.arguments == {"image": file.name}
         with rasterio.open(whole.files[file.path]) as source:
-            assert source.descriptions == CHANNELS[name]
-            assert source.nodata == 0
+            assert (source.descriptions, source.nodata) == (CHANNELS[name], 0)
             assert np.array_equal(source.dataset_mask() > 0, draw_labels(name, frame)[1])
             assert np.abs(source.read().astype(int) - draw_bands(name, frame)).max() <= 1
 
@@ -100,9 +97,7 @@ def test_pairs_are_of_one_map(whole) -> None:
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 
 
-def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(
-    folder: Path, tmp_path: Path, scratch: Path
-) -> None:
+def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(folder, tmp_path, scratch):
     part = weedmap(folder, scratch, 5)
     frames = [at for _, at in pictures(part)]
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10

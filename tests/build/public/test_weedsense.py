@@ -97,9 +97,7 @@ def test_a_plant_in_pieces_has_no_form(own: Path, tmp_path: Path) -> None:
     assert path.stem not in {one.stem for one in _things(part, "pot_weed_form")}
 
 
-def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(folder, tmp_path):
     part = weedsense(folder, tmp_path, 6)
     told = [_told(path)[:2] for path in _things(part)]
     assert len(told) == len(set(told)) == 12

@@ -132,8 +132,7 @@ def test_fine_pictures_are_compared_at_half_a_metre() -> None:
     fine = [cv2.resize(STATES[name], None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC) for name in ("wet", "dry")]
     found = pond_change(fine[0], fine[1], np.ones(fine[0].shape[:2], bool), gsd_m=0.125)
     truth = cv2.resize(ellipse().astype(np.uint8), None, fx=4, fy=4) > 0
-    assert found.event == "dried"
-    assert found.water_before.shape == truth.shape
+    assert (found.event, found.water_before.shape) == ("dried", truth.shape)
     assert (found.water_before & truth).sum() / (found.water_before | truth).sum() > 0.88
     assert any("of the resolution" in note for note in found.notes)
     assert working_shrink((100, 100), 0.5) == working_shrink((100, 100), None) == 1.0

@@ -58,15 +58,11 @@ def trees(spacing: int = 16, shape: tuple[int, int] = (96, 160)) -> tuple[np.nda
     return np.maximum(heights, 0), len(places)
 
 
-# --- trees in heights ------------------------------------------------------------------------------------------------
-
-
 def test_trees_in_a_height_model(tmp_path: Path) -> None:
     heights, number = trees()
     result = counted(tmp_path, image=chm_file(tmp_path / "chm.tif", heights), target="trees")
     assert result.count == number == 60
-    assert result.mode == "crown_chm"
-    assert result.gsd_m == 0.5
+    assert (result.mode, result.gsd_m) == ("crown_chm", 0.5)
     assert result.density_per_ha == pytest.approx(number / (96 * 160 * 0.25 / 10_000))
     assert result.median_height_m == pytest.approx(10, abs=0.2)
     assert result.median_size_m == pytest.approx(2 * 8 / 1.5 * 0.5, rel=0.1)
@@ -128,20 +124,15 @@ def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     whole = counted(tmp_path, image=chm, target="tree")
     monkeypatch.setattr("agrotools.tools.counting.crowns._TILE_PX", 5000)
     cut = counted(tmp_path, image=chm, target="tree")
-    assert cut.count == whole.count
-    assert cut.median_size_px == pytest.approx(whole.median_size_px, rel=0.01)
+    assert (cut.count, cut.median_size_px) == (whole.count, pytest.approx(whole.median_size_px, rel=0.01))
     assert cut.median_height_m == whole.median_height_m
-
-
-# --- plants, spots, fruit, crowns in colour --------------------------------------------------------------------------
 
 
 def test_plants_on_soil(tmp_path: Path) -> None:
     picture = photo(tmp_path / "field.png", field(discs((300, 400), GRID, 12)))
     result = counted(tmp_path, image=picture, target="plants", gsd_m=0.01)
     assert result.count == len(GRID)
-    assert result.mode == "plant"
-    assert result.median_size_px == pytest.approx(24, rel=0.1)
+    assert (result.mode, result.median_size_px) == ("plant", pytest.approx(24, rel=0.1))
     assert result.density_per_ha == pytest.approx(len(GRID) / (300 * 400 * 1e-4 / 1e4), rel=1e-6)
     assert counted(tmp_path, image=picture, target="seedling", region=(0, 0, 180, 300), gsd_m=0.01).count == 15
 
@@ -158,8 +149,7 @@ def test_touching_plants_are_flagged_or_taken_apart(tmp_path: Path) -> None:
 
 def test_no_plants_on_bare_soil(tmp_path: Path) -> None:
     result = counted(tmp_path, image=photo(tmp_path / "soil.png", noisy((120, 95, 75), (100, 120))), target="plant")
-    assert result.count == 0
-    assert result.median_size_px is None
+    assert (result.count, result.median_size_px) == (0, None)
     assert "no_vegetation" in result.flags
 
 
@@ -192,8 +182,7 @@ def test_red_fruit_among_leaves(tmp_path: Path) -> None:
     pixels = np.where(mask[..., None], noisy((190, 40, 45), (300, 400)), noisy((70, 110, 50), (300, 400)))
     result = counted(tmp_path, image=photo(tmp_path / "f.png", pixels), target="apples", backend="rules")
     assert result.count == len(GRID)
-    assert result.mode == "fruit"
-    assert result.median_size_px == pytest.approx(28, rel=0.15)
+    assert (result.mode, result.median_size_px) == ("fruit", pytest.approx(28, rel=0.15))
     assert "low_reliability_fruit_colour" in result.flags
     pale = np.where(mask[..., None], noisy((150, 170, 90), (300, 400)), noisy((90, 130, 60), (300, 400)))
     assert (
@@ -270,7 +259,6 @@ def test_scores_are_a_threshold_and_lists_can_be_left_out(tmp_path: Path) -> Non
     scene = chm_file(tmp_path / "forest.tif", make_block(1, 1, "forest").images["chm"])
     few, many = (counted(tmp_path, image=scene, target="tree", score_min=score) for score in (0.9, 0.0))
     assert few.count < many.count
-    assert many.scores is not None
     assert list(many.scores) == sorted(many.scores, reverse=True)
 
 
@@ -278,12 +266,8 @@ def test_long_lists_are_cut(tmp_path: Path) -> None:
     heights, number = trees(8, (160, 160))
     result = counted(tmp_path, image=chm_file(tmp_path / "chm.tif", heights), target="tree")
     assert result.count == number == 361
-    assert result.boxes is not None
     assert len(result.boxes) == 300
     assert "boxes_truncated" in result.flags
-
-
-# --- what to count ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -306,9 +290,6 @@ def test_what_no_detector_finds_is_refused(tmp_path: Path, target: str) -> None:
     assert "offline detectors: crown_chm" in found.message
     forced = counted(tmp_path, image=picture, target=target, mode="blob")
     assert any("does not know" in note for note in forced.notes)
-
-
-# --- bad and odd input -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["crown_rgb", "fruit", "blob", "plant"])
@@ -398,5 +379,4 @@ def test_real_height_models(field_data: Path, tmp_path: Path) -> None:
     result = counted(tmp_path, image=picture, target="tree", chm=chm)
     assert result.gsd_m == pytest.approx(0.1)
     assert 5 <= result.count <= 30
-    assert result.median_height_m is not None
     assert 15 < result.median_height_m < 26

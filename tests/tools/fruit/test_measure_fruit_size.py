@@ -57,9 +57,6 @@ def errors(scene: Scene, result: FruitSizes) -> list[tuple[float, float]]:
     return found
 
 
-# --- scenes of known sizes -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_fruits_in_the_open(tmp_path: Path, seed: int) -> None:
     scene = orchard(1000 + seed, **OPEN)
@@ -159,9 +156,6 @@ def test_a_box_without_a_fruit_is_named(tmp_path: Path) -> None:
     assert [fruit.id for fruit in result.fruits] == list(range(2, len(boxes) + 1))
 
 
-# --- a measurement does not depend on how the picture lies, or in what units depth is -------------------------------
-
-
 def test_resized_pictures_with_scaled_intrinsics(tmp_path: Path) -> None:
     scene = orchard(1002, **OPEN)
     image, depth = files(tmp_path, scene)
@@ -205,9 +199,6 @@ def test_a_region_and_its_boxes_lie_where_the_picture_has_them(tmp_path: Path) -
     inside = min(part.fruits, key=lambda fruit: np.hypot(*(np.array(fruit.centre_px) - middle)))
     assert inside.diameter_mm == pytest.approx(nearest.diameter_mm, abs=1.0)
     assert fault(tmp_path, image, depth=depth, fx_px=500, region=[900, 900, 950, 950]).kind == "region_empty"
-
-
-# --- what must be known ---------------------------------------------------------------------------------------------
 
 
 def test_intrinsics_come_with_the_file_and_follow_its_size(tmp_path: Path) -> None:
@@ -275,9 +266,7 @@ def test_depth_of_another_size_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 200), (5, 4), (33, 2)])
 @pytest.mark.parametrize("colour", [(0, 0, 0), (200, 30, 40), (255, 255, 255)])
-def test_tiny_and_even_pictures_hold_no_fruit(
-    tmp_path: Path, size: tuple[int, int], colour: tuple[int, int, int]
-) -> None:
+def test_tiny_and_even_pictures_hold_no_fruit(tmp_path, size, colour):
     image = tmp_path / "image_1.png"
     Image.new("RGB", size, colour).save(image)
     Image.fromarray(np.full((size[1], size[0]), 900, np.uint16)).save(tmp_path / "depth.png")
@@ -297,9 +286,6 @@ def test_fruit_without_depth_is_not_guessed(tmp_path: Path) -> None:
     error = fault(tmp_path, files(tmp_path, scene)[0], depth=files(tmp_path, scene)[1], fx_px=500)
     assert error.kind == "nothing_found"
     assert "depth" in error.message
-
-
-# --- a camera that nobody calibrated, and real frames ---------------------------------------------------------------
 
 
 def test_a_sphere_of_known_size_gives_the_focal_length() -> None:

@@ -124,9 +124,7 @@ def test_a_picture_is_described_and_a_question_answered(workspace: Workspace) ->
         ("SegmentObjectPixels", {"flag": False}, {"things": []}, "0"),
     ],
 )  # fmt: skip
-def test_what_is_found_is_written_as_published(
-    workspace: Workspace, tool: str, arguments: dict[str, Any], reply: Any, text: str
-) -> None:
+def test_what_is_found_is_written_as_published(workspace, tool, arguments, reply, text):
     assert seen_by(Eye(reply), workspace, tool, **COW, **arguments).text == text
 
 
@@ -147,7 +145,6 @@ def test_all_common_things_are_named(workspace: Workspace) -> None:
 def test_a_name_outside_the_list_is_asked_for_again(workspace: Workspace) -> None:
     eye = Eye({"things": [{"name": "unicorn", "box": [1, 1, 9, 9]}]}, THINGS)
     assert seen_by(eye, workspace, "ObjectDetection", image="image_1.jpg").text.startswith("car (")
-    assert eye.asked[1].earlier is not None
     assert "'unicorn' is not in the list" in eye.asked[1].earlier[1]
 
 
@@ -156,8 +153,7 @@ def test_pixels_of_outlines_are_counted(workspace: Workspace) -> None:
     triangle = [[100, 20], [140, 20], [100, 60]]
     seen = {"things": [{"outline": triangle, "score": 0.5}, {"outline": square, "score": 0.9}]}
     result = seen_by(Eye(seen), workspace, "segment_objects", **COW)
-    assert result.pixels[0] == 30 * 20
-    assert result.pixels[1] == pytest.approx(41 * 42 / 2, abs=5)
+    assert (result.pixels[0], result.pixels[1]) == (30 * 20, pytest.approx(41 * 42 / 2, abs=5))
     assert result.boxes[0] == (10, 10, 40, 30)
     assert result.total_px == sum(result.pixels)
     assert "rough_outlines" in result.flags
@@ -174,9 +170,7 @@ def test_text_and_formulas_are_read(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(("bbox", "kind"), [("(300, 10, 400, 40)", "region_empty"), ("(1, 2, 3)", "invalid_argument")])
-def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(
-    workspace: Workspace, bbox: str, kind: str
-) -> None:
+def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(workspace, bbox, kind):
     eye = Eye()
     with pytest.raises(ToolError) as caught:
         seen_by(eye, workspace, "CountGivenObject", **COW, bbox=bbox)

@@ -68,9 +68,6 @@ def mask_of(image: Path, result: LeafLesions) -> np.ndarray:
     return np.asarray(Image.open(image.parent / "made" / result.mask.name))
 
 
-# --- truth made in code --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("backend", [None, RULES])
 def test_areas_of_a_drawn_leaf(tmp_path: Path, backend: str | None) -> None:
     leaf, lesion = ellipse(), spots()
@@ -86,13 +83,11 @@ def test_areas_of_a_drawn_leaf(tmp_path: Path, backend: str | None) -> None:
     assert sum(each.area_px for each in result.lesions) == result.lesion_area_px
     assert [each.area_px for each in result.lesions] == sorted((each.area_px for each in result.lesions), reverse=True)
     largest = result.lesions[0]
-    assert largest.box[0] == pytest.approx(220, abs=5)
-    assert largest.box[3] == pytest.approx(190, abs=5)
+    assert (largest.box[0], largest.box[3]) == (pytest.approx(220, abs=5), pytest.approx(190, abs=5))
     assert largest.eccentricity < 0.4
     assert largest.mean_lab[1] > 0
     assert not largest.touches_edge
     assert result.healthy_lab[1] < -15
-    assert result.table is not None
     rows = list(csv.DictReader((tmp_path / "made" / result.table.name).read_text().splitlines()))
     assert [int(row["area_px"]) for row in rows] == [each.area_px for each in result.lesions]
 
@@ -113,8 +108,7 @@ def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules(tmp_path: Path) 
 def test_scale_and_grades(tmp_path: Path) -> None:
     image = saved(tmp_path, leaf_picture(ellipse(), spots()))
     plain = analysed(image, RULES)
-    assert plain.leaf_area_mm2 is None
-    assert plain.lesions[0].area_mm2 is None
+    assert (plain.leaf_area_mm2, plain.lesions[0].area_mm2) == (None, None)
     assert "no_scale" in plain.flags
     assert plain.grade == plain.severity_pct
     scaled = analysed(image, RULES, scale_mm_px=0.25, grade_scale="0-4")
@@ -151,8 +145,7 @@ def test_a_given_healthy_colour_is_used(tmp_path: Path) -> None:
     image = saved(tmp_path, yellowed)
     alone = analysed(image, RULES)
     against_green = analysed(image, healthy_reference=(45.0, -28.0, 32.0))
-    assert against_green.method == "rules"
-    assert against_green.healthy_lab == (45.0, -28.0, 32.0)
+    assert (against_green.method, against_green.healthy_lab) == ("rules", (45.0, -28.0, 32.0))
     assert against_green.severity_pct > 60 > alone.severity_pct
     assert "mostly_lesion" in against_green.flags
 
@@ -178,8 +171,7 @@ def test_several_leaves_and_a_cut_one(tmp_path: Path) -> None:
     result = analysed(saved(tmp_path, leaf_picture(two, np.zeros(SHAPE, np.bool_))))
     assert "several_leaves" in result.flags
     assert result.leaf_area_px == pytest.approx(ellipse(size=0.5).sum(), rel=0.05)
-    assert result.n_lesions == 0
-    assert result.table is None
+    assert (result.n_lesions, result.table) == (0, None)
     cut = analysed(saved(tmp_path, leaf_picture(ellipse(centre=(100, 150)), spots()), "cut.png"))
     assert "leaf_cut" in cut.flags
 
@@ -267,9 +259,6 @@ def test_region_is_in_pixels_of_the_whole_picture(tmp_path: Path) -> None:
     assert (mask[:, :60] == 255).all()
 
 
-# --- properties ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("factor", [0.6, 1.9])
 def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) -> None:
     picture = leaf_picture(ellipse(), spots())
@@ -280,9 +269,6 @@ def test_rescaling_changes_areas_in_mm2_little(tmp_path: Path, factor: float) ->
     assert one.lesion_area_mm2 is not None
     assert other.lesion_area_mm2 == pytest.approx(one.lesion_area_mm2, rel=0.06)
     assert other.leaf_area_mm2 == pytest.approx(one.leaf_area_mm2, rel=0.03)
-
-
-# --- bad input -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -325,9 +311,6 @@ def test_a_cut_out_leaf_on_transparent_ground(tmp_path: Path) -> None:
     picture = np.dstack([leaf_picture(leaf, spots()), np.where(leaf, 255, 0).astype(np.uint8)])
     result = analysed(saved(tmp_path, picture))
     assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
-
-
-# --- real leaves ---------------------------------------------------------------------------------------------------
 
 
 def test_real_leaves(field_data: Path, tmp_path: Path) -> None:

@@ -62,8 +62,7 @@ def test_a_box_is_found_to_the_pixel(tmp_path: Path, colour: str, stroke: int) -
     assert [region.color for region in result.regions] == [colour]
     region = result.regions[0]
     assert (region.index, region.shape, result.selected) == (1, "box", 1)
-    assert region.box == (70, 50, 190, 150)
-    assert region.stroke_px == pytest.approx(stroke, abs=0.6)
+    assert (region.box, region.stroke_px) == ((70, 50, 190, 150), pytest.approx(stroke, abs=0.6))
     assert region.area_px == pytest.approx((120 - 2 * stroke) * (100 - 2 * stroke), rel=0.02)
     assert result.flags == ()
 
@@ -123,8 +122,7 @@ def test_an_arrow_points_at_its_tip(tmp_path: Path) -> None:
     cv2.arrowedLine(pixels, (40, 30), (200, 150), (255, 0, 0), 3, tipLength=0.2)
     result = extracted(saved(tmp_path, pixels))
     region = result.regions[0]
-    assert region.shape == "arrow"
-    assert region.polygon[0] == pytest.approx((40, 30), abs=4)
+    assert (region.shape, region.polygon[0]) == ("arrow", pytest.approx((40, 30), abs=4))
     assert region.polygon[1] == pytest.approx((200, 150), abs=4)
     x0, y0, x1, y1 = result.crop_box
     assert x0 < 200 < x1
@@ -170,8 +168,7 @@ def test_nothing_found_says_what_there_is(tmp_path: Path) -> None:
     assert any("blue box" in candidate for candidate in error.candidates)
     assert fault(image, shape="ellipse").candidates
     plain = fault(saved(tmp_path, field(PLANTS), "plain.png"))
-    assert plain.kind == "nothing_found"
-    assert plain.candidates == ()
+    assert (plain.kind, plain.candidates) == ("nothing_found", ())
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (7, 9), (30, 2), (33, 35)])
@@ -240,9 +237,7 @@ def _agreements(seed: int, quarters: int, mirror: bool, colour: Any, shape: Any)
     colour=st.sampled_from(COLOURS),
     shape=st.sampled_from(["box", "ellipse"]),
 )
-def test_turning_and_cropping_move_a_mark_along(
-    seed: int, quarters: int, mirror: bool, colour: Any, shape: Any
-) -> None:
+def test_turning_and_cropping_move_a_mark_along(seed, quarters, mirror, colour, shape):
     assert min(_agreements(seed, quarters, mirror, colour, shape)) > 0.9
 
 

@@ -47,8 +47,7 @@ def blocks(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (200, 300)
 def test_a_block_of_known_size(tmp_path: Path):
     result = measured(saved(tmp_path, blocks((100, 60, 180, 160))), scale_cm_px=0.1, ground_y_px=170)
     (plant,) = result.plants
-    assert plant.area_cm2 == pytest.approx(80.0, rel=0.03)
-    assert plant.height_cm == pytest.approx(11.0, abs=0.15)
+    assert (plant.area_cm2, plant.height_cm) == (pytest.approx(80.0, rel=0.03), pytest.approx(11.0, abs=0.15))
     assert plant.width_cm == pytest.approx(8.0, abs=0.25)
     assert plant.solidity > 0.97
     assert plant.mean_exg == pytest.approx((2 * 150 - 60 - 50) / 260, abs=0.05)
@@ -171,8 +170,7 @@ class TestBadPictures:
         image = saved(tmp_path, blocks((20, 60, 80, 160), (180, 60, 260, 160)))
         assert measured(image).n_plants == 2
         inside = measured(image, region=[150, 0, 300, 200])
-        assert inside.n_plants == 1
-        assert inside.plants[0].box[0] == pytest.approx(180, abs=3)
+        assert (inside.n_plants, inside.plants[0].box[0]) == (1, pytest.approx(180, abs=3))
         assert "plant_cut_by_edge" in measured(image, region=[150, 0, 200, 200]).flags
         assert fault(image, region=[400, 0, 500, 100]).kind == "region_empty"
         assert fault(image, region=[100, 0, 150, 200]).kind == "nothing_found"

@@ -35,10 +35,7 @@ def test_a_square_has_the_area_of_its_pixels():
     mask = np.zeros((60, 80), bool)
     mask[10:40, 20:60] = True
     plant = only(mask)
-    assert plant.box == (20, 10, 60, 40)
-    assert plant.area_px == 1200
-    assert plant.hull_area_px == 1200
-    assert plant.solidity == 1
+    assert (plant.box, plant.area_px, plant.hull_area_px, plant.solidity) == ((20, 10, 60, 40), 1200, 1200, 1)
     assert set(plant.hull) == {(20, 10), (60, 10), (60, 40), (20, 40)}
 
 
@@ -116,8 +113,7 @@ def test_turning_and_flipping_changes_nothing(turns: int, flip: bool, leaves: in
     mask = rosette(leaves, turn=turn)
     moved = np.rot90(mask[:, ::-1] if flip else mask, turns)
     first, second = only(mask), only(np.ascontiguousarray(moved))
-    assert second.area_px == first.area_px
-    assert second.hull_area_px == pytest.approx(first.hull_area_px, abs=0.01)
+    assert (second.area_px, second.hull_area_px) == (first.area_px, pytest.approx(first.hull_area_px, abs=0.01))
     assert second.skeleton_length_px == pytest.approx(first.skeleton_length_px, rel=0.05)
     assert len(second.tips) == len(first.tips)
 

@@ -90,8 +90,7 @@ def test_a_crop_narrows_the_choice(tmp_path: Path, crop: str) -> None:
     assert sum(one.score for one in found.candidates) == pytest.approx(1)
     assert "contradicts_crop" in found.flags
     right = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]), crop=crop)
-    assert right.best == "disease.bean_rust"
-    assert right.flags == ()
+    assert (right.best, right.flags) == ("disease.bean_rust", ())
 
 
 def test_a_crop_that_no_net_knows_is_refused_with_what_is_seen(tmp_path: Path) -> None:
@@ -130,13 +129,9 @@ def test_a_pack_of_pests(tmp_path: Path) -> None:
     Image.fromarray(plant_picture(PLANTS["brown leaf"], 900)).save(image)
     found = diagnosed(image, "pack:pests", kind="pest")
     assert (found.best, found.candidates[0].kind) == ("beetle", "other")
-    assert found.evidence.lesion_pct is None
-    assert found.box is None
+    assert (found.evidence.lesion_pct, found.box) == (None, None)
     by_label = {one.label: one for one in found.candidates}
     assert by_label["aphids"].kb_id == "pest.aphids"
-
-
-# --- evidence ------------------------------------------------------------------------------------------------------
 
 
 def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Path:
@@ -155,8 +150,7 @@ def test_evidence_counts_what_was_drawn(tmp_path: Path) -> None:
     pixels = np.asarray(Image.open(leaf_with_spots(tmp_path)))
     seen, box = symptoms_of(pixels)
     true_pct = 100 * 6 * 14**2 / (180 * 100)
-    assert seen.lesion_pct == pytest.approx(true_pct, abs=2)
-    assert seen.lesion_shape == "spots"
+    assert (seen.lesion_pct, seen.lesion_shape) == (pytest.approx(true_pct, abs=2), "spots")
     assert any("brown" in colour for colour in seen.symptom_colours)
     assert box is not None
     assert np.abs(np.array(box) - (60, 60, 421, 261)).max() <= 6
@@ -173,9 +167,6 @@ def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) ->
     assert whole.box is not None
     assert part.box is not None
     assert np.abs(np.array(whole.box) - part.box).max() <= 6
-
-
-# --- a vision model ------------------------------------------------------------------------------------------------
 
 
 class Answering:

@@ -95,8 +95,7 @@ def test_candidates_narrow_the_choice(tmp_path: Path) -> None:
     assert sum(one.score for one in found.candidates) == pytest.approx(1)
     assert "contradicts_candidates" in found.flags
     sure = identified(image, candidates=["Lantana", "rubber vine", "giant hogweed"])
-    assert sure.best == "weed.lantana"
-    assert sure.flags == ("candidates_unknown",)
+    assert (sure.best, sure.flags) == ("weed.lantana", ("candidates_unknown",))
     assert any("giant hogweed" in note for note in sure.notes)
     error = fault(image, candidates=["giant hogweed"])
     assert (error.kind, error.argument) == ("backend_unavailable", "candidates")
@@ -133,9 +132,6 @@ def test_bad_pictures(tmp_path: Path) -> None:
         assert "grey_picture" in identified(tmp_path / "grey.png").flags
     except ToolError as error:
         assert error.kind == "low_confidence"  # noqa: PT017 - either is an honest answer
-
-
-# --- back-ends -----------------------------------------------------------------------------------------------------
 
 
 def test_a_pack_names_own_plants(tmp_path: Path) -> None:

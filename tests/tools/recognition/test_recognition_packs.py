@@ -132,9 +132,6 @@ def test_a_picture_of_the_training_is_known_again(pack: Path, pictures: Path, tm
     assert not loaded.has_seen(sha256_of_file(tmp_path / "new.png"))
 
 
-# --- by name and by path -------------------------------------------------------------------------------------------
-
-
 def test_packs_are_found_by_name_and_by_path(pack: Path) -> None:
     with pytest.raises(ToolError, match="there is no pack mine") as caught:
         load_pack("mine")
@@ -187,9 +184,6 @@ def test_descriptions_that_do_not_fit(pack: Path, tmp_path: Path, fields: dict[s
     path = folder / "pack.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
     assert said in unusable(folder)
-
-
-# --- bad input -----------------------------------------------------------------------------------------------------
 
 
 def refused(images: Path, table: Path | None = None) -> str:
@@ -277,9 +271,6 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
     shutil.copy(folder / "green leaf" / "0.png", folder / "green leaf" / "copy.png")
     info = train_pack(read_labelled(folder), tmp_path / "pack")
     assert (info.figures.pictures, info.figures.groups) == (13, 12)
-
-
-# --- features ------------------------------------------------------------------------------------------------------
 
 
 def test_hand_made_features_see_colour_and_texture() -> None:

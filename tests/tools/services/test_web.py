@@ -149,9 +149,7 @@ async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPa
         (200, "no json", InfrastructureError, "unknown form"),
     ],
 )
-async def test_what_goes_wrong_is_typed_and_holds_no_key(
-    monkeypatch: pytest.MonkeyPatch, status: int, body: Any, error: type[Exception] | None, words: str
-) -> None:
+async def test_what_goes_wrong_is_typed_and_holds_no_key(monkeypatch, status, body, error, words):
     async def answer(_request: web.Request) -> web.Response:
         headers = {"Location": "http://127.0.0.1:1/elsewhere"} if status == 302 else None
         if isinstance(body, str):
@@ -221,9 +219,7 @@ async def test_workers_search_without_having_the_key(monkeypatch: pytest.MonkeyP
     assert all(KEY.encode() not in environment for environment in environments)
 
 
-async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(monkeypatch, tmp_path):
     async def answer(_request: web.Request) -> web.Response:
         return web.json_response({"message": "closed"}, status=503, headers={"Retry-After": "900"})
 
@@ -271,9 +267,7 @@ def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]
         search_web(query="rye")
 
 
-async def test_workers_find_recorded_searches_by_a_relative_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_workers_find_recorded_searches_by_a_relative_path(monkeypatch, tmp_path):
     record_search(str(tmp_path / "searches"), "serper", "rye", 10, read_serper(FOUND, 10))
     monkeypatch.chdir(tmp_path)
     async with ToolExecutor(workers=1, backends={"WebSearch": "recorded:searches"}) as executor:
@@ -323,9 +317,7 @@ def _reply(**item: Any) -> web.Response:
     return web.json_response({"data": [item]})
 
 
-async def test_pictures_are_made_and_changed_in_workers_without_keys(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch, tmp_path):
     seen: list[tuple[str, Any, dict[str, Any]]] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -374,9 +366,7 @@ async def test_pictures_are_made_and_changed_in_workers_without_keys(
         ({"b64_json": base64.b64encode(b"GIF89a no picture").decode()}, ToolError),
     ],
 )
-def test_what_is_no_picture_is_a_typed_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, item: dict[str, Any], error: type[Exception]
-) -> None:
+def test_what_is_no_picture_is_a_typed_error(monkeypatch, tmp_path, item, error):
     async def answer(_request: web.Request) -> web.Response:
         return web.json_response({"data": [item]})
 
