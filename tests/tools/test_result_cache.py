@@ -13,7 +13,7 @@ import pytest_asyncio
 from agrotools.core import SampleFile, ToolCall
 from agrotools.tools import cache as cache_module
 from agrotools.tools.cache import ResultCache, code_hash
-from agrotools.tools.contract import Tool, tool
+from agrotools.tools.contract import tool
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
 
@@ -211,11 +211,6 @@ async def test_a_file_that_cannot_be_hashed_is_a_typed_error(bench, monkeypatch)
     assert outcome.observation.error.kind == "unreadable_file"
 
 
-def test_by_default_it_lies_in_the_cache_of_the_user(monkeypatch, tmp_path):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
-    assert ResultCache().folder.is_relative_to(tmp_path)
-
-
 class TestCodeHash:
     def test_it_follows_the_source_of_a_plug_in(self, tmp_path, monkeypatch):
         (tmp_path / "plugin_for_hash").mkdir()
@@ -232,7 +227,3 @@ class TestCodeHash:
         assert ours == code_hash("agrotools.tools.general.calculate")
         assert code_hash("hostile_tools") != ours
         assert not {"cli", "report", "runner", "scoring"} & set(cache_module._TOOL_CODE)
-
-
-def test_tools_of_this_file_are_tools():
-    assert all(isinstance(made, Tool) for made in hostile_tools.BY_NAME.values())

@@ -212,9 +212,12 @@ class TestRun:
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] in (["error"], ["error", "hint"])
         assert says in result.stderr
 
-    def test_a_missing_file_is_bad_usage(self, image):
+    def test_missing_files_and_metadata_are_bad_usage(self, image):
         result = run("cli_example", "--image", str(image).replace("field", "feild"), code=2)
         assert "did you mean my field (1).png" in result.stderr
+        assert "hint: give gsd_m" in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
+        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
+        assert (found["error"]["kind"], found["error"]["hint"]) == ("missing_metadata", "give gsd_m")
 
     @pytest.mark.parametrize(
         ("fault", "says"),
@@ -230,19 +233,12 @@ class TestRun:
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] == ["error", "hint"]
         assert says in result.stderr
 
-    def test_metadata_that_is_not_given_is_bad_usage(self, image):
-        assert "hint: give gsd_m" in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
-
     def test_a_place_that_takes_no_files_is_named(self, image):
         result = run(
             "plot", "--kind", "bar", "--series", '[{"name":"a","x":["u"],"y":[1]}]', "--out", str(image), code=3
         )
         assert f"{image}: " in result.stderr
         assert "--out" in result.stderr
-
-    def test_errors_as_json(self, image):
-        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
-        assert (found["error"]["kind"], found["error"]["hint"]) == ("missing_metadata", "give gsd_m")
 
     def test_unknown_and_broken_tools(self):
         assert "did you mean describe_region" in run("describe_regions", code=2).stderr

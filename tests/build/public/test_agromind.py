@@ -1,6 +1,5 @@
 """The AgroMind adapter on a small data set in its authors' layout."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,6 @@ from parts import original_of, things_of
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.counts import GSD_M, agromind
 from agrotools.build.templates import Thing
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("agromind")
 
 
 def _things(part: Part) -> dict[str, Thing]:

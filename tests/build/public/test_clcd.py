@@ -1,6 +1,5 @@
 """The CLCD adapter on a small data set in its authors' layout."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,6 @@ from PIL import Image
 
 from agrotools.build.sources import reading
 from agrotools.build.sources.public.cropland import clcd
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("clcd")
 
 
 def things(part, of: str = "change"):

@@ -3,21 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from parts import original_of, things_of
+from parts import things_by_file
 
-from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.counts import DEEPNIR_PLURAL, deepnir
-from agrotools.build.templates import Thing
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("deepnir")
-
-
-def _things(part: Part) -> dict[Path, Thing]:
-    return {original_of(part, thing): thing for thing in things_of(part)}
 
 
 def _boxes_of(picture: Path) -> int:
@@ -26,7 +14,7 @@ def _boxes_of(picture: Path) -> int:
 
 
 def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(folder: Path, tmp_path: Path) -> None:
-    things = _things(deepnir(folder, tmp_path, 30))
+    things = things_by_file(deepnir(folder, tmp_path, 30))
     assert len(things) == 52
     for picture, thing in things.items():
         assert picture.parts[-3] == "test"

@@ -1,16 +1,8 @@
 """The DeepWeeds adapter on a small data set in its authors' layout."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from agrotools.build.sources.public import adapter_of
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("deepweeds")
 
 
 def read(folder: Path, samples: int = 20):

@@ -1,7 +1,6 @@
 """The FPCD adapter on a small data set in its authors' layout."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,6 @@ from PIL import Image
 from agrotools.build.sources.public.fpcd import LEAST_PX, fpcd
 
 WORDS = ["none", "constructed", "demolished", "dried", "wetted", "constructed", None, "none"]
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("fpcd")
 
 
 def things(part, of: str = "pond"):

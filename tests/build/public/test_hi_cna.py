@@ -1,6 +1,5 @@
 """The Hi-CNA adapter on a small data set as it is described."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,6 @@ from PIL import Image
 from rasterio.transform import from_origin
 
 from agrotools.build.sources.public.cropland import hi_cna
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("hi_cna")
 
 
 def scenes(part):

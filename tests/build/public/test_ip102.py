@@ -1,11 +1,9 @@
 """The IP102 adapter on a small data set in its authors' layout."""
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from fake_ip102 import SHELL
 from parts import original_of, things_of
 from PIL import Image
@@ -17,11 +15,6 @@ from agrotools.build.sources.public.ip102 import TEMPLATES, ip102
 from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.build.templates import Thing, load_templates
 from agrotools.knowledge.kb_names import kb_names
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("ip102")
 
 
 def _things(part: Part, *kinds: str) -> list[tuple[Path, Thing]]:

@@ -1,7 +1,6 @@
 """The Open-Canopy adapter on a small data set in its authors' layout."""
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +12,6 @@ from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, dra
 from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, open_canopy
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("open_canopy")
 
 
 def facts(part):

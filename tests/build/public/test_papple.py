@@ -2,27 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from fake_papple import FOCAL_PX, HEIGHT, WIDTH
 from parts import things_of
 from PIL import Image
 
 from agrotools.build.sources.public.papple import papple
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("papple")
-
-
-@pytest.fixture
-def own(own_set: Callable[[str], Path]) -> Path:
-    """A data set to change."""
-    return own_set("papple")
 
 
 def _number_of(folder: Path, picture: str, box: list[int]) -> str:

@@ -1,7 +1,6 @@
 """The WeedMap adapter on a small data set in its authors' layout."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +29,6 @@ pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__mod
 
 
 SIZE = COLUMNS_PX, ROWS_PX
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("weedmap")
 
 
 @pytest.fixture(scope="module")

@@ -9,30 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
-from parts import original_of, things_of
+from parts import things_by_file
 from PIL import Image
 from scipy.spatial import ConvexHull
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.weedsense import SPECIES, weedsense
-from agrotools.build.templates import Thing
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("weedsense")
-
-
-@pytest.fixture
-def own(own_set: Callable[[str], Path]) -> Path:
-    """A data set to damage: every frame of it is looked at where 20 samples are wanted."""
-    return own_set("weedsense")
-
-
-def _things(part: Part, of: str = "pot_weed") -> dict[Path, Thing]:
-    return {original_of(part, thing): thing for thing in things_of(part, of)}
 
 
 def _told(path: Path) -> tuple[str, int, int]:
@@ -52,7 +35,7 @@ def _rewrite(path: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
 
 
 def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
-    things = _things(weedsense(folder, tmp_path, 40))
+    things = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed")
     assert len(things) == 16 * len(WEEKS)
     for path, thing in things.items():
         values = np.asarray(Image.open(folder / "test" / "mmseg_masks" / f"{path.stem}.png"))
@@ -66,7 +49,7 @@ def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
 
 
 def test_form_is_that_of_the_masks(folder: Path, tmp_path: Path) -> None:
-    forms = _things(weedsense(folder, tmp_path, 40), "pot_weed_form")
+    forms = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed_form")
     assert len(forms) == 16 * len(WEEKS)
     for path, thing in forms.items():
         plant, _ = draw_mask(*_told(path))
@@ -93,27 +76,29 @@ def test_a_plant_in_pieces_has_no_form(own: Path, tmp_path: Path) -> None:
 
     _rewrite(path, cut)
     part = weedsense(own, tmp_path, 20)
-    assert path.stem in {one.stem for one in _things(part)}
-    assert path.stem not in {one.stem for one in _things(part, "pot_weed_form")}
+    assert path.stem in {one.stem for one in things_by_file(part, "pot_weed")}
+    assert path.stem not in {one.stem for one in things_by_file(part, "pot_weed_form")}
 
 
 def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(folder, tmp_path):
     part = weedsense(folder, tmp_path, 6)
-    told = [_told(path)[:2] for path in _things(part)]
+    told = [_told(path)[:2] for path in things_by_file(part, "pot_weed")]
     assert len(told) == len(set(told)) == 12
     assert Counter(code for code, _ in told) == dict.fromkeys({code for code, _ in told}, 4)
     for subject in part.subjects:
         weeks = [int(subject.shown(index, 1).words["week"]) for index in range(subject.things)]
         assert subject.of == "pot_weed_mixed" or weeks == sorted(weeks)
-    assert {path.stem for path in _things(weedsense(folder, tmp_path, 6))} == {path.stem for path in _things(part)}
+    assert {path.stem for path in things_by_file(weedsense(folder, tmp_path, 6), "pot_weed")} == {
+        path.stem for path in things_by_file(part, "pot_weed")
+    }
 
 
 def test_only_chosen_files_are_opened(own: Path, tmp_path: Path) -> None:
-    chosen = {path.stem for path in _things(weedsense(own, tmp_path, 4))}
+    chosen = {path.stem for path in things_by_file(weedsense(own, tmp_path, 4), "pot_weed")}
     for path in _masks(own):
         if path.stem not in chosen:
             path.write_bytes(b"")
-    assert {path.stem for path in _things(weedsense(own, tmp_path, 4))} == chosen
+    assert {path.stem for path in things_by_file(weedsense(own, tmp_path, 4), "pot_weed")} == chosen
 
 
 def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -126,7 +111,7 @@ def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_count
         "without a picture or a mask": 1,
         "without a name, species or week in the table": 1,
     }
-    assert len(_things(part)) == 23
+    assert len(things_by_file(part, "pot_weed")) == 23
 
 
 def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: Path) -> None:
@@ -151,7 +136,7 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
         "with more than 1 % left undecided": 1,
         "with the number of another species": 2,
     }
-    assert {path.stem for path in _things(part)} == {
+    assert {path.stem for path in things_by_file(part, "pot_weed")} == {
         path.stem for path in _masks(own) if path not in (empty, undecided, other, mixed)
     }
 
@@ -160,7 +145,7 @@ def test_a_split_alone_without_nesting_is_read(own: Path, tmp_path: Path) -> Non
     (own / "test" / "images" / "images").rename(tmp_path / "flat")
     shutil.rmtree(own / "test" / "images")
     (tmp_path / "flat").rename(own / "test" / "images")
-    assert len(_things(weedsense(own / "test", tmp_path, 20))) == 20
+    assert len(things_by_file(weedsense(own / "test", tmp_path, 20), "pot_weed")) == 20
 
 
 def _fullest(covers: list[float], _: list[int]) -> str:

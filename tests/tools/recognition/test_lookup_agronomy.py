@@ -7,21 +7,13 @@ import pytest
 from agrotools.core import ToolError
 from agrotools.knowledge.entries import load
 from agrotools.tools import get_tool, lookup_agronomy
-from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE, KnowledgeHits
+from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE
 from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
 
 @pytest.fixture(autouse=True)
 def _no_user_entries(tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_KB", str(tmp_path / "kb"))
-
-
-def with_backend(name: str, **arguments) -> KnowledgeHits:
-    with call_context(
-        CallContext(keep=lambda artifact, content: write_artifact(None, artifact, content), backend=name)
-    ):  # type: ignore[arg-type]
-        return lookup_agronomy(**arguments)
 
 
 def test_a_name_brings_its_entry_with_sources():
@@ -103,27 +95,6 @@ def test_an_unknown_id_names_the_closest():
     assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "kb_id")
     assert len(caught.value.candidates) == 3
     assert caught.value.candidates[0] == "disease.apple_scab"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"query": "x"},
-        {"query": "x" * 301},
-        {"query": "!!! ???"},
-        {"query": "rust", "topic": "colour"},
-        {"query": "rust", "kind": "animal"},
-        {"query": "rust", "top_k": 0},
-        {"query": "rust", "top_k": 6},
-        {"query": "rust", "crop": ""},
-        {"query": "rust", "colour": "red"},
-        {"query": 3},
-    ],
-)
-def test_bad_arguments(arguments):
-    with pytest.raises(ToolError) as caught:
-        lookup_agronomy(**arguments)
-    assert caught.value.kind == "invalid_argument"
 
 
 def test_filters():

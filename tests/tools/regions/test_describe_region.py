@@ -1,5 +1,6 @@
 """Numbers of regions on pictures of known content, label rasters, rasters with bands, and on bad input."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import pytest
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.core import SampleFile, ToolError
+from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.regions.describe_region import RegionDescription
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import CROP, SOIL, discs, field, noisy, write_raster
+from support.tool_errors import tool_error
 
 SHAPE = (200, 300)
 PLANTS = discs(SHAPE, [(60, 60), (200, 100), (120, 150)], 24)
@@ -23,10 +25,7 @@ def described(image: Path, **arguments: Any) -> RegionDescription:
         return get_tool("describe_region")(image, **arguments)
 
 
-def fault(image: Path, **arguments: Any) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        described(image, **arguments)
-    return caught.value
+fault = partial(tool_error, described)
 
 
 def saved(folder: Path, pixels: np.ndarray, name: str = "photo.png", mode: str | None = None) -> Path:
@@ -142,15 +141,12 @@ def test_a_picture_of_many_colours_in_a_palette_is_a_photograph(tmp_path: Path) 
     assert described(tmp_path / "few.png").class_pcts is None
 
 
-def test_a_question_is_not_answered(tmp_path: Path) -> None:
+def test_questions_are_not_answered_and_only_what_was_asked_for_is_told(tmp_path: Path) -> None:
     image = saved(tmp_path, field(PLANTS))
     asked = described(image, question="Which disease is it?")
     assert "question_not_answered" in asked.flags
     assert asked.summary == described(image).summary
     assert "question_not_answered" not in described(image).flags
-
-
-def test_only_what_was_asked_for(tmp_path: Path) -> None:
     result = described(saved(tmp_path, field(PLANTS)), attributes=["texture"])
     assert result.texture is not None
     assert (result.mean_rgb, result.vegetation_pct, result.health) == (None, None, None)
