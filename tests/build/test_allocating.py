@@ -69,13 +69,10 @@ def test_what_cannot_be_met_is_told_and_missed_by_as_little_as_possible():
     assert sum(allocation.counts.values()) == 108
 
 
-def test_a_template_is_used_no_more_often_than_it_can_be_put():
+def test_templates_are_used_no_more_often_than_they_can_be_put_and_too_few_are_an_error():
     offers = _offers()
     allocation = allocate(offers, published(108), {offer.template: 1 for offer in offers})
     assert max(allocation.counts.values()) == 1
-
-
-def test_too_few_questions_are_an_error_that_says_how_many_there_are():
     offers = dict(list(_offers().items())[:2])
     with pytest.raises(BenchmarkError, match="only 40 questions"):
         allocate(offers, published(108), {offer.template: 34 for offer in offers})

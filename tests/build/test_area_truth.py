@@ -11,14 +11,11 @@ _MASK = np.array([[0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]], np.uint8)
 _PLANTS = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], bool)
 
 
-def test_counts_of_a_known_mask():
+def test_counts_of_a_known_mask_and_of_a_region():
     area = count_area(_MASK, _PLANTS)
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 3, 2, 12)
     assert (area.veg_px, area.soil_px) == (7, 5)
     assert (area.weed_pct, area.weed_share_pct, area.ratio) == (25.0, 60.0, 1.5)
-
-
-def test_a_region_is_half_open():
     area = count_area(_MASK, _PLANTS, (1, 0, 3, 2))
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
 

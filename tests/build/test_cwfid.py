@@ -52,15 +52,11 @@ def test_masks_of_another_size_are_refused(tmp_path):
         read_cwfid(folder)
 
 
-def test_a_broken_image_is_named(tmp_path):
+def test_images_that_are_broken_or_cut_short_are_named(tmp_path):
     folder = write_prepared(tmp_path / "set", 1)
     (folder / "images/000.jpg").write_bytes(b"no jpeg")
     with pytest.raises(BenchmarkError, match="image 000 cannot be read"):
         read_cwfid(folder)
-
-
-def test_an_image_that_is_cut_short_is_named(tmp_path):
-    folder = write_prepared(tmp_path / "set", 1)
     image = folder / "images/000.jpg"
     image.write_bytes(image.read_bytes()[: image.stat().st_size // 2])
     with pytest.raises(BenchmarkError, match="image 000 cannot be read"):

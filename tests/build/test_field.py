@@ -45,13 +45,22 @@ def test_a_built_benchmark_is_sound(built):
     assert told[-1] == ("reference calls", len(benchmark.samples), len(benchmark.samples))
 
 
-def test_the_licence_of_the_images_is_carried(built):
+def test_the_header_carries_the_licence_and_says_how_crop_and_weeds_were_told_apart(built):
     folder, header, _ = built
     assert "non-commercial" in header.licence
     licence = listing_of("field.cwfid").source.licence
     assert header.sources[0].licence == licence
     assert licence in (folder / "benchmark.toml").read_text()
     assert not header.synthetic
+    methods = Counter(
+        step.observation.result["method"]
+        for sample in load_folder(folder).samples
+        for step in sample.reference.steps
+        if step.tool == "measure_crop_weed_area" and step.observation.ok
+    )
+    assert header.metadata["separation"] == dict(methods)
+    assert header.metadata["heads"] == {}
+    assert ("note" in header.metadata) is ("none" in methods)
 
 
 def test_clusters_are_the_pairs(built):
@@ -161,19 +170,6 @@ def test_the_real_images_give_the_field_benchmark():
     assert {slot.type for item in chosen for slot in item.slots} == {"tolerance", "exact", "boolean", "file", "plot"}
     assert {len(item.instance.calls) for item in chosen} == {1, 2, 3, 4, 5}
     _assert_gold_is_what_the_masks_say(_DATA, [(item.instance.files, item.instance.calls) for item in chosen])
-
-
-def test_the_header_says_how_crop_and_weeds_were_told_apart(built):
-    folder, header, _ = built
-    methods = Counter(
-        step.observation.result["method"]
-        for sample in load_folder(folder).samples
-        for step in sample.reference.steps
-        if step.tool == "measure_crop_weed_area" and step.observation.ok
-    )
-    assert header.metadata["separation"] == dict(methods)
-    assert header.metadata["heads"] == {}
-    assert ("note" in header.metadata) is ("none" in methods)
 
 
 def test_the_command_builds_and_prints_terms(tmp_path):

@@ -129,17 +129,13 @@ def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     assert (classes.n, classes.kappa) == (12, 0), "one of the two always said a"
 
 
-def test_results_of_runs_are_hidden_before_the_end(tmp_path: Path):
+def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(tmp_path: Path):
     sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
     first = next(iter(sheet.items.values()))
     grades = [graded(sheet, first, "Ada", 1), graded(sheet, first, "Ada", 2, content="0" * 16)]
     summary = summarise_grades(sheet, grades)
     assert (summary.graded, summary.runs, summary.outdated) == (1, (), 1)
     assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
-
-
-def test_the_runs_stay_hidden_while_another_grader_is_at_work(tmp_path: Path):
-    sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
     grades = [graded(sheet, item, "Ada", number) for number, item in enumerate(sheet.items.values())]
     assert len(summarise_grades(sheet, grades).runs) == 2
     grades.append(graded(sheet, next(iter(sheet.items.values())), "Bo", 100))

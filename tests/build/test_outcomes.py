@@ -80,19 +80,12 @@ def test_a_build_of_which_most_chains_break_fails_and_says_how(root):
 @pytest.mark.parametrize(
     ("kind", "follows", "breaks"),
     [
-        ("nothing_found", False, False),
-        ("low_confidence", False, False),
-        ("shape_mismatch", False, False),
-        ("backend_unavailable", False, False),
-        ("invalid_argument", False, True),
-        ("invalid_argument", True, False),
-        ("region_empty", True, False),
-        ("missing_metadata", False, True),
-        ("tool_failed", True, True),
-        ("timeout", True, True),
-        ("limit", False, True),
+        ("nothing_found", False, False), ("low_confidence", False, False), ("shape_mismatch", False, False),
+        ("backend_unavailable", False, False), ("invalid_argument", False, True),
+        ("invalid_argument", True, False), ("region_empty", True, False), ("missing_metadata", False, True),
+        ("tool_failed", True, True), ("timeout", True, True), ("limit", False, True),
     ],
-)
+)  # fmt: skip
 def test_answers_about_the_picture_stay_and_breakdowns_go(kind, follows, breaks):
     error = ErrorInfo(kind=kind, message="so it is")
     if not breaks:

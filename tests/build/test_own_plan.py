@@ -11,13 +11,12 @@ from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import SkippedRows
-from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
+from agrotools.build.own_photos.proposal import mixed_units, propose_plan
 from agrotools.build.own_photos.questions import (
     Pictured,
     arguments_of,
     grouped,
     note_of,
-    round_limits,
     subjects_of,
     templates_for,
 )
@@ -77,13 +76,6 @@ def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, r
     column = _column(photos, header, rows)
     assert column.ask == ask
     assert {key: getattr(column, key) for key in more} == more
-
-
-def test_what_cells_hold():
-    assert kind_of(["12", "13 mm", "?9"]) != "yes"
-    assert kind_of(["0", "1", "1"], "apples") == "number"
-    assert kind_of(["0", "1", "1"], "diseased") == "yes"
-    assert kind_of(["Remove the fallen leaves in autumn and keep the rows open; repeat after rain"] * 2) is None
 
 
 def test_what_only_the_owner_knows_is_asked(photos):
@@ -236,13 +228,6 @@ def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():
     assert all(len({few[digest] for digest in group}) == 1 for group in groups)
     assert sorted(digest for group in groups for digest in group) == sorted(few)
     assert max(map(len, grouped({str(number): leaf for number in range(40)}))) == 4
-
-
-def test_limits_are_round_and_between_the_values():
-    limits = round_limits([1, 2, 3, 40, 80])
-    assert limits
-    assert all(1 < limit < 80 and float(f"{limit:.2g}") == limit for limit in limits)
-    assert round_limits([5, 5, 5]) == []
 
 
 def test_the_scale_is_told_with_the_photo_and_given_to_the_tool():

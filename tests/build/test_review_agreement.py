@@ -15,15 +15,12 @@ def decision(sample: str, reviewer: str, verdict: str, **changes: object) -> Dec
     return Decision.model_validate(fields | changes)
 
 
-def test_kappa_is_that_of_the_textbook():
+def test_kappa_is_that_of_the_textbook_or_says_why_it_is_undefined():
     # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: observed 0.7, by chance 0.5.
     pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
     assert cohens_kappa(pairs) == (pytest.approx(0.4), "")
     assert cohens_kappa([("a", "b"), ("b", "a")]) == (pytest.approx(-1.0), "")
     assert cohens_kappa([("a", "a"), ("b", "b"), ("c", "c")]) == (pytest.approx(1.0), "")
-
-
-def test_kappa_that_is_undefined_says_why():
     kappa, why = cohens_kappa([("accept", "accept")] * 7)
     assert kappa is None
     assert "one and the same verdict" in why

@@ -201,15 +201,10 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--apply",),
-        ("--out", "x"),
-        ("--json",),
-        ("--apply", "--out", "x", "--summary"),
-        ("--disputed", "burn"),
-        ("--reviewer", "x" * 61),
-        ("--port", "70000"),
+        ("--apply",), ("--out", "x"), ("--json",), ("--apply", "--out", "x", "--summary"), ("--disputed", "burn"),
+        ("--reviewer", "x" * 61), ("--port", "70000"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_fit_together_are_a_usage_error(folder: Path, arguments: tuple[str, ...]):
     refused = run_command("review", folder, *arguments)
     assert refused.returncode == 2

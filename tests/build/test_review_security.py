@@ -84,19 +84,12 @@ def test_a_name_that_was_made_to_point_here_is_refused(entered: ReviewServer, ho
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Origin": None},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:1"},
-        {"X_Review_Session": None},
-        {"X_Review_Session": "0" * 64},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
-        {"Cookie": None},
-        {"Content_Type": "text/plain"},
+        {"Origin": None}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+        {"X_Review_Session": None}, {"X_Review_Session": "0" * 64}, {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"}, {"Cookie": None}, {"Content_Type": "text/plain"},
         {"Content_Type": "application/x-www-form-urlencoded"},
     ],
-)
+)  # fmt: skip
 def test_a_decision_that_another_page_sends_is_not_stored(entered: ReviewServer, headers: dict[str, str | None]):
     before = lines(entered)
     assert entered.post(accept(entered), **headers).status in (401, 403, 415)
@@ -139,22 +132,14 @@ def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(entered, change
 @pytest.mark.parametrize(
     "path",
     [
-        "/picture/rows-0001/../../secret.txt",
-        "/picture/rows-0001/..%2f..%2fsecret.txt",
-        "/original/rows-0001/%2e%2e%2fbenchmark.toml",
-        "/original/..%2fguarded/secret.txt",
-        "/original/rows-0001/files%2f1.png",
-        "/original/rows-0001/%2fetc%2fpasswd",
-        "/original/rows-0001/secret.txt",
-        "/static/../app.py",
-        "/static/..%2fapp.py",
-        "/static/%2e%2e/app.py",
-        "/artifact/rows-0001/1/..%2f..%2fsecret.txt",
-        "/artifact/rows-0001/99/x.png",
-        "/picture/rows-0001/image_1.png?size=9999999",
-        "//etc/passwd",
+        "/picture/rows-0001/../../secret.txt", "/picture/rows-0001/..%2f..%2fsecret.txt",
+        "/original/rows-0001/%2e%2e%2fbenchmark.toml", "/original/..%2fguarded/secret.txt",
+        "/original/rows-0001/files%2f1.png", "/original/rows-0001/%2fetc%2fpasswd",
+        "/original/rows-0001/secret.txt", "/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py",
+        "/artifact/rows-0001/1/..%2f..%2fsecret.txt", "/artifact/rows-0001/99/x.png",
+        "/picture/rows-0001/image_1.png?size=9999999", "//etc/passwd",
     ],
-)
+)  # fmt: skip
 def test_files_go_out_by_sample_and_name_only(entered: ReviewServer, path: str):
     reply = entered.ask(path)
     assert reply.status == 404

@@ -7,7 +7,7 @@ from agrotools.core import OpenTextSlot
 from agrotools.scoring.slots import score_slot
 
 
-def test_alternatives_give_every_combination_once():
+def test_alternatives_give_every_combination_once_and_brackets_without_bars_stay():
     ways = expanded(["[How many|What number of] trees [stand|are] in {one}?", "Count the trees[|, please]."])
     assert set(ways) == {
         "How many trees stand in {one}?",
@@ -19,6 +19,7 @@ def test_alternatives_give_every_combination_once():
     }
     assert len(ways) == 6
     assert {ways[0].split()[0], ways[1].split()[0]} == {"How", "Count"} or ways[1].startswith("Count")
+    assert expanded(["What is the share of [A]?"]) == ("What is the share of [A]?",)
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4))
@@ -32,10 +33,6 @@ def test_as_many_ways_as_combinations_up_to_a_limit(sizes):
     ways = expanded([wording])
     assert len(ways) == len(set(ways)) == min(every, MOST_OF_ONE)
     assert not any("[" in way or "|" in way for way in ways)
-
-
-def test_a_wording_without_alternatives_is_itself_and_brackets_without_bars_stay():
-    assert expanded(["What is the share of [A]?"]) == ("What is the share of [A]?",)
 
 
 def test_sentences_differ_only_by_what_is_said():

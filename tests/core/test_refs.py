@@ -27,16 +27,11 @@ def test_a_reference_leads_to_its_value(ref, value):
 @pytest.mark.parametrize(
     "ref",
     [
-        "steps[2].observation.weed_pct",
-        "steps[1].observation.weed_pct",
-        "steps[0].observation.fruit",
-        "steps[0].observation.boxes[1]",
-        "steps[0].observation.weed_pct.x",
-        "steps[0].arguments.image",
-        "weed_pct",
-        "",
+        "steps[2].observation.weed_pct", "steps[1].observation.weed_pct", "steps[0].observation.fruit",
+        "steps[0].observation.boxes[1]", "steps[0].observation.weed_pct.x", "steps[0].arguments.image",
+        "weed_pct", "",
     ],
-)
+)  # fmt: skip
 def test_a_reference_that_leads_nowhere_is_an_error(ref):
     with pytest.raises(UnresolvedRef):
         resolve_ref(ref, RESULTS)

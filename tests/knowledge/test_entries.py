@@ -110,15 +110,10 @@ def test_thresholds_say_what_they_hold_for(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "Apply 2-3 L per acre.",
-        "Mix 20 ml in 10 litres of water.",
-        "Dilute 1:1000 and spray the solution.",
-        "A 25 EC product works.",
-        "每亩用 20 克/亩。",
-        "Spray Admire in spring.",
-        "Treat with SuperKill® now.",
+        "Apply 2-3 L per acre.", "Mix 20 ml in 10 litres of water.", "Dilute 1:1000 and spray the solution.",
+        "A 25 EC product works.", "每亩用 20 克/亩。", "Spray Admire in spring.", "Treat with SuperKill® now.",
     ],
-)
+)  # fmt: skip
 def test_doses_and_brands_are_refused(text):
     assert list(forbidden(text))
 

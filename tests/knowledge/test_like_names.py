@@ -25,16 +25,11 @@ def first(index: KnowledgeIndex, query: str) -> str | None:
 @pytest.mark.parametrize(
     "query",
     [
-        "southern armyworm",
-        "what is Egyptian cotton leafworm",
-        "northern corn rootworm",
-        "silverleaf nightshade",
-        "California red scale",
-        "Spodoptera eridania",
-        "bacterial blight of pea",
+        "southern armyworm", "what is Egyptian cotton leafworm", "northern corn rootworm",
+        "silverleaf nightshade", "California red scale", "Spodoptera eridania", "bacterial blight of pea",
         "true armyworm in my wheat",
     ],
-)
+)  # fmt: skip
 def test_a_relative_is_no_answer(index, query):
     assert first(index, query) is None
 

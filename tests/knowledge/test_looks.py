@@ -46,16 +46,12 @@ def features(query: str) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize(
     ("query", "hosts"),
     [
-        ("my apple trees", {"apple"}),
-        ("sweet corn and courgettes", {"maize", "squash"}),
-        ("orange powder on leaves", set()),
-        ("our oranges drop", {"citrus"}),
-        ("leaf of an orange tree", {"citrus"}),
-        ("a climbing vine", set()),
-        ("the vines in our vineyard", {"grape"}),
-        ("rose bushes and box hedge", {"rose", "boxwood"}),
+        ("my apple trees", {"apple"}), ("sweet corn and courgettes", {"maize", "squash"}),
+        ("orange powder on leaves", set()), ("our oranges drop", {"citrus"}),
+        ("leaf of an orange tree", {"citrus"}), ("a climbing vine", set()),
+        ("the vines in our vineyard", {"grape"}), ("rose bushes and box hedge", {"rose", "boxwood"}),
     ],
-)
+)  # fmt: skip
 def test_hosts_are_told_from_colours_and_parts(query, hosts):
     assert hosts_named(query)[0] == hosts
 

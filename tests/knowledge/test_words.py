@@ -52,13 +52,10 @@ def test_words_survive_anything(text):
 @pytest.mark.parametrize(
     ("text", "same"),
     [
-        ("Épinard", "epinard"),
-        ("Two-spotted", "two spotted"),
-        ("ＡＰＨＩＤ", "aphid"),
-        ("aphid’s", "aphids"),
+        ("Épinard", "epinard"), ("Two-spotted", "two spotted"), ("ＡＰＨＩＤ", "aphid"), ("aphid’s", "aphids"),
         ("大豆蚜。", "大豆蚜"),
     ],
-)
+)  # fmt: skip
 def test_folding(text, same):
     assert folded(text) == same
 
@@ -70,14 +67,10 @@ def test_chinese_runs_give_pairs():
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("leaves", "leaf"),
-        ("berries", "berry"),
-        ("spotted", "spots"),
-        ("rotting", "rot"),
-        ("larvae", "maggots"),
+        ("leaves", "leaf"), ("berries", "berry"), ("spotted", "spots"), ("rotting", "rot"), ("larvae", "maggots"),
         ("corn", "maize"),
     ],
-)
+)  # fmt: skip
 def test_words_of_like_meaning_are_one(one, other):
     assert terms(one) == terms(other)
 

@@ -49,27 +49,13 @@ def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     "text",
     [
-        "rows: 7 of 8",
-        "8.9 % and 12.1 %",
-        "and/or",
-        "1/2",
-        "0.51, 0.62",
-        "y: [[0.4412, 0.887099], [-0.0312, 0.9999]]",
-        "image_1.jpg",
-        "a: 3/4 b",
-        "</td></tr>",
-        "km/h",
-        "12345+67 and 22+33",
-        "overlay.png and count_objects-2.png",
-        "3.25 N and 12.50 W",
-        "5 E 3",
-        "1.234, 5.678",
-        "at 10:20:30 of 3:15",
-        "about 3.5 ha, i.e. most of it",
-        "Breite 12,5 m",
+        "rows: 7 of 8", "8.9 % and 12.1 %", "and/or", "1/2", "0.51, 0.62",
+        "y: [[0.4412, 0.887099], [-0.0312, 0.9999]]", "image_1.jpg", "a: 3/4 b", "</td></tr>", "km/h",
+        "12345+67 and 22+33", "overlay.png and count_objects-2.png", "3.25 N and 12.50 W", "5 E 3",
+        "1.234, 5.678", "at 10:20:30 of 3:15", "about 3.5 ha, i.e. most of it", "Breite 12,5 m",
         "the secret place: none",
     ],
-)
+)  # fmt: skip
 def test_what_tells_no_place_stays(text: str):
     assert Scrubber().text(text, Scrubber.new_names(["image_1.jpg"])) == text
 

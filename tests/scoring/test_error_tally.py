@@ -182,13 +182,10 @@ async def test_what_is_made_up_in_one_go_has_the_classes_of_agent_x(reply: str, 
 @pytest.mark.parametrize(
     "text",
     [
-        "Action: OCR\nAction Input: a.jpg",
-        'Action: OCR\nAction Input: {"image": ',
-        "<tool_call>OCR</tool_call>",
-        'Action: OCR\nAction Input: {"image" "a.jpg" : : }',
-        '{"name": "OCR", "arguments": [1]}',
+        "Action: OCR\nAction Input: a.jpg", 'Action: OCR\nAction Input: {"image": ', "<tool_call>OCR</tool_call>",
+        'Action: OCR\nAction Input: {"image" "a.jpg" : : }', '{"name": "OCR", "arguments": [1]}',
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
 def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(text: str, protocol: Protocol):
     action = parse_output(text, protocol=protocol)

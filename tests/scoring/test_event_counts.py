@@ -42,15 +42,11 @@ def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("cause", "option"),
     [
-        ("timeout", "--timeout"),
-        ("length", "--max-output-tokens"),
-        ("context", "context"),
-        ("filtered", "filter"),
-        ("unparseable", "--protocol"),
-        ("max_steps", "--max-steps"),
+        ("timeout", "--timeout"), ("length", "--max-output-tokens"), ("context", "context"),
+        ("filtered", "filter"), ("unparseable", "--protocol"), ("max_steps", "--max-steps"),
         (None, "503 Bad gateway"),
     ],
-)
+)  # fmt: skip
 def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(cause, option):
     assert lines(("answered", 95), (cause, 5)) == ()
     (line,) = lines(("answered", 94), (cause, 6))

@@ -224,15 +224,10 @@ def test_a_pie_has_no_axes():
 @pytest.mark.parametrize(
     ("label", "unit", "found"),
     [
-        ("Area", "ha", "ha"),
-        ("Area (ha)", None, "ha"),
-        ("Area (total) [m²]", None, "m^2"),
-        ("Area, ha", None, "ha"),
-        ("Area / ha", "", "ha"),
-        ("Plants in rows", None, None),
-        ("Cover", None, None),
+        ("Area", "ha", "ha"), ("Area (ha)", None, "ha"), ("Area (total) [m²]", None, "m^2"),
+        ("Area, ha", None, "ha"), ("Area / ha", "", "ha"), ("Plants in rows", None, None), ("Cover", None, None),
     ],
-)
+)  # fmt: skip
 def test_unit_of(label, unit, found):
     assert unit_of(label, unit) == found
 

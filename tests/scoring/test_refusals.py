@@ -148,15 +148,12 @@ def test_the_form_is_the_same_for_both_twins_and_offers_to_refuse():
 @pytest.mark.parametrize(
     ("answerable", "unanswerable", "fas", "confidence", "refusal"),
     [
-        ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0),
-        ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
-        (REFUSAL, REFUSAL, 0.0, 0.0, 1.0),
-        ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
-        (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0),
-        ("size: 70 mm", None, 0.5, 0.0, 0.0),
+        ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0), ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
+        (REFUSAL, REFUSAL, 0.0, 0.0, 1.0), ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
+        (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0), ("size: 70 mm", None, 0.5, 0.0, 0.0),
         (None, REFUSAL, 0.5, 0.0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_counts_if_the_twin_was_not_refused(answerable, unanswerable, fas, confidence, refusal):
     records = [record(YES, answerable), record(NO, unanswerable)]
     for ordered in (records, records[::-1]):

@@ -239,17 +239,10 @@ def yes_no(label: str, value: bool) -> BooleanSlot:
 @pytest.mark.parametrize(
     "shape",
     [
-        "dry field ",
-        "more than ",
-        "the latter a.png ",
-        "| a.png | no |\n",
-        "? no. ",
-        "not ",
-        "the answer is ",
-        "siam weed (a) ",
-        "...",
+        "dry field ", "more than ", "the latter a.png ", "| a.png | no |\n", "? no. ", "not ", "the answer is ",
+        "siam weed (a) ", "...",
     ],
-)
+)  # fmt: skip
 def test_reading_takes_linear_time(shape):
     for slot in (
         yes_no("the left field is wetter than the right field", True),

@@ -331,17 +331,12 @@ FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "imag
 @pytest.mark.parametrize(
     ("of", "answer", "scores"),
     [
-        (NUMBER, "It is 3.", (1, 0)),
-        (GRADE, "grade 3", (1, 0)),
-        (QUESTION, "Yes.", (1, 0)),
-        (QUESTION, "No.", (0, 1)),
-        (CHOSEN, "Lantana and Siam weed", (1, 0)),
-        (CHOSEN, "Siam weed and sage", (1, 0)),
-        (CHOSEN, "Parthenium", (0, 1)),
-        (FILE, "image_1.jpg", (1, 0)),
+        (NUMBER, "It is 3.", (1, 0)), (GRADE, "grade 3", (1, 0)), (QUESTION, "Yes.", (1, 0)),
+        (QUESTION, "No.", (0, 1)), (CHOSEN, "Lantana and Siam weed", (1, 0)),
+        (CHOSEN, "Siam weed and sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)), (FILE, "image_1.jpg", (1, 0)),
         (FILE, "image_2.jpg", (0, 1)),
     ],
-)
+)  # fmt: skip
 def test_slots_of_each_kind_take_the_implied_value(of, answer, scores):
     assert summary([of], answer)[:2] == scores
 

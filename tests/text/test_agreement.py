@@ -142,15 +142,12 @@ def test_plain_equality_takes_the_literal_of_a_reference():
 @pytest.mark.parametrize(
     ("predicted", "reference", "frame", "expected", "iou"),
     [
-        ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5),
-        ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
-        ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0),
-        ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
-        ([0, 0, 100, 80], None, (100, 80), True, 1.0),
-        (None, [0, 0, 100, 80], (100, 80), True, 1.0),
+        ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5), ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
+        ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0), ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
+        ([0, 0, 100, 80], None, (100, 80), True, 1.0), (None, [0, 0, 100, 80], (100, 80), True, 1.0),
         ([1.2, 2, 10.9, 10], ref([1, 2, 11, 10]), None, True, 0.97),
     ],
-)
+)  # fmt: skip
 def test_boxes(predicted, reference, frame, expected, iou):
     result = row("region", {"region": predicted}, {"region": reference}, frame=frame)
     assert result.agrees is expected

@@ -92,27 +92,14 @@ def test_bhattacharyya_bounds_the_overlap():
 @pytest.mark.parametrize(
     "expression",
     [
-        "ndvi(0, 0)",
-        "lai_beer(0)",
-        "lai_beer(0.5, k=0)",
-        "severity(-1, 5)",
-        "disease_index([0, 0])",
-        "audpc([7, 0], [1, 2])",
-        "seeding_rate(300, 45, 110)",
-        "gdd(5, 9, 0)",
-        "rgr(0, 1, 7)",
-        "convert(1, 'm', 'm^2')",
-        "convert(1, 'furlong', 'm')",
-        "convert('a', 'm', 'cm')",
-        "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])",
-        "jm([1, 2], [[1, 2], [2, 1]], [1, 2], [[1, 0], [0, 1]])",
-        "jm([1, 2], [[1, 0.5], [0, 1]], [1, 2], [[1, 0], [0, 1]])",
-        "jm(1, 0, 2, 1)",
-        "oif([1, 2], [0.1, 0.2, 0.3])",
-        "oif([1, 2, 3], [0, 0, 0])",
-        "oif([1, 2, 3], [[1, 0], [0, 1]])",
+        "ndvi(0, 0)", "lai_beer(0)", "lai_beer(0.5, k=0)", "severity(-1, 5)", "disease_index([0, 0])",
+        "audpc([7, 0], [1, 2])", "seeding_rate(300, 45, 110)", "gdd(5, 9, 0)", "rgr(0, 1, 7)",
+        "convert(1, 'm', 'm^2')", "convert(1, 'furlong', 'm')", "convert('a', 'm', 'cm')",
+        "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])", "jm([1, 2], [[1, 2], [2, 1]], [1, 2], [[1, 0], [0, 1]])",
+        "jm([1, 2], [[1, 0.5], [0, 1]], [1, 2], [[1, 0], [0, 1]])", "jm(1, 0, 2, 1)",
+        "oif([1, 2], [0.1, 0.2, 0.3])", "oif([1, 2, 3], [0, 0, 0])", "oif([1, 2, 3], [[1, 0], [0, 1]])",
     ],
-)
+)  # fmt: skip
 def test_what_does_not_exist_is_refused(expression):
     with pytest.raises(ExpressionError) as caught:
         evaluate(expression)

@@ -170,16 +170,11 @@ async def test_a_tool_error_comes_through_as_it_is(executor, workspace):
 @pytest.mark.parametrize(
     ("how", "kind"),
     [
-        ("abort", "tool_failed"),
-        ("segfault", "tool_failed"),
-        ("exit", "tool_failed"),
-        ("hard_exit", "tool_failed"),
-        ("wrong_type", "tool_failed"),
-        ("memory", "limit"),
-        ("big_result", "limit"),
+        ("abort", "tool_failed"), ("segfault", "tool_failed"), ("exit", "tool_failed"),
+        ("hard_exit", "tool_failed"), ("wrong_type", "tool_failed"), ("memory", "limit"), ("big_result", "limit"),
         ("big_artifact", "limit"),
     ],
-)
+)  # fmt: skip
 async def test_the_death_of_one_call_harms_no_other(executor, workspace, how, kind):
     good = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(6)]
     bad = asyncio.create_task(call(executor, workspace, "fail", how=how))

@@ -147,16 +147,10 @@ def test_a_fence_marked_json_is_taken_off_and_another_is_not():
 @pytest.mark.parametrize(
     ("parameter", "value", "taken"),
     [
-        ("text", 7, "7"),
-        ("text", None, "None"),
-        ("text", ["a"], "['a']"),
-        ("int", "5", 5),
-        ("int", 2.7, 2),
-        ("float", 2, 2.0),
-        ("bool", "False", True),
-        ("json", [1, 2], [1, 2]),
+        ("text", 7, "7"), ("text", None, "None"), ("text", ["a"], "['a']"), ("int", "5", 5), ("int", 2.7, 2),
+        ("float", 2, 2.0), ("bool", "False", True), ("json", [1, 2], [1, 2]),
     ],
-)
+)  # fmt: skip
 def test_values_are_cast_to_the_declared_type_as_python_does(parameter: str, value: Any, taken: Any):
     cast = cast_arguments([Parameter("x", parameter, None, True)], {"x": value}, there)
     assert isinstance(cast, dict)

@@ -134,14 +134,11 @@ def test_answers_become_slots(tmp_path: Path, changes: dict[str, Any], kind: typ
 @pytest.mark.parametrize(
     ("query_type", "tools", "is_image"),
     [
-        ("generative", ["OCR", "ImageGenerator"], True),
-        ("subjective", ["OCR", "DrawBoundingBox"], True),
-        ("subjective", ["DrawBoundingBox", "OCR"], False),
-        ("factual", ["OCR", "DrawBoundingBox"], False),
-        ("generative", ["OCR"], False),
-        ("", ["OCR", "CodePlotter"], True),
+        ("generative", ["OCR", "ImageGenerator"], True), ("subjective", ["OCR", "DrawBoundingBox"], True),
+        ("subjective", ["DrawBoundingBox", "OCR"], False), ("factual", ["OCR", "DrawBoundingBox"], False),
+        ("generative", ["OCR"], False), ("", ["OCR", "CodePlotter"], True),
     ],
-)
+)  # fmt: skip
 def test_generative_queries_are_told_by_type_or_by_the_last_call(tmp_path, query_type, tools, is_image):
     steps = [{"step": 1, "task": "t", "tool": tool, "input": "VCA_1.jpg", "output": "x.png"} for tool in tools]
     sample = only(tmp_path, entry(query_type=query_type, reasoning_steps=steps, tool_metadata={}))

@@ -145,22 +145,14 @@ def test_parquet_with_images_inside(root):
 @pytest.mark.parametrize(
     ("choices", "right", "letters"),
     [
-        ({"A": "Rust", "B": "Rot"}, "B", "B"),
-        ({"A": "Rust", "B": "Rot", "C": None}, ["A", "B"], "AB"),
-        ('["Rust", "Rot"]', "rot.", "B"),
-        ("['Rust', 'Rot']", 1, "B"),
-        ("A. Rust\nB. Rot\nC. Both", "(c)", "C"),
-        (["A. Rust", "B. Rot"], "B. Rot", "B"),
-        (["1", "2", "3"], "3", "C"),
-        (["Rust", "Rot", "Scab"], "A, C", "AC"),
-        ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
-        (["E. coli", "B. subtilis"], "B. subtilis", "B"),
-        (["No", "Yes"], True, None),
-        (["x", "y"], "5", None),
-        (["x", "y"], 0.5, None),
-        (["x", "x"], "x", None),
+        ({"A": "Rust", "B": "Rot"}, "B", "B"), ({"A": "Rust", "B": "Rot", "C": None}, ["A", "B"], "AB"),
+        ('["Rust", "Rot"]', "rot.", "B"), ("['Rust', 'Rot']", 1, "B"), ("A. Rust\nB. Rot\nC. Both", "(c)", "C"),
+        (["A. Rust", "B. Rot"], "B. Rot", "B"), (["1", "2", "3"], "3", "C"),
+        (["Rust", "Rot", "Scab"], "A, C", "AC"), ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+        (["E. coli", "B. subtilis"], "B. subtilis", "B"), (["No", "Yes"], True, None), (["x", "y"], "5", None),
+        (["x", "y"], 0.5, None), (["x", "x"], "x", None),
     ],
-)
+)  # fmt: skip
 def test_forms_of_options_and_answers(choices, right, letters):
     data = {"ask": "?", "choices": choices, "right": right}
     if letters is None:

@@ -58,20 +58,12 @@ def test_trees_at_which_the_published_scorer_stops_are_named(tree: Any) -> None:
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
-        ('{"score": 7, "analysis": "fine"}', 7.0),
-        ('{"score": 12}', 10.0),
-        ('{"score": -3}', 0.0),
-        ('{"score": true}', 1.0),
-        ('{"score": NaN}', 10.0),
-        ('{"analysis": "8 of 10"}', 0.0),
-        ('{"score": null, "analysis": "4 files"}', 4.0),
-        ("-3", 3.0),
-        ("[9]", 9.0),
-        ("Out of 10 I give 4.", 10.0),
-        ('```json\n{"score": 8.5}\n```', 8.5),
-        ("", 0.0),
+        ('{"score": 7, "analysis": "fine"}', 7.0), ('{"score": 12}', 10.0), ('{"score": -3}', 0.0),
+        ('{"score": true}', 1.0), ('{"score": NaN}', 10.0), ('{"analysis": "8 of 10"}', 0.0),
+        ('{"score": null, "analysis": "4 files"}', 4.0), ("-3", 3.0), ("[9]", 9.0), ("Out of 10 I give 4.", 10.0),
+        ('```json\n{"score": 8.5}\n```', 8.5), ("", 0.0),
     ],
-)
+)  # fmt: skip
 def test_replies_are_read_as_published(reply: str, score: float) -> None:
     assert read_score(reply) == score
 

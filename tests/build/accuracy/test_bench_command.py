@@ -145,7 +145,7 @@ def _alive(pid: int) -> bool:
 ROW = Row("t", "f", "error | of a thing, points", 0.12345, 0.1, 0.2, 20, 15, 20, 12.345, 99.6, 123.4, 0.5, False, True)
 
 
-def test_cells_of_a_row():
+def test_cells_and_printed_rows():
     assert cells(ROW) == (
         "t", "f", "error | of a thing, points", "0.123", "0.100 to 0.200", "20", "15", "12", "100", "123",
         "≤ 0.5: reached",
@@ -154,6 +154,10 @@ def test_cells_of_a_row():
     assert cells(few)[4] == "-"
     assert cells(few)[-1] == "≥ 0.4", "no claim under ten"
     assert len(cells(Row("t", "f", error="broke"))) == len(COLUMNS)
+    lines = format_table([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
+    assert lines[2].startswith("  ")
+    assert any("under 10 independent images" in line for line in lines)
+    assert lines[-1] == "u on f: not measured: broke"
 
 
 @pytest.mark.parametrize(
@@ -166,14 +170,11 @@ def test_numbers(value: float | None, shown: str):
     assert number(value) == shown
 
 
-def test_the_document_is_a_table_whatever_stands_in_it():
+def test_the_document_is_a_table_whatever_stands_in_it_and_notes_stand_once():
     text = markdown([ROW, Row("t", "g", error="a | b\nc")], "agrotools tools bench", today="2026-01-01")
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in table} == {len(COLUMNS)}
     assert "on 2026-01-01" in text
-
-
-def test_a_note_stands_once_with_what_it_is_about():
     rows = [Row("t", "f", metric, 1.0, n=12, independent=12, note="drawn") for metric in ("a", "b")]
     rows += [Row("t", "g", "c", 1.0, n=12, independent=12, note="drawn"), Row("t", "g", "d", 1.0, n=12, independent=12)]
     notes = [line for line in markdown(rows, "agrotools tools bench").splitlines() if line.startswith("*")]
@@ -186,13 +187,6 @@ def test_the_document_keeps_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("agrotools.build.accuracy.table.files", lambda _: tmp_path)
     text = markdown([ROW], "agrotools tools bench")
     assert text.index("## t") < text.index("Pale fruit is missed.") < text.index("| folder |")
-
-
-def test_the_printed_table_repeats_no_name_and_says_what_a_dash_means():
-    lines = format_table([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
-    assert lines[2].startswith("  ")
-    assert any("under 10 independent images" in line for line in lines)
-    assert lines[-1] == "u on f: not measured: broke"
 
 
 def test_help_comes_without_heavy_imports():

@@ -8,7 +8,7 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.gta_entries import DEFAULT_MAP, value_at
+from agrotools.build.export.gta_entries import DEFAULT_MAP
 from agrotools.build.export.gta_in import build_gta
 from agrotools.core import BenchmarkError
 
@@ -249,13 +249,10 @@ def test_real_entries_are_read_or_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[sample", "cannot be read"),
-        ("fil = 3", "fil: Extra inputs"),
-        ("[sample]\nid = 'id'", "sample.query"),
-        ("unknown_tools = 'perhaps'", "unknown_tools"),
-        ("[tools]\nX = 3", "tools.X"),
+        ("[sample", "cannot be read"), ("fil = 3", "fil: Extra inputs"), ("[sample]\nid = 'id'", "sample.query"),
+        ("unknown_tools = 'perhaps'", "unknown_tools"), ("[tools]\nX = 3", "tools.X"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_map_is_explained(tmp_path, text, message):
     (tmp_path / "map.toml").write_text(text)
     with pytest.raises(BenchmarkError, match=message) as caught:
@@ -284,14 +281,3 @@ def test_json_lines_are_read(tmp_path):
     (tmp_path / "in" / "agrotools-map.toml").write_text('file = "all.jsonl"\n')
     build_gta(tmp_path / "in", tmp_path / "out")
     assert [sample.answer[0].value for sample in load_folder(tmp_path / "out").samples] == [True, True]
-
-
-def test_paths_into_an_entry():
-    value = {"a": [{"b": 1}, {"b": None}], "c.d": 2}
-    assert value_at(value, "a.0.b") == 1
-    assert value_at(value, "a.-2.b") == 1
-    assert value_at(value, "a.1.b", "none") is None
-    assert value_at(value, "a.2.b", "none") == "none"
-    assert value_at(value, "a.x", "none") == "none"
-    assert value_at(value, "") == value
-    assert value_at(value, None, "none") == "none"

@@ -27,7 +27,7 @@ def label(folder: Path, stem: str) -> np.ndarray:
     return (pixels if pixels.ndim == 2 else pixels[..., 0]) == 255
 
 
-def test_change_is_what_the_masks_of_the_test_split_say(folder: Path, tmp_path: Path) -> None:
+def test_change_is_what_the_masks_say_and_the_first_date_comes_first(folder: Path, tmp_path: Path) -> None:
     part = clcd(folder, tmp_path, 20)
     scenes = things(part)
     assert sorted(stem for stem, _ in scenes) == [f"{number:05d}" for number in range(len(SHARES))]
@@ -41,10 +41,6 @@ def test_change_is_what_the_masks_of_the_test_split_say(folder: Path, tmp_path: 
     rows = label(folder, "00004").shape[0]
     assert lower["change_pct"] == pytest.approx(100 * label(folder, "00004")[rows // 2 :].mean(), rel=1e-5)
     assert (part.metadata, part.source.licence) == ({}, "not stated")
-
-
-def test_the_first_date_comes_first_and_what_cannot_be_shown_becomes_a_png(folder: Path, tmp_path: Path) -> None:
-    part = clcd(folder, tmp_path, 20)
     for (stem, _), thing in things(part).items():
         assert [file.name for file in thing.files] == ["before.png", "after.png"]
         assert ["2017" in file.note for file in thing.files] == [True, False]

@@ -1,6 +1,5 @@
 """The deepNIR adapter on a small data set in its authors' layout."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from parts import things_by_file
@@ -25,14 +24,11 @@ def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(folder: P
     assert len(counts) > 4
 
 
-def test_fruits_of_a_pair_are_alike_and_each_fruit_is_named_as_people_do(folder: Path, tmp_path: Path) -> None:
+def test_fruits_of_a_pair_are_alike_and_counted_in_the_metadata(folder, tmp_path, data_set, scratch):
     part = deepnir(folder, tmp_path, 20)
     for subject in part.subjects:
         targets = {subject.shown(index, 1).words["fruits"] for index in range(subject.things)}
         assert len(targets) == 1
         assert targets <= set(DEEPNIR_PLURAL.values())
-
-
-def test_pictures_of_every_fruit_are_counted_in_the_metadata(data_set: Callable[[str], Path], scratch: Path) -> None:
     part = deepnir(data_set("deepnir"), scratch, 30)
     assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(DEEPNIR_PLURAL, 4) | {"wheat": 12}

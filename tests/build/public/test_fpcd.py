@@ -32,7 +32,7 @@ def picture(folder: Path, number: int, date: str = "T1/{}_201502_{}.jpg") -> Pat
     return folder / "FPCD" / date.format(VILLAGE, number)
 
 
-def test_the_truth_is_what_the_masks_of_the_test_list_say(folder: Path, tmp_path: Path) -> None:
+def test_the_truth_is_what_the_masks_say_and_the_first_date_comes_first(folder: Path, tmp_path: Path) -> None:
     part = fpcd(folder, tmp_path, 20)
     found = things(part)
     assert sorted(found) == list(range(len(PONDS)))
@@ -46,6 +46,11 @@ def test_the_truth_is_what_the_masks_of_the_test_list_say(folder: Path, tmp_path
         assert thing.truth["changed"] == bool(mask.any())
         assert (thing.truth["pond"], thing.truth["change_area_ha"]) == ({"event": WORDS[number]}, None)
     assert "CC BY-SA 4.0" in part.source.licence
+    for number, thing in things(part).items():
+        assert [file.name for file in thing.files] == ["before.jpg", "after.jpg"]
+        assert ["2007-03" in file.note for file in thing.files] == [True, False]
+        originals = [part.files[file.path] for file in thing.files]
+        assert originals == [picture(folder, number, "T0/T0/{}_200703_{}.jpg"), picture(folder, number)]
 
 
 def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(folder: Path, tmp_path: Path) -> None:
@@ -58,15 +63,6 @@ def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(folder: Path, t
         assert thing.arguments["min_area_px"] == LEAST_PX
         assert thing.truth["change_px"] == np.count_nonzero(codes(folder, number)) - ignored
         assert (look.truth["shape"], look.truth["area_px"]) == ({"pieces": ponds}, thing.truth["change_px"])
-
-
-def test_the_first_date_comes_first_and_files_are_the_authors_own(folder: Path, tmp_path: Path) -> None:
-    part = fpcd(folder, tmp_path, 20)
-    for number, thing in things(part).items():
-        assert [file.name for file in thing.files] == ["before.jpg", "after.jpg"]
-        assert ["2007-03" in file.note for file in thing.files] == [True, False]
-        originals = [part.files[file.path] for file in thing.files]
-        assert originals == [picture(folder, number, "T0/T0/{}_200703_{}.jpg"), picture(folder, number)]
 
 
 def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: Path) -> None:

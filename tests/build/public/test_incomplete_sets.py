@@ -41,15 +41,12 @@ def test_missing_files_are_refused_unless_allowed_and_counted_then(own_set, scra
     assert not {path.name for path in removed} & {path.name for path in part.files.values()}
 
 
-def test_a_list_without_a_single_file_is_refused_even_so(own_set: Callable[[str], Path], scratch: Path) -> None:
+def test_lists_without_a_file_and_other_sources_are_refused_even_so(own_set, scratch, tmp_path):
     folder = own_set("deepweeds")
     shutil.rmtree(folder / "images")
     (folder / "images").mkdir()
     with pytest.raises(BenchmarkError, match="lacks"):
         adapter_of("deepweeds")(folder, scratch, 20, allow_missing=True)
-
-
-def test_other_sources_do_not_know_the_option(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--allow-missing does not apply to 'field'"):
         build_source(f"field={tmp_path}", tmp_path / "out", allow_missing=True)
 

@@ -50,7 +50,7 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(folder: Path, tmp
         )
 
 
-def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
+def test_truth_is_what_the_window_holds_and_boxes_differ(tmp_path: Path, scratch: Path) -> None:
     part = open_canopy(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     for subject in part.subjects:
         for index in range(subject.things):
@@ -70,10 +70,6 @@ def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
             assert thing.truth["canopy_area_m2"] == pytest.approx(2.25 * canopy, rel=1e-4)
             bins = [np.mean((values > low - 0.01) & (values < high - 0.01)) for low, high in pairwise((-1, 2, 5, 10))]
             assert [one["pct"] for one in thing.truth["bins"][:3]] == pytest.approx([100 * b for b in bins], rel=1e-3)
-
-
-def test_boxes_differ_from_window_to_window(tmp_path: Path, scratch: Path) -> None:
-    part = open_canopy(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     boxes = [
         tuple(subject.shown(index, 1).arguments["region"])
         for subject in part.subjects

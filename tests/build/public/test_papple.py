@@ -25,7 +25,7 @@ def _number_of(folder: Path, picture: str, box: list[int]) -> str:
     return number
 
 
-def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
+def test_sizes_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
     part = papple(folder, tmp_path, 30)
     sizes = dict(line.split(",") for line in (folder / "GT_diameter.txt").read_text().split())
     things = things_of(part)
@@ -40,20 +40,6 @@ def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
     assert {line[:4] for line in asked} == {"2018", "2020"}
     # An apple in two pieces is one; its number ends in 5.
     assert any(line.endswith("5.txt") for line in asked)
-
-
-def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
-    left_out = papple(folder, tmp_path, 30).dropped
-    assert isinstance(left_out, dict)
-    assert (left_out["pictures whose names tell no year"], left_out["pictures without a usable apple"]) == (1, 1)
-    assert (left_out["pictures without depth"], left_out["outlines of fewer than three points"]) == (1, 19)
-    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
-                 "shown in another picture already"):  # fmt: skip
-        assert left_out[f"apples {what}"], what
-
-
-def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
-    part = papple(folder, tmp_path, 30)
     halved = 0
     for thing in things_of(part):
         image, depth = thing.files
@@ -67,6 +53,16 @@ def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) ->
         assert depth.depth_unit_mm is not None
         assert np.abs(stored[::step, ::step] * depth.depth_unit_mm / 1000 - metres).max() < 0.6e-4
     assert halved
+
+
+def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
+    left_out = papple(folder, tmp_path, 30).dropped
+    assert isinstance(left_out, dict)
+    assert (left_out["pictures whose names tell no year"], left_out["pictures without a usable apple"]) == (1, 1)
+    assert (left_out["pictures without depth"], left_out["outlines of fewer than three points"]) == (1, 19)
+    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
+                 "shown in another picture already"):  # fmt: skip
+        assert left_out[f"apples {what}"], what
 
 
 def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, tmp_path: Path) -> None:

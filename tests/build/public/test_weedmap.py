@@ -74,7 +74,7 @@ def test_truth_is_what_the_labels_say_where_there_is_data(folder: Path, tmp_path
     assert part.dropped == {"empty": 2, "mostly outside the map": 2}
 
 
-def test_a_tile_is_a_raster_with_named_bands(whole) -> None:
+def test_tiles_have_named_bands_and_pairs_are_of_one_map(whole) -> None:
     for picture, (name, frame) in pictures(whole):
         file = picture.files[0]
         assert (file.kind, file.bands, file.gsd_m) == ("raster", CHANNELS[name], 0.01)
@@ -84,9 +84,6 @@ def test_a_tile_is_a_raster_with_named_bands(whole) -> None:
             assert (source.descriptions, source.nodata) == (CHANNELS[name], 0)
             assert np.array_equal(source.dataset_mask() > 0, draw_labels(name, frame)[1])
             assert np.abs(source.read().astype(int) - draw_bands(name, frame)).max() <= 1
-
-
-def test_pairs_are_of_one_map(whole) -> None:
     for subject in (one for one in whole.subjects if one.of == "field"):
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 

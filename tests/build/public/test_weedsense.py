@@ -93,14 +93,6 @@ def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_cu
     }
 
 
-def test_only_chosen_files_are_opened(own: Path, tmp_path: Path) -> None:
-    chosen = {path.stem for path in things_by_file(weedsense(own, tmp_path, 4), "pot_weed")}
-    for path in _masks(own):
-        if path.stem not in chosen:
-            path.write_bytes(b"")
-    assert {path.stem for path in things_by_file(weedsense(own, tmp_path, 4), "pot_weed")} == chosen
-
-
 def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_counted(tmp_path: Path) -> None:
     own = write_weedsense(tmp_path / "set", codes=5, frames=1)
     _masks(own)[-1].unlink()

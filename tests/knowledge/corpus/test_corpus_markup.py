@@ -108,17 +108,9 @@ def test_no_text_is_too_odd(wikitext: str):
 @pytest.mark.parametrize(
     "part",
     [
-        "{{",
-        "[[",
-        "-{",
-        "<!--",
-        "<ref>",
-        "[[a|",
-        "{|\n",
-        "'",
-        "{{a}}",
+        "{{", "[[", "-{", "<!--", "<ref>", "[[a|", "{|\n", "'", "{{a}}",
     ],
-)
+)  # fmt: skip
 def test_no_page_takes_longer_than_its_length(part: str):
     """A step that went over the rest of the text at each mark would take minutes here."""
     for text in (part * (400_000 // len(part)), part * 20_000 + "x" * 100_000 + "]]" * 20_000):

@@ -308,13 +308,10 @@ def test_a_coarser_picture_of_the_same_ground(houses: tuple[Path, Path, np.ndarr
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"gsd_m": 0.5},
-        {},
-        {"target": "farmland", "gsd_m": 0.5},
-        {"target": "vegetation"},
+        {"gsd_m": 0.5}, {}, {"target": "farmland", "gsd_m": 0.5}, {"target": "vegetation"},
         {"target": "pond", "gsd_m": 0.5},
     ],
-)
+)  # fmt: skip
 def test_a_picture_does_not_differ_from_itself(houses, arguments):
     _, after, _ = houses
     result = changed(after, after, **arguments)

@@ -56,15 +56,11 @@ STATES = {
 @pytest.mark.parametrize(
     ("before", "after", "event"),
     [
-        ("field", "wet", "constructed"),
-        ("wet", "field", "demolished"),
-        ("wet", "dry", "dried"),
-        ("dry", "wet", "wetted"),
-        ("wet", "wet again", "none"),
-        ("dry", "dry", "none"),
+        ("field", "wet", "constructed"), ("wet", "field", "demolished"), ("wet", "dry", "dried"),
+        ("dry", "wet", "wetted"), ("wet", "wet again", "none"), ("dry", "dry", "none"),
         ("field", "field", "none"),
     ],
-)
+)  # fmt: skip
 def test_events(before: str, after: str, event: str) -> None:
     found = pond_change(STATES[before], STATES[after], EVERYWHERE, gsd_m=0.5)
     assert found.event == event

@@ -183,15 +183,10 @@ def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "equation",
     [
-        '__import__("os").system("ls") = x',
-        "x.subs(x, 1)",
-        "[1][0] = x",
-        "lambda x: x",
-        "(1).real",
-        "x != 3",
+        '__import__("os").system("ls") = x', "x.subs(x, 1)", "[1][0] = x", "lambda x: x", "(1).real", "x != 3",
         "x | y",
     ],
-)
+)  # fmt: skip
 def test_equations_that_are_code_reach_no_sandbox(monkeypatch: pytest.MonkeyPatch, equation: str) -> None:
     monkeypatch.setattr(code, "request_service", lambda _request: pytest.fail("it was asked for"))
     with pytest.raises(ToolError, match="is not an equation"):

@@ -171,14 +171,11 @@ def test_packs_that_were_tampered_with(pack: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"classes": ["one"]}, "description"),
-        ({"classes": ["a", "b"]}, "fit together"),
-        ({"hand_features": 0}, "other features"),
-        ({"nets": {"weeds": "0" * 64}}, "another net"),
-        ({"temperature": -1}, "description"),
-        ({"more": 1}, "description"),
+        ({"classes": ["one"]}, "description"), ({"classes": ["a", "b"]}, "fit together"),
+        ({"hand_features": 0}, "other features"), ({"nets": {"weeds": "0" * 64}}, "another net"),
+        ({"temperature": -1}, "description"), ({"more": 1}, "description"),
     ],
-)
+)  # fmt: skip
 def test_descriptions_that_do_not_fit(pack: Path, tmp_path: Path, fields: dict[str, object], said: str) -> None:
     folder = copied(pack, tmp_path)
     path = folder / "pack.json"
