@@ -14,15 +14,7 @@ import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_step_by_step
 from agrotools.agents.modes import LONG_TEXT, MOST_KEPT, kept_call, kept_text, parse_in_thread
-from agrotools.core import (
-    CallTools,
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    SampleView,
-    ToolCall,
-    ToolSpec,
-)
+from agrotools.core import CallTools, Observation, ReferenceStep, ReferenceTrajectory, SampleView, ToolCall, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
 from agrotools.runner.execute import interrupts

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.agents.parsing import (
-    HINTS,
-    MAX_CALLS,
-    CallError,
-    calls_of,
-    excerpt,
-    parse_output,
-)
+from agrotools.agents.parsing import HINTS, MAX_CALLS, CallError, calls_of, excerpt, parse_output
 from agrotools.core import Answer, CallTools, Protocol, Unparseable
 from agrotools.models import RequestedCall
 
@@ -63,10 +56,7 @@ def test_every_form_of_a_call_is_read_alike(output: str, protocol: Protocol) -> 
 
 def test_forms_that_objects_take_are_read_too() -> None:
     assert [(call.tool, call.arguments) for call in calls_of({"tool": "calculate", "arguments": TEXT})] == CALL
-    assert [call.tool for call in calls_of([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == [
-        "a",
-        "b",
-    ]
+    assert [call.tool for call in calls_of([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == ["a", "b"]
     assert [call.id for call in calls_of({"id": "7", "function": {"name": "a", "arguments": "{}"}})] == ["7"]
     assert calls_of({"weeds": 4}) == []
     with pytest.raises(CallError, match="not a list"):

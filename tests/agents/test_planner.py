@@ -167,10 +167,7 @@ async def test_without_a_usable_plan_it_answers_as_guess(changes: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("slot", "answer"),
-    [
-        (share(), guessed_text(OWN, OWN.answer)),
-        (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay"),
-    ],
+    [(share(), guessed_text(OWN, OWN.answer)), (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay")],
 )
 async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_nothing(slot: Slot, answer: str):
     own = OWN.model_copy(update={"answer": (slot,)})

@@ -81,10 +81,7 @@ def sample_of(*slots: Any) -> Sample:
         ),
         ReferenceStep(
             tool="calculate",
-            arguments={
-                "expression": "a + b",
-                "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)},
-            },
+            arguments={"expression": "a + b", "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)}},
             truth={"value": 30.0},
         ),
     )

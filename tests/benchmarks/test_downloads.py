@@ -178,11 +178,7 @@ def hub(tmp_path):
         ("tree", "https://github.com/o/r/tree/HEAD/Data", "made_set"),
     ):
         plugin = BenchmarkPlugin(
-            f"made-{kind}",
-            _load,
-            needs="files",
-            find=_find,
-            download=Download(address, "CC0", into),
+            f"made-{kind}", _load, needs="files", find=_find, download=Download(address, "CC0", into)
         )
         BENCHMARKS.add(f"made-{kind}", plugin)
     questions = _write(tmp_path / "q.json", [1, 2])

@@ -16,11 +16,7 @@ from agrotools.core import SampleFile
 
 Raster = tuple[SampleFile, TileTruth]
 BANDS = ("B", "G", "R", "RE", "NIR")
-MEANS = {
-    "soil": (70, 90, 115, 120, 125),
-    "crop": (40, 95, 50, 130, 190),
-    "weed": (41, 97, 62, 106, 178),
-}
+MEANS = {"soil": (70, 90, 115, 120, 125), "crop": (40, 95, 50, 130, 190), "weed": (41, 97, 62, 106, 178)}
 
 
 @pytest.fixture

@@ -12,14 +12,7 @@ from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_que
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import mixed_units, propose_plan
-from agrotools.build.own_photos.questions import (
-    Pictured,
-    arguments_of,
-    grouped,
-    note_of,
-    subjects_of,
-    templates_for,
-)
+from agrotools.build.own_photos.questions import Pictured, arguments_of, grouped, note_of, subjects_of, templates_for
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
 

@@ -236,11 +236,7 @@ def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
         ({"clear": ["@3.severity_pct > 1"]}, "no step 3"),
         ({"clear": ["{nobody} > 1"]}, "{nobody} is not a word"),
         (
-            {
-                "slots": [
-                    {"type": "exact", "name": "x", "label": "x", "from": "'high'", "options": ["low", "middle"]},
-                ]
-            },
+            {"slots": [{"type": "exact", "name": "x", "label": "x", "from": "'high'", "options": ["low", "middle"]}]},
             "none of its options",
         ),
     ],

@@ -1,14 +1,7 @@
 """What step-by-step shows as history."""
 
 from agrotools.agents.modes import with_shown_observations, with_truth_observations
-from agrotools.core import (
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Sample,
-    ToleranceSlot,
-    ToolError,
-)
+from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, ToleranceSlot, ToolError
 
 REF = "steps[0].observation.weed_pct"
 

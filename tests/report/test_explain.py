@@ -53,10 +53,7 @@ REFERENCE = ReferenceTrajectory(
             observation=Observation(result={"value": 4, "flags": ["rounded_off"], "notes": ["exact"]}),
         ),
         ReferenceStep(
-            tool="calculate",
-            arguments={"expression": "3 * 5"},
-            group=0,
-            observation=Observation(result={"value": 15}),
+            tool="calculate", arguments={"expression": "3 * 5"}, group=0, observation=Observation(result={"value": 15})
         ),
         ReferenceStep(
             tool="calculate",
@@ -161,11 +158,7 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
             "change: 4.6 %",
             ["✓ 100.0  change", "expected      4.2 % ± 0.5", "extracted     4.6 %", "within the tolerance of 0.5"],
         ),
-        (
-            CHANGE,
-            "change: 0.05 fraction",
-            ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"],
-        ),
+        (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"]),
         (CHANGE, "It is 3 % or 9 %.", ["✗ 0.0  change", "several different candidates"]),
         (
             ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),

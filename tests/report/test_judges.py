@@ -89,9 +89,7 @@ def test_a_swapped_pair_of_models_costs_a_third_of_tau(tmp_path: Path):
 def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: Path):
     runs = runs_of(tmp_path, {"a": stepwise}, n=12)
     silent = write_run(
-        tmp_path / "silent",
-        [end_to_end(record(9, sample).sample, answer=None) for sample in range(12)],
-        model="silent",
+        tmp_path / "silent", [end_to_end(record(9, sample).sample, answer=None) for sample in range(12)], model="silent"
     )
     (silent / JUDGEMENTS_FILE).write_bytes((runs[0] / JUDGEMENTS_FILE).read_bytes())
     grades = [

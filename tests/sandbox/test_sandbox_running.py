@@ -76,10 +76,7 @@ class TestFigures:
             ("return plt.plot([1, 2])[0]", ["plot.png"]),
             ("plt.plot([1, 2])\n    plt.savefig('/anywhere/else/a b.svg', dpi=900, bbox_inches='tight')", ["a b.png"]),
             ("plt.plot([1, 2])\n    plt.savefig('one.png')\n    return plt.gcf()", ["plot.png"]),
-            (
-                "for i in range(2):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')",
-                ["0.png", "1.png"],
-            ),
+            ("for i in range(2):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')", ["0.png", "1.png"]),
         ],
     )
     def test_figures_that_are_drawn_but_not_returned(self, body: str, names: list[str], best: str) -> None:

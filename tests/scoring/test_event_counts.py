@@ -119,11 +119,7 @@ def test_the_mean_of_the_ratios_stands_beside_all_calls():
 
 def test_what_has_no_answer_no_reference_calls_or_no_reply_is_left_out():
     counted = record("a", 2)
-    left_out = [
-        record("b", 9, answer=None),
-        record("c", 9, 0),
-        record("d", 9, invalid="refused"),
-    ]
+    left_out = [record("b", 9, answer=None), record("c", 9, 0), record("d", 9, invalid="refused")]
     ratio = summary(counted, *left_out).modes["end-to-end"].call_ratio
     assert ratio == CallRatio(mean=1, n=1, made=2, needed=2)
     assert summary(*left_out).modes["end-to-end"].call_ratio is None

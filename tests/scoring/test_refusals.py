@@ -176,12 +176,7 @@ def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warni
 
 def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_first(tmp_path: Path):
     fine = (sample("c", answerable=True, twin="d"), sample("d", answerable=False, twin="c"))
-    records = [
-        record(NO, REFUSAL),
-        record(YES, REFUSAL),
-        record(fine[0], "size: 70 mm"),
-        record(fine[1], REFUSAL),
-    ]
+    records = [record(NO, REFUSAL), record(YES, REFUSAL), record(fine[0], "size: 70 mm"), record(fine[1], REFUSAL)]
     for name, ordered in (("run", records), ("turned", records[::-1])):
         run = tmp_path / name
         run.mkdir()

@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core import (
-    BooleanSlot,
-    ChoiceSetSlot,
-    ExactSlot,
-    Fact,
-    FileSlot,
-    OpenTextSlot,
-    ToleranceSlot,
-)
+from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, Fact, FileSlot, OpenTextSlot, ToleranceSlot
 from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.slots import score_slot
 from agrotools.text import UNITS, convert, format_answer

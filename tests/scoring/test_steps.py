@@ -44,9 +44,7 @@ class Cover(ToolResult):
 
 @tool(category="segmentation")
 def measure_cover(
-    image: ImageFile,
-    region: Region | None = None,
-    limit: Annotated[float, Field(description="limit")] = 0.5,
+    image: ImageFile, region: Region | None = None, limit: Annotated[float, Field(description="limit")] = 0.5
 ) -> Cover:
     """Measure cover."""
     raise NotImplementedError

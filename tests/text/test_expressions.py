@@ -259,11 +259,7 @@ def test_every_function_is_documented():
 
 def test_steps_come_in_order_and_end_with_the_whole():
     steps = evaluate_steps("(a - b) / a * 100", {"a": 4, "b": 3})
-    assert [tuple(step) for step in steps] == [
-        ("a - b", 1),
-        ("(a - b) / a", 0.25),
-        ("(a - b) / a * 100", 25.0),
-    ]
+    assert [tuple(step) for step in steps] == [("a - b", 1), ("(a - b) / a", 0.25), ("(a - b) / a * 100", 25.0)]
     assert evaluate_steps("a", {"a": 2}) == [("a", 2)]
     assert evaluate_steps("-(a + 1)", {"a": 2}) == [("a + 1", 3), ("-(a + 1)", -3)]
     assert evaluate_steps("面 + mean([面, 3])", {"面": 1})[-1] == ("面 + mean([面, 3])", 3)

@@ -15,16 +15,7 @@ import agrotools.tools
 from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool, tool_names, tool_specs
 from agrotools.tools.arguments import describe_schema, plain_schema
-from agrotools.tools.contract import (
-    Agree,
-    DepthFile,
-    ImageFile,
-    Region,
-    Tool,
-    ToolDeclarationError,
-    ToolResult,
-    tool,
-)
+from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, Tool, ToolDeclarationError, ToolResult, tool
 from agrotools.tools.result import encode_result, with_artifact_names
 
 

@@ -168,11 +168,7 @@ class TestArtifacts:
         with collect_files(None) as files:
             save_artifact("table.csv", "table", b"a")
             assert save_artifact("table.csv", "table", b"b").name == "table_2.csv"
-        assert (made.name, files.contents, files.paths) == (
-            "photo.jpg",
-            {"table.csv": b"a", "table_2.csv": b"b"},
-            {},
-        )
+        assert (made.name, files.contents, files.paths) == ("photo.jpg", {"table.csv": b"a", "table_2.csv": b"b"}, {})
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("name", ["../a.png", "a", "a.exe", ".png", "a/b.png", "a\0.png"])

@@ -113,8 +113,7 @@ async def test_step_by_step_tells_what_the_published_agent_tells():
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
-    [({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])],
+    ("result", "told"), [({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])]
 )
 async def test_an_image_is_told_as_a_link_and_nothing_of_an_empty_result(result: dict[str, Any], told: Any):
     model = Scripted(CALL, "Final Answer: 7")

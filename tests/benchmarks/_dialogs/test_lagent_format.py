@@ -110,8 +110,7 @@ def test_replies_are_read_as_published(reply: str, kind: str, tool: str, text: s
             "OCR",
             {"image": 5},
             Failure(
-                "API_ERROR",
-                "NotImplementedError(\"The value type `<class 'int'>` is not supported by `ImageIO`\")",
+                "API_ERROR", "NotImplementedError(\"The value type `<class 'int'>` is not supported by `ImageIO`\")"
             ),
         ),
     ],

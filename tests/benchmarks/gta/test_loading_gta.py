@@ -12,13 +12,7 @@ from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.gta.load import read_gta
-from agrotools.core import (
-    BenchmarkError,
-    KeywordsSlot,
-    Observation,
-    ReferenceTextsSlot,
-    Sample,
-)
+from agrotools.core import BenchmarkError, KeywordsSlot, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
@@ -314,10 +308,7 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
         pytest.skip(f"no entries of GTA at {source.parent}: set AGROTOOLS_TEST_DATA")
     write_entries(tmp_path, json.loads(source.read_text("utf-8")))
     first, second = load_benchmark("gta", tmp_path).samples
-    assert (first.toolset, first.groups) == (
-        ("Calculator", "OCR"),
-        {"answer": "objective", "steps": "2", "tools": "2"},
-    )
+    assert (first.toolset, first.groups) == (("Calculator", "OCR"), {"answer": "objective", "steps": "2", "tools": "2"})
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
     assert isinstance(second.answer[0], KeywordsSlot)
     assert second.answer[0].whitelist == (("-3",),)

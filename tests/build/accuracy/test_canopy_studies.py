@@ -5,11 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.count_objects import (
-    CANOPY_STUDIES,
-    _match_tops,
-    _most_pairs,
-)
+from agrotools.build.accuracy.count_objects import CANOPY_STUDIES, _match_tops, _most_pairs
 from agrotools.build.accuracy.study import Bench
 
 

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.change_rules import (
-    RoofRules,
-    ScenePair,
-    best_of,
-    left_out,
-    read_pairs,
-)
+from agrotools.build.accuracy.change_rules import RoofRules, ScenePair, best_of, left_out, read_pairs
 from agrotools.tools.change.buildings import RoofRule
 
 LEFT, RIGHT = np.zeros((4, 4), bool), np.zeros((4, 4), bool)

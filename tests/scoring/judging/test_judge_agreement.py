@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from agrotools.scoring.judging import agreement
 
 # Four observers, twelve units (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, section C).
-OBSERVERS = (
-    "1 2 3 3 2 1 4 1 2 . . .",
-    "1 2 3 3 2 2 4 1 2 5 . 3",
-    ". 3 3 3 2 3 4 2 2 5 1 .",
-    "1 2 3 3 2 4 4 1 2 5 1 .",
-)
+OBSERVERS = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
 
 grades = st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=2, max_size=4), min_size=1, max_size=30)
 

@@ -130,11 +130,7 @@ CONTENTS: dict[str, bytes] = {
 }
 
 
-SOUND_BUT_FOR_AN_ENTRY = (
-    ("gta", "NaN inside"),
-    ("agentx", "half a pair as id"),
-    ("agentx", "steers a terminal"),
-)
+SOUND_BUT_FOR_AN_ENTRY = (("gta", "NaN inside"), ("agentx", "half a pair as id"), ("agentx", "steers a terminal"))
 """Predictions in which an entry is malformed, or of no sample of the data set: it is wrong, and no reason to stop."""
 
 

@@ -18,16 +18,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.crop_weed.measure_crop_weed_area import CropWeedArea
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
-from support.picture_files import (
-    CROP,
-    SOIL,
-    discs,
-    field,
-    noisy,
-    planted_rows,
-    vrt_as_tif,
-    write_raster,
-)
+from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, vrt_as_tif, write_raster
 from support.tool_errors import tool_error
 
 SHAPE = (240, 320)
@@ -175,8 +166,7 @@ def test_transparent_parts_and_black_margins_are_no_soil(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("index", "used"),
-    [("auto", "ndvi"), ("ndre", "ndre"), ("gndvi", "gndvi"), ("exg", "exg"), ("lab_a", "lab_a")],
+    ("index", "used"), [("auto", "ndvi"), ("ndre", "ndre"), ("gndvi", "gndvi"), ("exg", "exg"), ("lab_a", "lab_a")]
 )
 def test_a_raster_with_named_bands(tmp_path: Path, index: str, used: str) -> None:
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS)

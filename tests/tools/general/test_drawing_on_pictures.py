@@ -59,8 +59,7 @@ def test_what_lies_outside_is_cut_off_or_refused(field: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("position", "across", "down"),
-    [("lt", 0, 0), ("mm", 1, 1), ("rb", 2, 2), ("tr", 2, 0), ("BL", 0, 2)],
+    ("position", "across", "down"), [("lt", 0, 0), ("mm", 1, 1), ("rb", 2, 2), ("tr", 2, 0), ("BL", 0, 2)]
 )
 def test_words_go_where_two_letters_say(field: Path, tmp_path: Path, position: str, across: int, down: int) -> None:
     with artifacts_in(tmp_path / "out") as out:

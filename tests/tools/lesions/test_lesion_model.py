@@ -10,12 +10,7 @@ import pytest
 from agrotools.core import ToolError
 from agrotools.tools.contract import shipped_file
 from agrotools.tools.lesions.analyze_lesions import MODEL_FILES
-from agrotools.tools.lesions.segmentation import (
-    LeafView,
-    load_lesion_model,
-    pixel_features,
-    read_lesion_model,
-)
+from agrotools.tools.lesions.segmentation import LeafView, load_lesion_model, pixel_features, read_lesion_model
 from agrotools.vision.colours import lab_of
 from support.picture_files import discs, noisy
 

@@ -28,11 +28,7 @@ LEAVES: dict[str, Colour] = {
     "coffee_rust": (230, 160, 40),
     "coffee_leaf_miner": (120, 60, 120),
 }
-CROPS = {
-    "bean": ["bean_healthy", "bean_bean_rust"],
-    "coffee": ["coffee_rust", "coffee_leaf_miner"],
-    "blackgram": [],
-}
+CROPS = {"bean": ["bean_healthy", "bean_bean_rust"], "coffee": ["coffee_rust", "coffee_leaf_miner"], "blackgram": []}
 BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
 
 

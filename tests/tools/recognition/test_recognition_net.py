@@ -134,6 +134,7 @@ def test_damaged_missing_and_strange_files_give_no_answer(tmp_path: Path) -> Non
     assert "faulty description" in fault(path).message
     path.unlink()
     assert "cannot be read" in fault(path).message
+    path = write_tiny_net(tmp_path, "tiny", COLOURS)
     assert "does not answer" in fault(with_weights(path, tiny_onnx(list(COLOURS.values()), scale=float("inf")))).message
 
 

@@ -22,14 +22,7 @@ from agrotools.models.endpoint import checked_url
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general.large_models import generate_image
 from agrotools.tools.general.search_web import numbered_text, search_web
-from agrotools.tools.services.web import (
-    draw,
-    images_endpoint,
-    read_searxng,
-    read_serper,
-    record_search,
-    search,
-)
+from agrotools.tools.services.web import draw, images_endpoint, read_searxng, read_serper, record_search, search
 from agrotools.tools.workspace import Workspace, artifacts_in
 
 KEY = "planted-key-1f2e3d4c5b6a"
