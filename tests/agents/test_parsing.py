@@ -76,12 +76,9 @@ def test_several_calls_of_a_message_are_kept_in_order() -> None:
     assert [call.id for call in native.calls] == ["id1", "id2", "id3"]
 
 
-def test_calls_without_arguments_are_read() -> None:
+def test_calls_without_arguments_and_inventions_after_them() -> None:
     for given in ("{}", "", "None", "N/A", "null"):
         assert calls_in(f"Action: list_files\nAction Input: {given}") == [("list_files", {})]
-
-
-def test_what_a_model_invents_after_its_call_is_not_read() -> None:
     output = 'Action: a\nAction Input: {"x": 1}\nObservation: {"y": 2}\nAction: b\nAction Input: {}\nFinal Answer: 2'
     assert calls_in(output) == [("a", {"x": 1})]
     bare = '{"name": "a", "arguments": {"x": 1}}\nObservation: 5\n{"name": "b", "arguments": {}}'

@@ -27,6 +27,7 @@ from agrotools.core.record import Fault
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import Shares, attribution_of, first_part, rounded_points
 from agrotools.tools import get_tool
+from support.plain_sample import plain_sample
 
 TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"
 TRUE_COUNT, TRUE_SHARE = 10, 20.0
@@ -85,15 +86,12 @@ def sample_of(*slots: Any) -> Sample:
             truth={"value": 30.0},
         ),
     )
-    return Sample(
-        id="planted-1",
-        query="How many?",
+    return plain_sample(
+        "planted-1",
         files=FILES,
         family="CM",
         task_type="organ_counting",
         answer_type="tolerance",
-        template="t",
-        source="made",
         toolset=("count_objects", "measure_crop_weed_area", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
         answer=slots or (TOTAL,),
@@ -178,20 +176,14 @@ def test_one_fault_has_all_points(tools: Tools, faults: dict[str, Any], part: st
     assert points(record_of(tools, **faults), tools) == {part: 100.0}
 
 
-def test_a_tool_that_calculates_with_wrong_inputs_is_not_blamed():
+def test_calculations_are_blamed_on_their_inputs_or_the_planning():
     tools = Tools(count=3, share=4.0)
     found = points(record_of(tools), tools)
     assert found == by_hand([TREES, WEEDS, CALCULATE], lambda fixed: float({TREES, WEEDS} <= fixed))
     assert CALCULATE not in found
     assert {call.tool for call in tools.calls} == {"calculate"}, "only what depends on a changed result is run"
-
-
-def test_numbers_written_into_an_expression_follow_their_results():
     tools = Tools(count=3)
     assert points(record_of(tools, expression="{} + {}"), tools) == {TREES: 100.0}
-
-
-def test_a_calculation_without_its_inputs_is_of_the_planning():
     tools = Tools()
     assert points(record_of(tools, skip_weeds=True, expression="{} + {} - 5"), tools) == {"planning": 100.0}
 

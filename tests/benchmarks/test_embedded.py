@@ -164,7 +164,7 @@ def test_after_a_kill_the_next_load_draws_the_rest_and_of_two_processes_one_draw
 
 
 @pytest.mark.parametrize("name", ["embedded", "frontier"])
-def test_the_packs_are_of_the_current_tools_and_name_every_file(name):
+def test_packs_are_of_the_current_tools_and_share_no_scene_or_sentence(name):
     pack = read_pack(name)
     assert pack.header.metadata["tools"] == {tool: get_tool(tool).version for tool in pack.header.toolset}
     assert {file.path for sample in pack.samples for file in sample.files} == set(pack.files)
@@ -173,11 +173,6 @@ def test_the_packs_are_of_the_current_tools_and_name_every_file(name):
         looks_enough = sample.answer_type != "plot" and all(file.kind == "image" for file in sample.files)
         assert sample.no_tool_eligible is (looks_enough and not any(slot.type == "abstain" for slot in sample.answer))
         assert all(step.observation is not None for step in sample.reference.steps)
-
-
-@pytest.mark.parametrize("name", ["embedded", "frontier"])
-def test_no_two_samples_share_a_scene_or_a_sentence_except_twins(name):
-    pack = read_pack(name)
     alone = [sample for sample in pack.samples if not any(slot.type == "abstain" for slot in sample.answer)]
     scenes = Counter(scene for sample in alone for scene in {_scene(pack, file) for file in sample.files})
     assert set(scenes.values()) == {1}

@@ -168,14 +168,11 @@ def test_any_text_at_all_is_judged(text):
         assert found is None or found.reason in REASONS
 
 
-def test_what_is_fixed_is_told():
+def test_what_is_fixed_is_told_and_the_first_wording_kept():
     slot = ExactSlot(name="crop", label="crop", value="bean", distractors=("maize", "millet"))
     assert {"maize", "bean", "millet", "crop"} <= set(fixed_parts(MOST, _sample(MOST, slot)))
     assert {"image_1.jpg", "image_2.jpg", "12.5 %", "3 m", "weed"} <= set(fixed_parts(WEEDS, _sample(WEEDS)))
     assert "10,20,30,40" in fixed_parts(BOXES, _sample(BOXES))
-
-
-def test_rewording_keeps_the_first_wording_for_good():
     once = reworded(_sample(WEEDS), "Other words?", "m")
     twice = reworded(once, "Yet other words?", "n")
     assert original_of(twice) == WEEDS

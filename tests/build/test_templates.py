@@ -46,16 +46,13 @@ def _asked(template: Template, *things: Thing, seed: int = 0):
     return template.instantiate(things, np.random.default_rng(seed))
 
 
-def test_templates_are_complete_and_unlike():
+def test_templates_are_complete_unlike_and_use_every_measurement():
     assert len({template.template for template in ALL}) == len(ALL)
     wordings = [wording for template in ALL for wording in template.wordings]
     assert len(set(wordings)) == len(wordings)
     for template in ALL:
         assert template.task_type in FAMILY_OF_TASK_TYPE
         assert len(template.wordings) >= 2
-
-
-def test_every_measurement_and_every_step_has_a_use():
     for template in ALL:
         said = [slot.from_ for slot in template.slots] + [str(step.arguments) for step in template.steps]
         used = {int(number) for text in said for number in re.findall(r"@(\d+)", text)}

@@ -2,6 +2,7 @@
 
 from agrotools.agents.modes import with_shown_observations, with_truth_observations
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, ToleranceSlot, ToolError
+from support.plain_sample import plain_sample
 
 REF = "steps[0].observation.weed_pct"
 
@@ -18,15 +19,8 @@ def sample(observed: Observation | None) -> Sample:
             truth={"value": 18.0},
         ),
     )
-    return Sample(
-        id="s1",
-        query="?",
-        files=(),
-        family="SI",
-        task_type="weed_crop_area",
+    return plain_sample(
         answer_type="tolerance",
-        template="t",
-        source="made",
         toolset=("measure", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
         answer=(ToleranceSlot(name="weeds", label="weeds", value=18.0, **{"from": "steps[1].observation.value"}),),
@@ -41,13 +35,10 @@ def literal(sample: Sample) -> object:
     return sample.reference.steps[1].arguments["variables"]["a"]["value"]  # type: ignore[index,call-overload]
 
 
-def test_the_recorded_observation_is_shown_with_its_literal():
+def test_observations_or_truths_are_shown_with_their_literals():
     result = with_shown_observations(sample(Observation(result={"weed_pct": 8.0})))
     assert shown(result) == [{"weed_pct": 8.0}, {"value": 16.0}]
     assert literal(result) == 8.0
-
-
-def test_the_truth_is_shown_where_the_tool_left_the_value_open_or_failed():
     failed = Observation(error=ToolError("unreadable_file", "cannot read").info)
     for observed in (Observation(result={"weed_pct": None}), Observation(result={}), failed, None):
         result = with_shown_observations(sample(observed))

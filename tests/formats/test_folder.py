@@ -210,13 +210,10 @@ def test_clusters_join_samples_over_shared_files_and_equal_content():
     assert clusters == {"a": "a", "b": "a", "c": "a", "d": "a", "e": "e", "f": "a"}
 
 
-def test_twins_are_one_cluster_even_if_they_show_other_files():
+def test_clusters_are_worked_out_anew_and_twins_are_one():
     one, other, alone = (_sample(name, (name, f"h{name}")) for name in "abc")
     twins = (one.model_copy(update={"twin": "b"}), other.model_copy(update={"twin": "a"}))
     assert [sample.cluster for sample in with_clusters((*twins, alone))] == ["a", "a", "c"]
-
-
-def test_a_stored_cluster_is_not_trusted():
     sample = _sample("a", ("1", "h1")).model_copy(update={"cluster": "all-the-same"})
     assert with_clusters([sample])[0].cluster == "a"
 

@@ -61,17 +61,15 @@ def test_few_names_are_taken_for_others(index):
     assert all(hits[0].score <= 0.85 for hits in answers.values() if hits)
 
 
-def test_held_names_are_found(index):
+def test_names_alike_are_held_and_told(index):
     answers = {query: first(index, query) for query in ASKED["held"]}
     missed = {query: answer for query, answer in answers.items() if answer not in ASKED["held"][query]}
     assert len(missed) <= 0.01 * len(ASKED["held"]), missed
-
-
-def test_what_is_of_like_name_can_be_told(index):
     assert [entry.id for entry in index.similarly_named("southern armyworm")][:1] == ["pest.army_worm"]
     assert index.similarly_named("southern armyworm", kind="weed") == []
     assert index.similarly_named("capital of France") == []
     assert index.similarly_named("late blight") == []
+    assert first(index, "net-like brown cross lines on barley leaves") == "disease.barley_net_blotch"
 
 
 def test_what_tells_two_names_apart():
@@ -80,8 +78,3 @@ def test_what_tells_two_names_apart():
     assert not is_other_name(["aplpe", "scba"], ["apple", "scab"])
     assert not is_other_name(["corn", "leaf", "blight"], ["northern", "corn", "leaf", "blight"])
     assert not is_other_name(["army", "worm"], ["armyworm"])
-
-
-def test_a_warning_of_likeness_is_not_how_a_thing_looks(index):
-    """Leaf scald says that net blotch has cross lines; who describes cross lines means net blotch."""
-    assert first(index, "net-like brown cross lines on barley leaves") == "disease.barley_net_blotch"

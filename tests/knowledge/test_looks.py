@@ -56,38 +56,26 @@ def test_hosts_are_told_from_colours_and_parts(query, hosts):
     assert hosts_named(query)[0] == hosts
 
 
-def test_a_group_of_crops_stands_for_its_members():
+def test_hosts_choose_between_entries_that_look_alike():
     assert "cucumber" in hosts_of("cucurbit")
     assert hosts_of("bell pepper") == hosts_of("chilli") == {"pepper"}
-
-
-def test_the_host_chooses_between_entries_that_look_alike():
     assert INDEX.search("white flour on the leaves of my grapes")[0].entry.id == "disease.vine_mildew"
     assert INDEX.search("white flour on the leaves of my cucumbers")[0].entry.id == "disease.gourd_mildew"
     found = features("white flour on the leaves of my roses")
     assert (found["disease.vine_mildew"]["other_host"], found["weed.bindweed"]["other_host"]) == (1.0, 0.0)
 
 
-def test_pairs_of_words_count_beside_words():
+def test_pairs_of_words_and_animals_count_and_remarks_do_not():
     found = features("white flour on brown berries")
     assert (
         found["disease.vine_mildew"]["pairs"] > features("berries brown, flowers white")["disease.vine_mildew"]["pairs"]
     )
-
-
-def test_another_sort_of_animal_counts_against_an_entry():
     found = features("striped beetle on leaves")
     assert found["pest.leaf_beetle"]["other_creature"] == 0.0
     assert found["disease.apple_scab"]["other_creature"] == 1.0
-
-
-def test_what_is_said_in_passing_is_never_shown():
     hits = INDEX.search("olive velvety smudges on the leaves of an apple tree", top_k=5)
     assert hits[0].entry.id == "disease.apple_scab"
     assert {hit.document.section for hit in hits} == {"names"}
-
-
-def test_crops_and_methods_have_no_looks():
     assert not any(features("crusty cracked apple fruit")["crop.apple"].values())
 
 

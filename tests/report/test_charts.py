@@ -95,15 +95,12 @@ def test_samples_that_one_run_lacks_are_left_out_of_all(runs: list[Path], tmp_pa
     assert (chart.n, chart.n_dropped) == (25, 5)
 
 
-def test_every_call_has_one_outcome():
+def test_failed_and_other_calls_have_one_outcome():
     other = call("1", 5, call=ToolCall(tool="count_objects", arguments={}))
     record = end_to_end(
         made_sample(), call("2*3"), call("6 + 2", 1), call("9", 2), other, call("8", 6, observation=FAILED)
     )
     assert call_outcomes(record) == ["right", "wrong arguments", "surplus", "wrong tool", "error"]
-
-
-def test_a_call_that_fails_as_in_the_reference_is_right():
     step = ReferenceStep(tool="calculate", arguments={"expression": "2*3"}, observation=FAILED)
     sample = made_sample(reference=ReferenceTrajectory(steps=(step,)))
     timed_out = Observation(error=ErrorInfo(kind="timeout", message="late"))

@@ -21,7 +21,6 @@ from agrotools.core import (
     Record,
     ReferenceStep,
     ReferenceTrajectory,
-    Sample,
     SampleFile,
     Step,
     ToleranceSlot,
@@ -35,6 +34,7 @@ from agrotools.report.trace import agreements
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import SampleSplit
 from agrotools.scoring.matching import reference_places
+from support.plain_sample import plain_sample
 
 CHANGE = ToleranceSlot(
     name="change",
@@ -68,15 +68,11 @@ REFERENCE = ReferenceTrajectory(
 
 
 def sample(*slots):
-    return Sample(
-        id="rows-0001",
+    return plain_sample(
+        "rows-0001",
         query="How much did the share of weeds change?",
         files=(SampleFile(name="image_1.jpg", path="x", kind="image", width_px=640, height_px=480, gsd_m=0.0005),),
-        family="SI",
-        task_type="weed_crop_area",
         answer_type="tolerance",
-        template="t",
-        source="made",
         toolset=("calculate",),
         reference=REFERENCE,
         answer=slots or (CHANGE,),

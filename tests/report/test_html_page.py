@@ -262,13 +262,10 @@ def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: P
     assert len(page.details) == written.shown == 36
 
 
-def test_a_benchmark_that_moved_is_found_by_data_root(two_runs, tmp_path: Path):
+def test_benchmarks_that_moved_and_runs_of_other_folders_are_found(two_runs, tmp_path, monkeypatch):
     (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
     found = build_report(two_runs, tmp_path / "moved.html", data_root=tmp_path / "elsewhere")
     assert found.missing_pictures == 0
-
-
-def test_a_run_is_shown_from_where_it_was_made(two_runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     manifest = read_manifest(two_runs[0]).model_copy(update={"benchmark_path": "benchmark"})
     monkeypatch.chdir("/")
     assert benchmark_roots(manifest, two_runs[0], None) == [(tmp_path / "benchmark").resolve()]
@@ -421,14 +418,11 @@ def test_a_record_without_a_right_answer_is_neither_right_nor_wrong(tmp_path: Pa
     assert "invalid" not in row["facets"]
 
 
-def test_runs_that_cannot_be_compared_are_said_to_differ(tmp_path: Path):
+def test_runs_that_differ_or_have_one_name_are_told_apart(tmp_path: Path):
     one = write_run(tmp_path / "one", [right(made_sample())])
     other = write_run(tmp_path / "other", [right(made_sample())], benchmark_hash="other", prompt_hash="q")
     assert page_of(one, other).head["differences"] == ["different benchmark: h / other", "different prompts: p / q"]
     assert page_of(one).head["differences"] == []
-
-
-def test_runs_of_the_same_name_have_links_of_their_own(tmp_path: Path):
     runs = [write_run(tmp_path / place / "run 1", [right(made_sample())]) for place in ("a", "b")]
     assert [run["name"] for run in page_of(*runs).head["runs"]] == ["run-1", "run-1-2"]
 

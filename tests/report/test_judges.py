@@ -63,14 +63,11 @@ def test_judges_that_agree(tmp_path: Path):
     assert means == {name: sum(stepwise(m, s) for s in range(40)) / 80 for m, name in enumerate(MODELS)}
 
 
-def test_judges_that_rank_the_other_way_round(tmp_path: Path):
+def test_judges_by_lot_and_the_other_way_round(tmp_path: Path):
     judges: dict[str, Grading] = {"a": stepwise, "b": lambda model, sample: 2 - stepwise(model, sample)}
     (pair,) = judge_agreement(runs_of(tmp_path, judges)).pairs
     assert (pair.tau, pair.rho) == pytest.approx((-1, -1))
     assert pair.alpha.alpha < -0.5
-
-
-def test_a_judge_by_lot(tmp_path: Path):
     chance = random.Random(4)
     (pair,) = judge_agreement(runs_of(tmp_path, {"a": stepwise, "b": lambda *_: chance.randrange(3)})).pairs
     assert pair.rho_interval.lower < 0 < pair.rho_interval.upper

@@ -46,10 +46,6 @@ def test_every_row_parses(benchmark):
     assert published_rows(benchmark) is rows
 
 
-def test_each_benchmark_names_the_folder_of_its_figures():
-    assert ROWS.keys() == benchmarks_with_figures().keys()
-
-
 def _file(benchmark, name):
     folder = benchmarks_with_figures()[benchmark]
     return files(folder.package) / folder.folder / name
@@ -170,16 +166,14 @@ def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(ta
         assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
 
 
-def test_implied_questions_of_the_other_benchmarks_fit_every_row():
+def test_implied_questions_and_notes_are_with_their_rows():
     rows = [row for name in ("thinkgeo", "gta") for row in published_rows(name) if row.n_implied is not None]
     assert len(rows) == 3 * (11 + 8 + 16)
     assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
-
-
-def test_the_experts_are_never_without_the_note_on_their_sample():
     (row,) = rows_of_model("agrieval", "Three Experts")
     assert (row.n, row.access) == (1500, "people")
     assert any("65.78" in doubt for doubt in row.doubts)
+    assert ROWS.keys() == benchmarks_with_figures().keys()
 
 
 def test_doubts_and_notes_stand_only_on_the_rows_they_are_about():

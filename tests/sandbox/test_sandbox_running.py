@@ -267,14 +267,12 @@ class TestCodeWithoutPackages:
         assert "more than 0.5 s" in result.message
         assert time.monotonic() - started < 30
 
-    def test_many_callers_at_once(self, runner: str) -> None:
+    async def test_many_callers_at_once_also_from_asyncio(self, runner: str) -> None:
         with ThreadPoolExecutor(8) as threads:
             values = list(
                 threads.map(lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value, range(8))
             )
         assert values == [str(n) for n in range(8)]
-
-    async def test_from_asyncio(self, runner: str) -> None:
         calls = [asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner) for n in range(3)]
         assert [result.value for result in await asyncio.gather(*calls)] == ["0", "1", "2"]
 

@@ -12,7 +12,6 @@ from agrotools.core import (
     ReferenceStep,
     ReferenceTrajectory,
     Reply,
-    Sample,
     Score,
     Step,
     ToleranceSlot,
@@ -21,21 +20,18 @@ from agrotools.core import (
     Usage,
 )
 from agrotools.scoring import Summary, compare, score_record, summarise
+from support.plain_sample import plain_sample
 
 NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 TEXT = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
 
 
 def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI", calls=2, answer_type="tolerance"):
-    return Sample(
-        id=f"s{number}",
-        query="How much?",
-        files=(),
+    return plain_sample(
+        f"s{number}",
         family=family,
         task_type={"SI": "weed_crop_area", "CM": "apple_size", "VA": "plotting"}[family],
         answer_type=answer_type,
-        template="t",
-        source="made",
         toolset=("calculate",),
         reference=ReferenceTrajectory(steps=(ReferenceStep(tool="calculate", arguments={"expression": "1"}),) * calls),
         answer=slots,

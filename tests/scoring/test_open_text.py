@@ -238,17 +238,18 @@ def test_plain_and_textbook_words_are_read_alike(entry: str, topic: str, reply: 
     assert value(entry, topic, reply) == 1
 
 
-def test_what_many_entries_share_earns_nothing():
+def test_shared_facts_and_wrong_numbers_or_causes_earn_nothing():
     assert value("disease.apple_scab", "causes", "A fungus.") == 0
     assert value("disease.apple_scab", "causes", "Venturia inaequalis.") > 0.8
     assert value("disease.apple_scab", "causes", "It is caused by Venturia inaequalis or Alternaria solani.") == 0
-
-
-def test_a_wrong_number_contradicts():
     entry = ("pest.english_grain_aphid", "thresholds")
     assert value(*entry, "12 to 15 aphids per head, or more than half of the tillers with aphids.") == 1
     assert value(*entry, "Twelve to fifteen aphids per ear; half the tillers infested at flowering.") == 1
     assert value(*entry, "3 aphids per head, or more than half of the tillers with aphids.") == 0
+    assert value("disease.apple_scab", "causes", "A fungus, Venturia inaequalis.") == 1
+    assert value("disease.apple_scab", "causes", "A fungus, a bacterium or a virus; Venturia inaequalis.") == 0
+    blight = "Phytophthora infestans, a water mould that resembles a fungus."
+    assert value("disease.late_blight", "causes", blight) == 1
 
 
 def test_the_reading_tells_what_was_found():
@@ -264,28 +265,18 @@ def test_the_reading_tells_what_was_found():
     assert reading["foreign"] == {"yellow sticky traps": "yellow sticky traps"}
 
 
-def test_a_reply_that_rejects_what_it_names_earns_nothing_and_the_reading_says_why():
+def test_rejected_facts_earn_nothing_and_plain_denials_cost_nothing():
     reply = "Rotation, early sowing and resistant cultivars: so much for bedtime stories, none of it ever did any good."
     score, reading = score_facts(slot(*BEAN), reply)
     assert score == 0
     assert reading["stance"] > 0
     assert reading["read_as_denial_by"]
     assert "stated" not in reading["facts"].values()
-
-
-def test_a_denying_word_in_plain_advice_denies_no_fact():
     reply = "Do not lift the tubers until the tops have dried for two to three weeks, and clear away cull heaps."
     assert value("disease.late_blight", "management", reply) == 1
     crowded = "Growers do best by feeding the bushes well, giving neither too much nor too little shade, and choosing \
 cultivars with resistance at a wide spacing."
     assert value("disease.coffee_leaf_rust", "management", crowded) == 1
-
-
-def test_another_kind_of_cause_contradicts():
-    assert value("disease.apple_scab", "causes", "A fungus, Venturia inaequalis.") == 1
-    assert value("disease.apple_scab", "causes", "A fungus, a bacterium or a virus; Venturia inaequalis.") == 0
-    blight = "Phytophthora infestans, a water mould that resembles a fungus."
-    assert value("disease.late_blight", "causes", blight) == 1
 
 
 def test_facts_in_the_old_form_are_scored():

@@ -93,14 +93,11 @@ def test_where_the_reference_is_0_the_range_sets_the_tolerance():
     assert score_plot(flat, figure(("weed", {"A": 0, "B": 0.001})))[0] == pytest.approx(0.5)
 
 
-def test_the_pairing_is_the_best_of_all():
+def test_the_pairing_is_the_best_of_all_and_one_to_one():
     # Greedy pairing would give the first series the whole of the first drawn one and leave 1 point for the second.
     reference = figure(("a", {"A": 1, "B": 2, "C": 3}), ("b", {"A": 1, "B": 2, "C": 9}))
     chart = figure(("p", {"A": 1, "B": 2, "C": 9}), ("q", {"A": 1, "B": 7, "C": 3}))
     assert match_points(reference, chart).matched == 3 + 2
-
-
-def test_duplicate_x_are_matched_one_to_one():
     reference = figure(("height", [(1.5, 10.0), (1.5, 10.4), (1.5, 20.0)]), kind="scatter")
     # 10.2 is near both of the first two: it must not use up the only partner of 10.9 (within 5 % of 10.4 alone).
     chart = figure(("height", [(1.5, 10.2), (1.5, 10.9), (1.5, 20.0)]), kind="scatter")

@@ -51,14 +51,11 @@ ADVICE = OpenTextSlot(
 )
 
 
-def test_a_long_open_answer_loses_in_proportion():
+def test_open_answers_lose_in_proportion_over_several_lines():
     facts = "Remove infected leaves and avoid overhead irrigation. "
     assert score_slot(ADVICE, [ADVICE], facts + "word " * 293).value == pytest.approx(0.5)
     chinese = OpenTextSlot(name="advice", label="建议", facts=(Fact(phrases=("清除病叶",)),))
     assert score_slot(chinese, [chinese], "清除病叶" + "好" * 596).value == pytest.approx(0.5)
-
-
-def test_an_open_answer_may_have_several_lines_in_the_form():
     text = "trees: 14\nadvice: Remove infected leaves.\nAlso avoid overhead irrigation."
     assert score_slot(ADVICE, [TREES, ADVICE], text).value == 1
 

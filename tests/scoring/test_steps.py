@@ -24,7 +24,6 @@ from agrotools.core import (
     ReferenceStep,
     ReferenceTrajectory,
     RunStoreError,
-    Sample,
     SampleFile,
     ToleranceSlot,
     ToolCall,
@@ -35,6 +34,7 @@ from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
 from agrotools.tools import get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+from support.plain_sample import plain_sample
 
 
 class Cover(ToolResult):
@@ -96,15 +96,9 @@ def sample(*slots, steps=STEPS):
     files = tuple(
         SampleFile(name=f"image_{index}.jpg", path="p", kind="image", width_px=100, height_px=80) for index in (1, 2)
     )
-    return Sample(
-        id="s1",
-        query="How do weeds compare?",
+    return plain_sample(
         files=files,
-        family="SI",
-        task_type="weed_crop_area",
         answer_type="tolerance",
-        template="t",
-        source="test",
         toolset=("measure_cover", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
         answer=slots or (RATIO,),
@@ -136,17 +130,13 @@ def reading(scores, metric, step):
 CALL_METRICS = ("tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear")
 
 
-def test_each_metric_has_one_row_for_each_unit_that_it_counts():
+def test_the_reference_is_right_everywhere_with_a_row_for_each_unit():
     scores = step_scores(record())
     assert sorted(values(scores, "st_acc")) == [0, 1, 2, 3]
     for metric in CALL_METRICS:
         assert sorted(values(scores, metric)) == [0, 1, 2]
     assert sorted(values(scores, "summ_acc")) == sorted(values(scores, "summ_acc_truth")) == [3]
     assert len(scores) == 4 + 5 * 3 + 2
-
-
-def test_the_reference_itself_is_right_everywhere():
-    scores = step_scores(record())
     for metric in ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "summ_acc"):
         assert set(values(scores, metric).values()) == {1}
     assert set(values(scores, "ear").values()) == {0}
@@ -163,14 +153,11 @@ def test_step_types():
     assert {score.value for score in halted} == {0}
 
 
-def test_a_group_may_come_in_any_order_but_not_strictly():
+def test_groups_come_in_any_order_and_no_call_twice():
     scores = step_scores(record(SECOND, SECOND, THIRD, RIGHT[3]))
     assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}
     assert values(scores, "arg_acc_strict") == {0: 0, 1: 1, 2: 1}
     assert reading(scores, "arg_acc", 0)["step"] == 1
-
-
-def test_what_the_history_shows_already_is_no_longer_right():
     scores = step_scores(record(FIRST, FIRST, THIRD, RIGHT[3]))
     assert values(scores, "arg_acc") == {0: 1, 1: 0, 2: 1}
     assert values(scores, "tool_acc") == {0: 1, 1: 1, 2: 1}
@@ -374,19 +361,13 @@ def test_slots_of_which_nothing_is_implied_are_left_out_and_counted(unknown):
     assert both == 1
 
 
-def test_failed_steps_imply_nothing():
+def test_failed_steps_plots_and_invalid_records_are_no_part():
     failed = Observation(error=ErrorInfo(kind="nothing_found", message="no weeds"))
     steps = (*STEPS[:2], STEPS[2].model_copy(update={"observation": failed}))
     assert summary([RATIO], "ratio: 2.5", steps)[:2] == (None, 1)
-
-
-def test_plot_slots_are_no_part_of_the_summary():
     plot = PlotSlot(name="figure", label="figure", value={})
     assert summary([RATIO, plot], "ratio: 2.77")[0] == 1
     assert summary([plot], "done")[:2] == (None, None)
-
-
-def test_invalid_records_have_no_rows():
     assert step_scores(record(invalid="connection refused")) == []
 
 

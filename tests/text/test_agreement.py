@@ -107,34 +107,25 @@ def test_single_arguments(name, predicted, reference, expected):
     assert agrees(name, predicted, reference) is expected
 
 
-def test_defaults_are_filled_in_first_but_not_for_plain_equality():
+def test_defaults_are_filled_in_and_what_is_lacking_without_one_disagrees():
     left_out = row("mode", {}, {"mode": "auto"})
     assert left_out.agrees
     assert not left_out.equal
     assert row("mode", {"mode": "auto"}, {}).agrees
     assert row("mode", {"mode": None}, {"mode": "auto"}).agrees
     assert not row("mode", {"mode": "row"}, {}).agrees
-
-
-def test_what_one_call_lacks_without_a_default_disagrees():
     assert not row("image", {}, {"image": "a.png"}).agrees
     assert not row("image", {"image": "a.png"}, {}).agrees
     unknown = row("imagee", {"imagee": "a.png"}, {})
     assert not unknown.agrees
     assert unknown.kind is None
-
-
-def test_arguments_that_neither_call_gives_have_no_row():
     assert [each.argument for each in compare_arguments(SPEC, {"limit": 3}, {"image": "a.png"})] == ["image", "limit"]
 
 
-def test_presentation_is_never_compared_but_counts_for_equality():
+def test_presentation_and_references_in_plain_equality():
     title = row("title", {"title": "Weeds"}, {})
     assert title.agrees
     assert not title.equal
-
-
-def test_plain_equality_takes_the_literal_of_a_reference():
     assert row("limit", {"limit": 38.1973}, {"limit": ref(38.1973)}).equal
     assert not row("limit", {"limit": 38.2}, {"limit": ref(38.1973)}).equal
 
@@ -284,15 +275,12 @@ def test_charts():
         assert not chart(bad)
 
 
-def test_measured_values_of_charts_may_be_rounded():
+def test_points_of_charts_are_numbered_and_may_be_rounded():
     reference = [{"name": "weed", "x": ["A", "B"], "y": [ref(8.9312), ref(3.2149)]}]
     assert chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.21]}], reference)
     assert not chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.2]}], reference)
     whole = [{"name": "weed", "x": ["A", "B"], "y": ref([8.9312, 3.2149])}]
     assert chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.21]}], whole)
-
-
-def test_points_without_x_are_numbered_and_raw_values_have_no_order():
     line = [{"name": "height", "x": [1, 2, 3], "y": [5, 6, 7]}]
     bare = [{"name": "height", "y": [5, 6, 7]}]
     assert chart(bare, line, "line", "line")

@@ -133,13 +133,10 @@ def test_agreement_kinds_follow_the_types():
     }
 
 
-def test_defaults_are_filled_in_and_files_stay_names():
+def test_defaults_are_filled_in_also_for_null():
     canonical = measure.validate({"image": "a.jpg", "top_k": 4})
     assert canonical == {**measure.spec.defaults, "image": "a.jpg", "top_k": 4}
     assert measure.validate(canonical) == canonical
-
-
-def test_null_means_the_default():
     assert measure.validate({"image": "a.jpg", "note": None, "top_k": None, "depth": None}) == measure.validate(
         {"image": "a.jpg"}
     )
@@ -188,15 +185,12 @@ def test_a_refusal_names_the_argument_and_what_is_allowed(arguments, says):
     assert error.argument == next(iter(arguments))
 
 
-def test_all_faults_of_a_call_are_in_one_message():
+def test_all_faults_of_a_call_are_in_one_message_with_the_known_arguments():
     error = refusal(top_k=0, mode="tree", fx=3, region=[1])
     for part in ("image is missing", "top_k must be", "mode must be", "unknown argument fx;", "region must be"):
         assert part in error.message
     assert "did you mean fx_px" in error.message
     assert "image" in error.hint
-
-
-def test_an_unknown_argument_gets_the_known_ones():
     error = refusal(image="a.jpg", zzz=1)
     assert "unknown argument zzz; arguments: " in error.message
     assert "top_k" in error.message
@@ -234,14 +228,12 @@ def test_arguments_too_deep_or_too_strange_are_refused():
 
 
 class TestPlainPython:
-    def test_files_are_paths_and_defaults_hold(self, tmp_path):
+    def test_paths_defaults_and_numpy_values_are_taken(self, tmp_path):
         (tmp_path / "a.jpg").write_bytes(b"x")
         seen = measure(str(tmp_path / "a.jpg"), top_k=2, points=[Point(label="p", at=(1, 2))]).seen
         assert seen["image"] == (tmp_path / "a.jpg").resolve()
         assert (seen["top_k"], seen["mode"], seen["depth"]) == (2, "leaf", None)
         assert seen["points"] == [Point(label="p", at=(1, 2))]
-
-    def test_numpy_values_are_taken(self, tmp_path):
         (tmp_path / "a.jpg").write_bytes(b"x")
         seen = measure(tmp_path / "a.jpg", weights=np.array([1.5, 2]), top_k=np.int64(4)).seen
         assert (seen["weights"], seen["top_k"]) == ([1.5, 2.0], 4)
@@ -386,18 +378,14 @@ class TestRegistry:
         assert get_tool(name).name == name
         assert get_tool(name).spec.name == name
 
-    def test_an_unknown_name_gets_the_closest(self):
+    def test_tools_are_found_by_name_or_the_closest_told(self):
         with pytest.raises(UsageError, match="did you mean Calculator or calculate"):
             get_tool("calculator")
-
-    def test_tools_import_by_name(self):
         from agrotools.tools import calculate
 
         assert calculate is get_tool("calculate")
         assert set(tool_names()) <= set(dir(agrotools.tools))
         with pytest.raises(ImportError):
             from agrotools.tools import no_such_tool  # noqa: F401  # pyright: ignore
-
-    def test_naming_tools_imports_none(self):
         assert "calculate" in TOOLS
         assert Path(get_tool("calculate").function.__code__.co_filename).name == "calculate.py"

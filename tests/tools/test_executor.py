@@ -51,14 +51,12 @@ class TestCheckedBeforeAnyWorker:
             yield executor
             assert executor.worker_pids == ()
 
-    async def test_unknown_tool_gets_the_closest_of_the_toolset(self, executor, workspace):
+    async def test_tools_outside_the_toolset_are_unknown_and_the_closest_told(self, executor, workspace):
         outcome = await call(executor, workspace, "ecko")
         assert error_kind(outcome) == "unknown_tool"
         assert outcome.observation.error.candidates == ("echo",)
         outcome = await call(executor, workspace, "zzzzzz")
         assert "environment" in outcome.observation.error.hint
-
-    async def test_a_tool_outside_the_toolset_is_unknown(self, executor, workspace):
         outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ("look",))
         assert error_kind(outcome) == "unknown_tool"
         outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ())

@@ -65,16 +65,13 @@ def runs(outcome: ToolOutcome) -> Any:
     return outcome.observation.result["runs"]
 
 
-async def test_an_equal_call_is_found_with_its_artifact(bench):
+async def test_equal_calls_are_found_also_with_defaults_written_out(bench):
     first = await bench.call()
     workspace = bench.workspace()
     second = await bench.call(workspace=workspace)
     assert (first.cached, second.cached) == (False, True)
     assert second.observation == first.observation
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
-
-
-async def test_defaults_written_out_are_the_same_call(bench):
     await bench.call()
     assert (await bench.call(artifact_name="figure.png")).cached
 

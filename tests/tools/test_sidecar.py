@@ -27,13 +27,10 @@ def written(folder: Path, content: bytes | dict, name: str = "field.jpg.meta.jso
     return folder / "field.jpg"
 
 
-def test_everything_it_may_say(tmp_path: Path):
+def test_sidecars_say_everything_or_nothing(tmp_path: Path):
     found = read_sidecar(written(tmp_path, SAID))
     assert (found.name, found.path, found.kind) == ("field.jpg", "field.jpg", "raster")
     assert found.model_dump(exclude={"name", "path", "sha256"}, mode="json") == SAID
-
-
-def test_none_is_none_and_an_empty_one_says_nothing(tmp_path: Path):
     assert read_sidecar(tmp_path / "field.jpg") is None
     (tmp_path / "field.jpg.meta.json").mkdir()
     assert read_sidecar(tmp_path / "field.jpg") is None
@@ -96,14 +93,11 @@ def test_files_of_any_name_have_a_name_to_show(tmp_path: Path, name: str):
 
 
 class TestWhoIsBelieved:
-    def test_plain_python_reads_it(self, tmp_path: Path):
+    def test_samples_go_before_sidecars_which_plain_python_reads(self, tmp_path: Path):
         path = written(tmp_path, SAID)
         found = file_info(path)
         assert found.gsd_m == 0.02
         assert shown_name(path) == "field.jpg"
-
-    def test_what_a_sample_says_goes_first(self, tmp_path: Path):
-        path = written(tmp_path, SAID)
         known = SampleFile(name="image_1.jpg", path="x", kind="image", gsd_m=0.5)
         with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)):
             assert file_info(path) == known

@@ -101,14 +101,12 @@ def run(*arguments: str, code: int = 0) -> Any:
 
 
 class TestList:
-    def test_names_category_and_purpose(self):
+    def test_tools_are_listed_and_broken_ones_say_why(self):
         lines = invoke("list").stdout.splitlines()
         for name in AGROTOOLS:
             assert any(line.startswith(name) for line in lines)
         assert any(line.split()[:2] == ["cli_example", "segmentation"] and "Measure shares." in line for line in lines)
         assert all("And more" not in line for line in lines)
-
-    def test_a_tool_that_cannot_be_loaded_says_why_and_hides_no_other(self):
         output = invoke("list").stdout
         assert "cannot be loaded" in output
         assert "no_such_module_anywhere" in output
@@ -240,11 +238,9 @@ class TestRun:
         assert f"{image}: " in result.stderr
         assert "--out" in result.stderr
 
-    def test_unknown_and_broken_tools(self):
+    def test_real_unknown_and_broken_tools(self, tmp_path):
         assert "did you mean describe_region" in run("describe_regions", code=2).stderr
         assert "cannot be loaded" in run("broken_example", code=3).stderr
-
-    def test_the_real_tools(self, tmp_path):
         assert "66.666667" in run("calculate", "--expression", "(a-b)/a*100", "--variables", '{"a":3,"b":1}').stdout
         drawn = '[{"name":"w","x":["a","b"],"y":[1,2]}]'
         text = run("plot", "--kind", "bar", "--series", drawn, "--annotate", "--out", str(tmp_path)).stdout

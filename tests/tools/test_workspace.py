@@ -92,14 +92,11 @@ def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_not(folder, tmp_
     assert workspace.resolve("in.jpg") == folder / "image_1.jpg"
 
 
-def test_a_root_widens_what_links_may_reach(folder, tmp_path):
+def test_roots_and_linked_folders_widen_what_may_be_reached(folder, tmp_path):
     (folder / "link.jpg").symlink_to(tmp_path / "secret.txt")
     listed = (sample_file(folder / "link.jpg"),)
     assert Workspace(listed, tmp_path / "a", root=tmp_path).resolve("link.jpg") == tmp_path / "secret.txt"
     assert kind_of(Workspace(listed, tmp_path / "a", root=folder), "link.jpg") == "path_outside_workspace"
-
-
-def test_a_linked_folder_of_files_is_fine(folder, tmp_path):
     (tmp_path / "dataset").symlink_to(folder)
     workspace = Workspace((sample_file(tmp_path / "dataset" / "image_1.jpg"),), tmp_path / "a")
     assert workspace.resolve("image_1.jpg") == folder / "image_1.jpg"
@@ -130,10 +127,8 @@ class TestArtifacts:
         assert names == ["mask.png", "mask_2.png", "mask.png", "mask_2.png", "mask_3.png"]
         assert sorted(path.name for path in workspace.artifacts.iterdir()) == ["mask.png", "mask_2.png", "mask_3.png"]
 
-    def test_an_artifact_never_takes_the_name_of_a_file(self, workspace):
+    def test_artifacts_have_names_of_their_own_for_later_calls(self, workspace):
         assert workspace.keep(artifact("image_1.jpg"), b"x").name == "image_1_2.jpg"
-
-    def test_later_calls_can_name_artifacts(self, workspace):
         made = workspace.keep(artifact(), b"a")
         assert workspace.resolve(made.name).read_bytes() == b"a"
         assert workspace.info(made.name) is None

@@ -15,7 +15,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.scoring.error_classes import CLASSES, IN_HEAD, Errors, add_record, keywords
+from agrotools.scoring.error_classes import Errors, add_record, keywords
 from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file
 from support.plain_sample import plain_sample
 
@@ -65,15 +65,6 @@ def test_errors_of_calls_as_gta_and_thinkgeo_tell_them():
 def test_answers_where_a_call_was_due_step_by_step():
     errors = errors_of_dialogues(step_file([answer("6"), answer("6"), answer("6")], [], [None, answer("x")]))
     assert counted(errors) == {"single_step_answer": 2, "no_response": 1, "format_error": 1}
-
-
-def test_every_class_says_what_it_is_and_whose():
-    data = errors_of_dialogues([]).as_data()
-    assert [row["error"] for row in data] == list(CLASSES)
-    assert all(row["meaning"] and (row["sources"] or row["error"] == IN_HEAD) for row in data)
-    unseen = next(row for row in data if row["error"] == "invalid_format")
-    assert unseen["count"] is None
-    assert unseen["not_looked_for"]
 
 
 def errors_of_records(records):

@@ -130,12 +130,9 @@ def test_what_a_model_makes_up_after_its_call_spoils_the_arguments():
     assert found.failure == Failure("ARGS_ERROR", f"invalid json format: {made_up}")
 
 
-def test_a_good_call_is_taken_by_its_tool():
+def test_good_calls_are_taken_with_a_fence_marked_json():
     found = checked(f'Action: TextToBbox\nAction Input: {{"image": "{FILE}", "text": "car"}}')
     assert found == ("TextToBbox", {"image": FILE, "text": "car"}, {"image": FILE, "text": "car"}, None)
-
-
-def test_a_fence_marked_json_is_taken_off_and_another_is_not():
     call = f'{{"image": "{FILE}"}}'
     assert checked(f"Action: OCR\nAction Input: ```json\n{call}\n```").failure is None
     assert checked(f"Action: OCR\nAction Input: {call}\n```").failure is None
@@ -156,12 +153,9 @@ def test_values_are_cast_to_the_declared_type_as_python_does(parameter: str, val
     assert (cast["x"], type(cast["x"])) == (taken, type(taken))
 
 
-def test_several_unknown_arguments_are_told_in_one_order():
+def test_unknown_nested_and_endless_inputs_are_failures():
     failed = read_arguments(OCR.parameters, '{"b": 1, "a": 2, "image": "x"}')
     assert failed == Failure("ARGS_ERROR", "unknown arguments: {'a', 'b'}")
-
-
-def test_a_nested_or_endless_input_is_invalid_and_takes_no_time():
     assert isinstance(read_arguments(OCR.parameters, "[" * 200_000), Failure)
     assert read_reply("Action:" * 50_000).kind == "nothing"
     assert read_reply("Action Input:" * 20_000 + "\n" * 20_000).kind == "nothing"

@@ -21,14 +21,11 @@ from agrotools.benchmarks._dialogs.tools import (
 )
 from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
 from agrotools.runner.config import EvalConfig
-from agrotools.tools import GENERAL_TOOLS, get_tool
+from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace, artifacts_in
 
-GTA_TOOLS, THINKGEO_TOOLS, AGENT_X_TOOLS = (
-    tuple(BENCHMARKS.get(name).tools) for name in ("gta", "thinkgeo", "agent-x")
-)
-
+GTA_TOOLS = tuple(BENCHMARKS.get("gta").tools)
 NO_DEFAULT = object()
 TEXT, IMAGE = "text", "image"
 ADD_TEXT = {"image": NO_DEFAULT, "text": NO_DEFAULT, "position": NO_DEFAULT, "color": "red"}
@@ -63,12 +60,6 @@ SIGNATURES: dict[str, tuple[dict[str, Any], str]] = {
     "OverlayText": (ADD_TEXT, IMAGE),
     "ImageGenerator": ({"keywords": NO_DEFAULT}, IMAGE),
 }
-
-
-def test_the_toolsets_have_fourteen_tools_each() -> None:
-    assert len(set(GTA_TOOLS)) == len(set(THINKGEO_TOOLS)) == len(set(AGENT_X_TOOLS)) == 14
-    assert {*GTA_TOOLS, *THINKGEO_TOOLS, *AGENT_X_TOOLS} == set(SIGNATURES)
-    assert len(GENERAL_TOOLS) == 16
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -19,16 +19,13 @@ def table(tool_p=TOOL_P):
     return [dict(zip(names, row, strict=True)) for row in columns]
 
 
-def test_goal_and_goal_star_by_hand():
+def test_goal_and_goal_star_by_hand_and_as_published():
     scores = published_scorer.aggregate(table(), {2, 4, 9})
     assert scores.metrics["agent_x.goal_acc"] == pytest.approx((50.0, 2))
     assert scores.metrics["agent_x.goal_acc_imggen"].value == pytest.approx(58.3333333, abs=1e-6)
     starred = published_scorer.aggregate(table([1, 0, "n/a", "n/a", 0]), {2, 4, 9}).metrics["agent_x.goal_acc_imggen"]
     assert starred.value == pytest.approx(41.6666667, abs=1e-6)
     assert math.isnan(published_scorer.aggregate(table(), set()).metrics["agent_x.goal_acc_imggen"].value)
-
-
-def test_published_goal_star_follows_from_its_three_means():
     # README of Agent-X: GPT-4o and Kimi-VL under the judge GPT-4o.
     assert pytest.approx(0.696, abs=5e-4) == (0.591 + 0.765 + 0.731) / 3
     row = {"goal_accuray": 0, "precision_score": 0.591, "tool_accuray": 0.765, "toolset_accuray": 0.731}

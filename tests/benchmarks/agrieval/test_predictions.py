@@ -40,14 +40,11 @@ def test_choices_have_the_published_accuracy_beside_ours(tmp_path: Path):
     assert (found.corrected.metrics["agrieval.accuracy"], found.corrected.counts["without_reply"]) == ((40, 5), 1)
 
 
-def test_open_questions_have_rouge_as_published_beside_ours(tmp_path: Path):
+def test_open_questions_have_rouge_and_several_replies_a_mean(tmp_path: Path):
     made = values(scored(tmp_path, OPEN | {"generated_answer": "全池泼洒法对病原杀灭彻底"}, OPEN))
     assert made["agrieval.rouge_l_published"] == 0
     assert made["agrieval.rouge_l"] == pytest.approx(100 * 0.923077 / 2, abs=1e-4)
     assert made["agrieval.rouge_l_normalised"] == 50
-
-
-def test_several_replies_to_a_question_count_as_their_mean(tmp_path: Path):
     found = scored(tmp_path, SEVERAL | {"response": ["AC", "A", "B", "C、A"]})
     assert found.corrected.metrics["agrieval.accuracy"] == (50, 1)
     assert "generated_answer" in found.published.left_out["agrieval.accuracy_published"]

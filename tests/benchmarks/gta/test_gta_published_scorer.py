@@ -114,9 +114,11 @@ def test_end_to_end(predictions, expected, calls, errors):
     assert (scores.counts["tool_call"], scores.counts["tool_call_error"]) == (calls, errors)
 
 
-def test_a_task_without_answer_and_image_tool_is_right_for_free():
+def test_tasks_without_text_answers_or_image_tools():
     scores = score_end([end_sample("0", [call("OCR", {}), answer("x")], [answer("hi")], None)], GTA, overlap)
     assert figures(scores, "ans_acc", "ans_acc_imggen") == [0.0, 100.0]
+    scores = score_end([end_sample("0", [answer("")], [answer("hi")], None)], GTA, overlap)
+    assert figures(scores, "ans_acc", "p_f1") == [0.0, 0.0]
 
 
 def test_an_unknown_tool_in_the_gold_stops_the_scorer():
@@ -140,11 +142,6 @@ def test_where_the_step_scorer_stops(samples, exception):
     with pytest.raises(PublishedScorerStops) as stop:
         score_steps(samples, GTA, overlap)
     assert stop.value.exception == exception
-
-
-def test_without_text_answers_the_accuracy_is_zero():
-    scores = score_end([end_sample("0", [answer("")], [answer("hi")], None)], GTA, overlap)
-    assert figures(scores, "ans_acc", "p_f1") == [0.0, 0.0]
 
 
 def test_what_needs_an_embedder_is_left_out_and_named():

@@ -74,20 +74,14 @@ def test_trees_keep_ids_requirements_and_weights(loaded: Benchmark) -> None:
     assert [each.id for each in single.leaves] == ["only"]
 
 
-def test_ids_given_twice_become_places(loaded: Benchmark) -> None:
+def test_ids_files_and_references_are_kept(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-003").answer
     assert isinstance(slot, SubTasksSlot)
     assert [each.id for each in slot.leaves] == ["1", "2"]
     assert "their places stand for them: entry 3" in notes(loaded)
-
-
-def test_files_of_every_kind_are_taken(loaded: Benchmark) -> None:
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
     assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
     assert all(loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files)
-
-
-def test_a_reference_is_kept_where_there_is_one(loaded: Benchmark) -> None:
     reference = loaded.sample("gta2-004").reference
     assert reference.tools == ("OCR", "PdfFileGenerator")
     assert loaded.sample("gta2-000").reference is None

@@ -65,14 +65,11 @@ def test_json_rows_document_and_sheet(data: Path, tmp_path: Path):
     assert (kept / TOOL / "0_greys" / "000_overlay.png").is_file()
 
 
-def test_a_study_that_fails_gives_exit_code_1(data: Path):
+def test_studies_that_fail_and_truths_that_lack_a_field_are_named(data: Path):
     ended = bench("--data", data, "--tool", TOOL, "--folder", "crash", "--folder", "greys")
     assert ended.returncode == 1
     assert "made_brightness on crash: not measured: RuntimeError" in ended.stdout
     assert "brightness, mean absolute error, points" in ended.stdout
-
-
-def test_a_truth_that_lacks_a_field_is_named(data: Path):
     (data / "greys" / "truth.json").write_text('[{"id": "0", "image": "0.png"}]')
     ended = bench("--data", data, "--tool", TOOL, "--folder", "greys")
     assert ended.returncode == 3

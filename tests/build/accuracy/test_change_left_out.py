@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.change_rules import RoofRules, ScenePair, best_of, left_out, read_pairs
+from agrotools.build.accuracy.change_rules import RoofRules, ScenePair, left_out, read_pairs
 from agrotools.tools.change.buildings import RoofRule
 
 LEFT, RIGHT = np.zeros((4, 4), bool), np.zeros((4, 4), bool)
@@ -44,10 +44,6 @@ def test_scenes_measured_and_unchanged_have_no_say_in_the_choice() -> None:
         np.testing.assert_array_equal(mask, LEFT)
     pairs = [_pair("a", "one", LEFT), _pair("b", "two", np.zeros_like(LEFT))]
     assert left_out(pairs, ["one", "two"], _Halves()).of_all == "left"
-
-
-def test_the_best_worst_scene_goes_before_the_best_average() -> None:
-    assert best_of([[0.9, -0.1], [0.2, 0.1], [0.3, 0.1]]) == 2
 
 
 def test_no_map_is_chosen_where_marking_everything_is_better_in_one_scene() -> None:

@@ -6,10 +6,8 @@ from pathlib import Path
 import bench_plugin
 import pytest
 
-from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.studies import Row, plan, run
 from agrotools.core import UsageError
-from agrotools.tools import TOOLS
 
 TOOL = "made_brightness"
 
@@ -72,14 +70,11 @@ def test_a_study_that_fails_is_a_row_and_the_others_go_on(data: Path, tmp_path: 
     assert len(list((kept / TOOL / "0_greys").glob("*_overlay.png"))) == 12
 
 
-def test_absent_folders_are_named_and_left_out(data: Path):
+def test_absent_folders_and_studies_that_cannot_be_imported_are_named(data: Path):
     found = plan(data, [TOOL])
     assert found.absent == ("elsewhere",)
     assert {study.folder for study in found.studies} == {"greys", "crash", "kill", "hang", "surroundings"}
     assert plan(None, [TOOL]).absent == ("greys", "elsewhere")
-
-
-def test_studies_that_cannot_be_imported_are_a_row(data: Path):
     (fault,) = plan(data).faults
     assert fault.tool == "broken_studies"
     assert fault.error
@@ -95,9 +90,3 @@ def test_unknown_names_are_usage_errors(data: Path):
     assert "greys" in str(error.value)
     with pytest.raises(UsageError, match="is not a folder"):
         plan(data / "nowhere")
-
-
-def test_every_registered_study_names_its_own_tool():
-    for tool in STUDIES:
-        assert tool in TOOLS
-        assert all(study.tool == tool for study in STUDIES.get(tool))

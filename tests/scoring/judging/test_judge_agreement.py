@@ -14,14 +14,11 @@ OBSERVERS = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 
 grades = st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=2, max_size=4), min_size=1, max_size=30)
 
 
-def test_the_worked_example_of_krippendorff_comes_out():
+def test_alpha_is_that_of_krippendorff_one_for_equal_judges_and_zero_by_lot():
     by_observer = [[None if mark == "." else int(mark) for mark in marks.split()] for marks in OBSERVERS]
     result = agreement(list(zip(*by_observer, strict=True)))
     assert result.alpha == pytest.approx(0.815, abs=5e-4)  # as he prints it for ordinal grades
     assert result.n_units == 11, "the unit that one observer graded says nothing"
-
-
-def test_judges_who_always_agree_have_one_and_those_who_grade_by_lot_have_about_zero():
     chance = random.Random(1)
     same = agreement([(grade, grade) for grade in (0, 1, 2) * 10])
     lots = agreement([(chance.randrange(3), chance.randrange(3)) for _ in range(2000)])

@@ -73,20 +73,14 @@ def test_words_go_where_two_letters_say(field: Path, tmp_path: Path, position: s
     assert abs(rows[-1] + 1 - y1) <= 2
 
 
-def test_a_point_is_the_lower_left_corner(field: Path, tmp_path: Path) -> None:
+def test_letters_stand_at_their_corner_and_odd_ones_are_flagged(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out"):
         made = add_text(image=field, text="Field 7\nwheat", position="(40, 200)", colour="#ffffff")
     assert (made.box[0], made.box[3]) == (40, 200)
     assert made.flags == ()
-
-
-def test_letters_that_no_font_has_and_words_over_the_edge_are_flagged(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out"):
         assert "letters_missing" in add_text(image=field, text="a \U0001f33e", position="mm").flags
         assert "text_over_edge" in add_text(image=field, text="w" * 200, position="mm").flags
-
-
-def test_control_characters_and_colours_beyond_white_do_no_harm(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out"):
         plain = add_text(image=field, text="A[31m", position="mm", colour="rgb(255, 0, 0)")
         odd = add_text(image=field, text="A\x1b\x0b\x00[31m", position="mm", colour="rgb(99999999999, 0, 0)")

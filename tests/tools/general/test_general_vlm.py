@@ -125,21 +125,15 @@ def test_what_is_found_is_written_as_published(workspace, tool, arguments, reply
     assert seen_by(Eye(reply), workspace, tool, **COW, **arguments).text == text
 
 
-def test_things_are_counted_in_a_box(workspace: Workspace) -> None:
+def test_things_are_named_from_the_list_and_counted_in_a_box(workspace: Workspace) -> None:
     eye = Eye({"objects": []})
     assert seen_by(eye, workspace, "CountGivenObject", **COW, bbox="(0, 0, 50, 40)").text == "0"
     assert pictures(eye.asked[0])[0].shape[:2] == (40, 50)
-
-
-def test_all_common_things_are_named(workspace: Workspace) -> None:
     text = seen_by(Eye(THINGS), workspace, "ObjectDetection", image="image_1.jpg").text
     assert text == "car (100, 20, 160, 80), score 91\ncow (10, 10, 60, 60), score 55"
     result = seen_by(Eye(THINGS), workspace, "detect_objects", image="image_1.jpg", score_min=0.1)
     assert result.counts == {"car": 1, "cow": 2}
     assert (workspace.artifacts / result.overlay.name).is_file()
-
-
-def test_a_name_outside_the_list_is_asked_for_again(workspace: Workspace) -> None:
     eye = Eye({"things": [{"name": "unicorn", "box": [1, 1, 9, 9]}]}, THINGS)
     assert seen_by(eye, workspace, "ObjectDetection", image="image_1.jpg").text.startswith("car (")
     assert "'unicorn' is not in the list" in eye.asked[1].earlier[1]

@@ -89,11 +89,9 @@ class TestEveryKind:
 
 
 class TestSpecification:
-    def test_bars_of_several_series_are_grouped_bars_and_the_other_way_round(self, out):
+    def test_grouped_bars_and_legends_are_there_where_they_tell_something(self, out):
         assert plot(kind="bar", series=ONE_OF_EACH["grouped_bar"]).spec.kind == "grouped_bar"
         assert plot(kind="grouped_bar", series=ONE_OF_EACH["bar"]).spec.kind == "bar"
-
-    def test_the_legend_is_there_where_it_tells_something(self, out):
         assert plot(kind="bar", series=ONE_OF_EACH["grouped_bar"]).spec.legend
         assert plot(kind="pie", series=ONE_OF_EACH["pie"]).spec.legend
         assert not plot(kind="bar", series=ONE_OF_EACH["bar"]).spec.legend
@@ -113,17 +111,13 @@ class TestSpecification:
         assert 1 <= len(drawn.x) <= 50
         assert sum(drawn.y) == len(values)
 
-    def test_a_box_is_its_quartiles_and_whiskers(self, out):
+    def test_quartiles_numbers_and_ends_are_in_the_summary(self, out):
         made = plot(kind="box", series=[series("v", None, [1, 2, 3, 4, 5, 6, 7, 8, 9, 100])])
         assert made.spec.series[0].y == (1, 3.25, 5.5, 7.75, 9)
         (summary,) = made.summary.series
         assert (summary.n_points, summary.max, summary.argmax) == (10, 100, None)
-
-    def test_lines_without_x_are_numbered(self, out):
         made = plot(kind="line", series=[series("v", None, [3, 4])])
         assert (made.spec.series[0].x, made.notes) == ((1, 2), ("x was not given: values are numbered from 1",))
-
-    def test_the_summary_says_where_the_ends_are(self, out):
         (summary,) = plot(kind="bar", series=ONE_OF_EACH["bar"]).summary.series
         assert (summary.argmax, summary.max, summary.argmin, summary.min, summary.range) == ("a", 3, "b", -1, 4)
 
@@ -167,16 +161,12 @@ class TestRefusals:
         assert "no values" in refusal(kind, [series("v", None if kind in ("hist", "box") else [], [])]).message
         assert refusal(kind, []).argument == "series"
 
-    def test_mixed_categories_and_numbers(self):
+    def test_mixtures_too_much_and_negative_slices(self):
         assert "mixes" in refusal("bar", [series("v", ["a", 2], [1, 2])]).message
         assert "mixes" in refusal("line", [series("v", ["a"], [1]), series("w", [2], [1])]).message
-
-    def test_too_much(self):
         assert "1 to 50" in refusal("bar", [series(str(n), ["a"], [1]) for n in range(51)]).message
         assert "10,000" in refusal("line", [series("v", None, [1.0] * 10_001)]).message
         assert "10,000" in refusal("hist", [series("v", None, [1.0] * 6_000), series("w", None, [1.0] * 6_000)]).message
-
-    def test_slices_of_less_than_nothing(self):
         for values in ([1, -1], [0, 0]):
             assert "no negative y and a positive sum" in refusal("pie", [series("v", ["a", "b"], values)]).message
         assert "one series" in refusal("pie", ONE_OF_EACH["grouped_bar"]).message
@@ -225,12 +215,10 @@ class TestHonesty:
         flags = plot(kind=kind, series=ONE_OF_EACH[kind], y_limits=[0.25, 0.3]).flags
         assert "data_outside_limits" in flags
 
-    def test_annotations_that_find_no_room_are_flagged(self, out):
+    def test_what_finds_no_room_is_flagged(self, out):
         crowd = [series("v", list(range(60)), list(range(60)))]
         assert plot(kind="line", series=crowd, annotate=True).flags == ("annotations_left_out",)
         assert "annotations_left_out" in plot(kind="bar", series=crowd, annotate=True).flags
-
-    def test_category_names_that_find_no_room_are_thinned_and_flagged(self, out):
         days = [f"2024-{month:02d}-{day:02d}" for month in range(1, 9) for day in range(1, 29)]
         made = plot(kind="line", series=[series("catch", days, list(range(len(days))))])
         assert made.flags == ("labels_thinned",)

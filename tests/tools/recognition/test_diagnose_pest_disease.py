@@ -88,15 +88,12 @@ def test_a_crop_narrows_the_choice(tmp_path: Path, crop: str) -> None:
     assert (right.best, right.flags) == ("disease.bean_rust", ())
 
 
-def test_a_crop_that_no_net_knows_is_refused_with_what_is_seen(tmp_path: Path) -> None:
+def test_unknown_crops_and_pests_need_a_pack(tmp_path: Path) -> None:
     error = fault(leaf_with_spots(tmp_path), crop="apple")
     assert (error.kind, error.argument) == ("backend_unavailable", "crop")
     assert error.candidates == ("bean", "coffee", "blackgram")
     assert "% of the leaf has lost its green" in error.message
     assert "packs train --images DIR" in (error.hint or "")
-
-
-def test_pests_need_a_pack(tmp_path: Path) -> None:
     error = fault(saved(tmp_path, LEAVES["coffee_rust"]), kind="pest")
     assert (error.kind, error.argument) == ("backend_unavailable", "kind")
     assert "packs train" in (error.hint or "")
@@ -237,14 +234,11 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
     assert all(one.score is not None for one in enough.candidates)
 
 
-def test_the_shipped_net_says_how_many_subjects_calibrated_each_crop() -> None:
+def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
     package = files("agrotools") / "data"
     shipped = json.loads((package / "nets/leaves.json").read_text(encoding="utf-8"))
     counted = json.loads((package / "calibration_subjects.json").read_text(encoding="utf-8"))
     assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]
-
-
-def test_the_shipped_net_gives_no_score_where_it_is_not_calibrated() -> None:
     path = files("agrotools") / "data/nets/leaves.json"
     shipped = json.loads(path.read_text(encoding="utf-8"))
     assert set(shipped["uncalibrated"]) == {"bean", "chilli"}

@@ -75,15 +75,12 @@ def test_thresholds_say_region_and_condition():
             assert claim.condition in hit.text
 
 
-def test_a_topic_that_is_not_covered_is_said():
+def test_topics_not_covered_and_entries_not_verified_are_flagged():
     entry = next(entry for entry in load().entries if entry.claims and not entry.claims_of("reference_values"))
     found = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="reference_values")
     assert "topic_not_covered" in found.flags
     assert [hit.section for hit in found.hits] == ["names"]
     assert "nothing on reference values" in found.notes[0]
-
-
-def test_what_is_not_verified_is_flagged():
     for entry in load().entries[::20]:
         found = lookup_agronomy(entry.names.en, kb_id=entry.id, top_k=1)
         assert ("not_verified" in found.flags) == (entry.coverage != "verified")

@@ -174,22 +174,16 @@ def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> Non
     assert probabilities(logits, temperature, allowed)[0] == pytest.approx(allowed.astype(float))
 
 
-def test_energy_and_margin_of_known_logits() -> None:
+def test_scores_temperatures_and_thresholds_of_known_logits() -> None:
     logits = np.log(np.array([[0.7, 0.2, 0.1]]))
     assert familiarity_score("energy", logits, 1.0) == pytest.approx(0, abs=1e-12)
     assert familiarity_score("margin", logits, 1.0) == pytest.approx(0.5)
     assert familiarity_score("max_softmax", logits, 1.0) == pytest.approx(0.7)
-
-
-def test_temperature_undoes_a_wrong_scale() -> None:
     draw = np.random.default_rng(3)
     logits = draw.normal(0, 1.5, (4000, 4))
     shares = probabilities(logits, 1.0)
     classes = np.array([draw.choice(4, p=row) for row in shares])
     assert fit_temperature(logits * 3, classes) == pytest.approx(3, rel=0.1)
-
-
-def test_thresholds_keep_their_share() -> None:
     scores = np.arange(100.0)
     assert (scores >= threshold_for_share(scores, 0.9)).mean() == 0.9
     assert threshold_for_share(np.array([3.0]), 0.9) == 3.0
