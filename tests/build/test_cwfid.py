@@ -16,10 +16,6 @@ def _check(images, count):
         np.testing.assert_array_equal(image.vegetation, vegetation)
 
 
-def test_the_prepared_layout(tmp_path):
-    _check(read_cwfid(write_prepared(tmp_path / "set", 4)), 4)
-
-
 @pytest.mark.parametrize("plants_black", [False, True])
 def test_the_authors_layout_whichever_way_plants_are_drawn(tmp_path, plants_black):
     _check(read_cwfid(write_original(tmp_path / "set", 3, plants_black)), 3)

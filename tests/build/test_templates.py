@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.choosing import ask_subject, choose
+from agrotools.build.choosing import ask_subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.templates import Template, Thing, load_templates
 from agrotools.build.templates.thing import Subject
@@ -241,15 +241,6 @@ def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
 def test_a_template_that_names_what_is_not_there_says_so(more, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         _asked(_template(**more), _leaf(2))
-
-
-def test_things_of_another_kind_are_not_asked():
-    def subject(name, of):
-        return Subject(name, 1, lambda index, number: _leaf(9.0, number), of=of)
-
-    chosen = choose([subject("a", "leaf"), subject("b", "fruit")], [_template()], 10, 1)
-    assert [item.subject.name for item in chosen] == ["a"]
-    assert chosen[0].query == "How much?"
 
 
 def _boxed(number: int) -> Thing:

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.build.templates.key_facts import topics_with_facts
-from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences, translated
+from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences
 from agrotools.core import OpenTextSlot
 from agrotools.scoring.slots import score_slot
 
@@ -43,12 +43,6 @@ def test_sentences_differ_only_by_what_is_said():
     assert not asked.intersection(sentences("Which one is worse?"))
     assert sentences("哪一张更严重？请只说文件名。") == ("哪一张更严重", "请只说文件名")
     assert sentences("比较image_1.jpg和image_2.jpg的病情。") == ("比较#和#的病情",)
-
-
-def test_words_have_one_name_in_chinese_and_files_keep_theirs():
-    assert translated("zh", "top left") == "左上"
-    assert translated("en", "top left") == "top left"
-    assert translated("zh", "image_1.jpg") == "image_1.jpg"
 
 
 def test_whoever_reads_the_entry_can_state_every_key_fact():

@@ -29,11 +29,10 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.report.explain import explain, explanation_text, print_explanation
-from agrotools.report.layout import harmless, rendered, shortened, value_text
+from agrotools.report.layout import harmless, rendered, value_text
 from agrotools.report.trace import agreements
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import SampleSplit
-from agrotools.scoring.matching import reference_places
 from support.plain_sample import plain_sample
 
 CHANGE = ToleranceSlot(
@@ -270,16 +269,6 @@ def test_the_split_of_a_sample_takes_the_place_of_its_first_cause():
     assert "tool:calculate 25.0 points: error of the tool" in text
 
 
-def test_each_reference_step_is_matched_once():
-    calls = [call("2 + 2"), call("2 + 2"), call("2 + 2"), call("2 + 2"), ToolCall(tool="plot")]
-    steps = tuple(Step(turn=at, kind="call", call=each) for at, each in enumerate(calls))
-    trajectory = Trajectory(steps=steps, termination="max_steps")
-    matches = reference_places(Record(sample=sample(), mode="end-to-end", trajectory=trajectory))
-    assert matches[0] == 0
-    assert sorted(match for match in matches if match is not None) == [0, 1, 2]
-    assert matches[3:] == [None, None]
-
-
 @given(st.text(max_size=300))
 def test_hostile_text_is_shown_without_control_characters(said):
     assert all(letter == "\n" or letter.isprintable() for letter in harmless(said))
@@ -296,11 +285,6 @@ def test_any_value_is_one_short_line(value):
     text = value_text(value)
     assert "\n" not in text
     assert len(text) < 400
-
-
-def test_long_text_is_cut_and_says_so():
-    assert shortened("x" * 1000, 10) == "x" * 10 + "… (990 more characters)"
-    assert "more characters" in explained(Step(turn=0, kind="unparseable", text="y" * 5000), answer("4"))
 
 
 def test_explanations_fit_the_width_and_stay_plain_in_a_pipe():

@@ -167,18 +167,6 @@ def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
     assert report.records[0]["query"].startswith(ATTACK[:40])
 
 
-def test_what_went_wrong_is_found_again_as_facets(page_of_both):
-    rows = {(each["run"], each["mode"], each["sample"]): each for each in page_of_both.records}
-    first = rows[0, "end-to-end", "s00"]
-    assert first["facets"] == ["wrong argument", "tool limit"]
-    assert (first["value"], first["reason"]) == (0, "calculate: expression 2*4, reference 2*3")
-    assert rows[0, "end-to-end", "s03"]["facets"] == ["wrong argument"]
-    assert rows[0, "end-to-end", "s01"]["facets"] == []
-    assert rows[1, "end-to-end", "s00"]["facets"] == ["calls right", "tool limit"]
-    steps = rows[0, "step-by-step", "s00"]
-    assert (steps["facets"], steps["value"]) == (["wrong argument"], pytest.approx(2 / 3, abs=1e-4))
-
-
 def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
     failed = {"kind": "invalid_argument", "message": "no"}
     records = [

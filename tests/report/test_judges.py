@@ -75,14 +75,6 @@ def test_judges_by_lot_and_the_other_way_round(tmp_path: Path):
     assert pair.alpha.interval.lower < 0 < pair.alpha.interval.upper
 
 
-def test_a_swapped_pair_of_models_costs_a_third_of_tau(tmp_path: Path):
-    """Of six pairs of four models one is swapped: tau is (5 - 1) / 6."""
-    swapped = {0: 1, 1: 0, 2: 2, 3: 3}
-    judges: dict[str, Grading] = {"a": stepwise, "b": lambda model, sample: stepwise(swapped[model], sample)}
-    (pair,) = judge_agreement(runs_of(tmp_path, judges)).pairs
-    assert pair.tau == pytest.approx(4 / 6)
-
-
 def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: Path):
     runs = runs_of(tmp_path, {"a": stepwise}, n=12)
     silent = write_run(

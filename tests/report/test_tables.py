@@ -147,17 +147,6 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
     assert "End to end, on the samples of no-tool" in text
 
 
-def test_samples_of_no_tool_have_no_table_if_no_run_has_both_modes():
-    alone = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
-    assert "samples of no-tool" not in tables_text([alone])
-
-
-def test_variants_in_a_cell_have_a_legend():
-    text = " ".join(tables_text([full(model="m1")]).split())
-    assert "strict (ToolAcc) = right tool in the written order" in text
-    assert "truth (SummAcc) = final answer against the ground truth" in text
-
-
 def test_what_no_sample_has_gets_no_column():
     closed = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
     heading = lines_of(tables_text([closed]), "End to end")[1]

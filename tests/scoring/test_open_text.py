@@ -252,19 +252,6 @@ def test_shared_facts_and_wrong_numbers_or_causes_earn_nothing():
     assert value("disease.late_blight", "causes", blight) == 1
 
 
-def test_the_reading_tells_what_was_found():
-    reply = "Rotate. Resistant cultivars are useless. Hang yellow sticky traps."
-    reading = score_facts(slot(*BEAN), reply)[1]
-    assert reading["facts"] == {
-        "rotate": "stated",
-        "work debris into the soil": "missing",
-        "resistant varieties": "contradicted",
-        "sow at the advised time": "missing",
-    }
-    assert reading["said"] == {"rotate": "rotate", "resistant varieties": "resistant cultivars"}
-    assert reading["foreign"] == {"yellow sticky traps": "yellow sticky traps"}
-
-
 def test_rejected_facts_earn_nothing_and_plain_denials_cost_nothing():
     reply = "Rotation, early sowing and resistant cultivars: so much for bedtime stories, none of it ever did any good."
     score, reading = score_facts(slot(*BEAN), reply)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import ErrorInfo, Observation, PlotSeries, PlotSpec, Step, ToolCall, Trajectory
-from agrotools.scoring.plots import drawn_spec, match_points, score_plot, unit_of
+from agrotools.scoring.plots import drawn_spec, match_points, score_plot
 
 
 def figure(*series, kind="bar", **labels):
@@ -216,17 +216,6 @@ def test_a_pie_has_no_axes():
     assert score_plot(pie, bare)[0] == 1
     assert score_plot(pie, bare.model_copy(update={"title": ""}))[0] == pytest.approx(0.8)
     assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[0] == pytest.approx(0.9)
-
-
-@pytest.mark.parametrize(
-    ("label", "unit", "found"),
-    [
-        ("Area", "ha", "ha"), ("Area (ha)", None, "ha"), ("Area (total) [m²]", None, "m^2"),
-        ("Area, ha", None, "ha"), ("Area / ha", "", "ha"), ("Plants in rows", None, None), ("Cover", None, None),
-    ],
-)  # fmt: skip
-def test_unit_of(label, unit, found):
-    assert unit_of(label, unit) == found
 
 
 @pytest.mark.parametrize("n_series", [1, 25])

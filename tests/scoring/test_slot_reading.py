@@ -15,7 +15,6 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 
-SHARE = ToleranceSlot(name="weed_share", label="share of weeds in the vegetation", value=12.5, unit="%", abs_tol=0.2)
 TREES = ToleranceSlot(name="trees", label="number of trees", value=14)
 MORE = BooleanSlot(name="more_weeds", label="whether there are more weeds than crop", value=True)
 WHICH = FileSlot(
@@ -58,14 +57,6 @@ def test_open_answers_lose_in_proportion_over_several_lines():
     assert score_slot(chinese, [chinese], "清除病叶" + "好" * 596).value == pytest.approx(0.5)
     text = "trees: 14\nadvice: Remove infected leaves.\nAlso avoid overhead irrigation."
     assert score_slot(ADVICE, [TREES, ADVICE], text).value == 1
-
-
-def test_the_reading_says_how():
-    reading = score_slot(SHARE, [SHARE, TREES], "Some words.\nweed_share: 30 %").reading
-    assert (reading["scope"], reading["candidate"]) == ("form line", ["30 %"])
-    assert reading["off_by"] == pytest.approx(17.5)
-    assert score_slot(SHARE, [SHARE], "weed_share: 12.5 %").used_form
-    assert not score_slot(SHARE, [SHARE], "I think 12.5 %").used_form
 
 
 GAP = ToleranceSlot(name="gap", label="difference in cover", value=-3.2, unit="%", abs_tol=0.05)

@@ -80,14 +80,3 @@ def test_the_command_line_checks_the_back_end(tmp_path: Path) -> None:
     missing = CliRunner().invoke(app, ["run", "identify_weed", "--image", "x.png", "--backend", "pack:none"])
     assert missing.exit_code == 2
     assert "there is no pack none" in missing.output
-
-
-def test_a_model_of_the_hub_keeps_its_name_and_a_folder_gets_its_whole_path(tmp_path, monkeypatch):
-    from agrotools.tools.execution import _with_whole_path
-
-    monkeypatch.chdir(tmp_path)
-    assert _with_whole_path("learned:IDEA-Research/grounding-dino-tiny") == "learned:IDEA-Research/grounding-dino-tiny"
-    assert _with_whole_path("openai-images:maker/painter") == "openai-images:maker/painter"
-    assert _with_whole_path("pack:./mine") == f"pack:{tmp_path / 'mine'}"
-    assert _with_whole_path("pack:mine") == "pack:mine"
-    assert _with_whole_path("recorded:searches") == f"recorded:{tmp_path / 'searches'}"

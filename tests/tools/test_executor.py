@@ -187,10 +187,6 @@ async def test_a_crash_leaves_its_trace_in_the_log(executor, workspace):
     assert "hostile_tools.py" in outcome.log
 
 
-async def test_nan_is_null(executor, workspace):
-    assert value(await call(executor, workspace, "fail", how="nan")) is None
-
-
 @pytest.mark.parametrize("how", ["sleep", "spin", "c"])
 async def test_a_hanging_call_is_killed_in_time(executors, workspace, tmp_path, how):
     async with executors(workers=1, timeout_s=0.5, find_tool=FIND) as executor:

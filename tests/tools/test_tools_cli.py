@@ -11,9 +11,8 @@ from PIL import Image
 from pydantic import Field
 from typer.testing import CliRunner
 
-from agrotools.cli.tool_text import parse_arguments
 from agrotools.cli.tools import app
-from agrotools.core import Artifact, ToolError, UsageError
+from agrotools.core import Artifact, ToolError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.workspace import save_artifact
@@ -245,13 +244,6 @@ class TestRun:
         drawn = '[{"name":"w","x":["a","b"],"y":[1,2]}]'
         text = run("plot", "--kind", "bar", "--series", drawn, "--annotate", "--out", str(tmp_path)).stdout
         assert f"wrote {tmp_path / 'plot.png'}" in text
-
-
-def test_negative_numbers_are_values(image):
-    spec = get_tool("plot").spec
-    assert parse_arguments(spec, "{}", ["--y-limits", "-5,5"]) == {"y_limits": [-5, 5]}
-    with pytest.raises(UsageError):
-        parse_arguments(spec, "{}", ["-5"])
 
 
 def test_the_module_imports_nothing_heavy():

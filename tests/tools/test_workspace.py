@@ -148,15 +148,6 @@ class TestArtifacts:
         for name, content in zip(names, contents, strict=True):
             assert (workspace.artifacts / name).read_bytes() == content
 
-    def test_plain_python_leaves_them_in_a_folder_of_choice(self, tmp_path):
-        with artifacts_in(tmp_path / "out") as out:
-            first = save_artifact("figure.png", "plot", Image.new("RGB", (2, 2), "red"))
-            second = save_artifact("table.csv", "table", b"a,b")
-        assert Image.open(out / first.name).getpixel((0, 0)) == (255, 0, 0)
-        assert (out / second.name).read_bytes() == b"a,b"
-        assert (first.media_type, second.media_type) == ("image/png", "text/csv")
-        assert first.sha256 is not None
-
     def test_plain_python_without_choice_writes_nothing(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         made = save_artifact("photo.jpg", "image", Image.new("RGBA", (4, 4), "blue"))

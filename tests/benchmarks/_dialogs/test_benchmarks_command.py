@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.checking import list_benchmarks
 from agrotools.benchmarks.describing import describe
 from agrotools.cli.main import app
 from agrotools.core import UsageError
-from agrotools.plugin import plugins
 from agrotools.report.description import description_png
 from support.made_agent_x import write_agent_x
 from support.made_agrieval import write_agrieval
@@ -31,13 +30,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(*words: str) -> Result:
     return CliRunner().invoke(app, ["benchmarks", *words])
-
-
-def test_every_benchmark_known_by_name_says_what_it_needs() -> None:
-    for plugin in plugins():
-        assert plugin.about, plugin.name
-        assert plugin.needs, plugin.name
-    assert [plugin.name for plugin in plugins()] == list(BENCHMARKS.names())
 
 
 def test_list_says_what_is_found(data: Path) -> None:

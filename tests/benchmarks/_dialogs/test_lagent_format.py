@@ -121,15 +121,6 @@ def test_what_goes_wrong_before_a_tool_runs_is_told_as_published(reply: str, too
     assert found.arguments is None
 
 
-def test_what_a_model_makes_up_after_its_call_spoils_the_arguments():
-    made_up = (
-        f'{{"image": "{FILE}"}}\nResponse: 7\nThought: so\nAction: Calculator\nAction Input: {{"expression": "7"}}'
-    )
-    found = checked(f"Action: OCR\nAction Input: {made_up}")
-    assert (found.tool, found.raw_arguments) == ("Calculator", made_up)
-    assert found.failure == Failure("ARGS_ERROR", f"invalid json format: {made_up}")
-
-
 def test_good_calls_are_taken_with_a_fence_marked_json():
     found = checked(f'Action: TextToBbox\nAction Input: {{"image": "{FILE}", "text": "car"}}')
     assert found == ("TextToBbox", {"image": FILE, "text": "car"}, {"image": FILE, "text": "car"}, None)

@@ -23,13 +23,6 @@ USER = {"role": "user", "content": "?"}
 DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}
 
 
-def test_the_mode_is_told_by_the_shape(tmp_path):
-    steps = prediction_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
-    ends = prediction_files.read_predictions(written(tmp_path / "b.json", END_FILE))
-    assert (steps.mode, ends.mode) == ("step-by-step", "end-to-end")
-    assert [sample.key for sample in steps.samples] == ["0", "1", "2"]
-
-
 def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
     written(tmp_path / "gta_0.json", {"0": STEP_FILE["0"], "1": STEP_FILE["1"]})
     written(tmp_path / "gta_1.json", {"0": STEP_FILE["2"]})

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.agent_x.judge import (
     METRICS,
-    SHIPPED,
     agent_x_questions,
     read_judge_score,
     read_rubrics,
-    shipped_rubrics,
 )
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
@@ -65,17 +63,6 @@ def test_a_judge_sees_what_the_criterion_needs_and_no_more(criterion: str, shown
 def test_nothing_is_asked_about_a_prediction_without_steps_and_answer():
     assert agent_x_questions(GOLD, {"reasoning_steps": "", "final_answer": {"value": "", "justification": ""}}) == []
     assert len(agent_x_questions(GOLD, {"reasoning_steps": [], "final_answer": {"value": "3"}})) == 12
-
-
-def test_the_users_copy_of_the_rubrics_can_be_used(tmp_path: Path):
-    shipped = SHIPPED.read_text(encoding="utf-8")
-    own = tmp_path / "rubrics.toml"
-    own.write_text(shipped.replace("Is every step clear", "MY OWN WORDS"), encoding="utf-8")
-    questions = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED, read_rubrics(own))}
-    plain = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED)}
-    assert "MY OWN WORDS" in questions["clarity_penalty"].system
-    assert questions["clarity_penalty"].prompt != plain["clarity_penalty"].prompt
-    assert questions["step_score"].prompt == plain["step_score"].prompt
 
 
 def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
@@ -153,14 +140,6 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "original.toml"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_a_file_need_hold_no_more_than_a_rubric(tmp_path: Path):
-    rubrics = read_rubrics(written(tmp_path, ONE))
-    assert rubrics.criteria == {"goal_accuray": ("Is it so?", shipped_rubrics().criteria["goal_accuray"][1])}
-    assert (rubrics.system, rubrics.parts) == (shipped_rubrics().system, shipped_rubrics().parts)
-    assert rubrics.label == f"rubrics of original.toml ({rubrics.digest})"
-    assert len(rubrics.digest) == 12
 
 
 @pytest.mark.parametrize(

@@ -109,14 +109,6 @@ def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: byte
         load_benchmark("agent-x", root)
 
 
-@pytest.mark.parametrize("wrap", [lambda steps: steps, lambda steps: [steps], lambda steps: [[steps]]])
-def test_steps_may_be_wrapped(tmp_path: Path, wrap: Any) -> None:
-    sample = only(tmp_path, entry(reasoning_steps=wrap(entry()["reasoning_steps"])))
-    (step,) = sample.reference.steps
-    assert (step.tool, step.arguments, step.thought) == ("ObjectCounter", {"image": "VCA_1.jpg", "text": "shape"}, "t")
-    assert step.observation.result == {"text": "3"}
-
-
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [

@@ -47,14 +47,6 @@ def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
     assert sixth.cluster == whole.sample("gta-004").cluster == "gta-004"
 
 
-def test_loading_twice_gives_the_same_hash_and_an_image_changed_another(tmp_path: Path) -> None:
-    folder = write_entries(tmp_path, {"0": plain_entry()})
-    first = load_benchmark("gta", tmp_path)
-    assert load_benchmark("gta", tmp_path).content_hash == first.content_hash
-    draw(folder / "image" / "image_1.jpg", 99)
-    assert load_benchmark("gta", tmp_path).content_hash != first.content_hash
-
-
 def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
     steps = [
         call("OCR", {"image": "image/image 1.jpg"}, "read it"),

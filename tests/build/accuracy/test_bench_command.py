@@ -12,7 +12,7 @@ import bench_plugin
 import pytest
 
 from agrotools.build.accuracy.studies import Row
-from agrotools.build.accuracy.table import COLUMNS, cells, format_table, markdown, number
+from agrotools.build.accuracy.table import COLUMNS, cells, format_table, markdown
 from support.command import run_command
 
 TOOL = "made_brightness"
@@ -155,16 +155,6 @@ def test_cells_and_printed_rows():
     assert lines[2].startswith("  ")
     assert any("under 10 independent images" in line for line in lines)
     assert lines[-1] == "u on f: not measured: broke"
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, "-"), (1.5e-15, "0.000"), (0.0, "0.000"), (0.9261, "0.926"), (5.634, "5.63"), (56.34, "56.3"),
-     (1234.5, "1234"),
-     (-0.5, "-0.500"), (1e-5, "1e-05"), (2.5e7, "2.5e+07")],
-)  # fmt: skip
-def test_numbers(value: float | None, shown: str):
-    assert number(value) == shown
 
 
 def test_the_document_is_a_table_whatever_stands_in_it_and_notes_stand_once():

@@ -33,7 +33,3 @@ def test_answers_behind_a_calibration_error_are_drawn_in_the_page():
     assert b"share wrong" in content
     assert len(content) < 60_000
     assert f"](images/{name})" in markdown([row], "command", pictures="images")
-
-
-def test_the_page_takes_the_table_of_other_pictures():
-    assert "| weed | all strangers |" in markdown([Row("weed", "f", "m", 1)], "c", strangers="| weed | all strangers |")

@@ -32,17 +32,6 @@ def test_values_by_hand():
     assert estimate(columns.concordance("m", "double", "a")).value < 0.9
 
 
-def test_columns_take_what_there_is_with_its_scene_and_common_fields():
-    columns = Columns(note="drawn", goal=0.5)
-    columns.add("a", error=1, rare=None)
-    columns.add("b", error=True, rare=2.0)
-    error = columns.mean_error("m", "error", goal=0.1)
-    assert (columns["error"], columns["rare"], columns["none"]) == ([1.0, 1.0], [2.0], [])
-    assert (error.clusters, error.note, error.goal, error.higher_is_better) == (("a", "b"), "drawn", 0.1, False)
-    assert columns.median("m", "rare").clusters == ("b",)
-    assert columns_of(a=[1]).mean("m", "a").clusters == ()
-
-
 def test_few_images_have_no_interval_and_no_figure_is_infinite():
     assert estimate(mean_of("m", list(range(LEAST_CLUSTERS - 1)))).low is None
     assert estimate(mean_of("m", list(range(LEAST_CLUSTERS)))).low is not None

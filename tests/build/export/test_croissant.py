@@ -66,13 +66,6 @@ def test_the_rai_fields_say_what_the_header_can_vouch_for(folder, described):
     assert "rai:nonsense" not in said
 
 
-def test_the_day_can_be_set_for_builds_that_are_to_be_equal(folder, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert croissant(folder, HEADER, samples(folder))["datePublished"] == "1970-01-02"
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
-    assert croissant(folder, HEADER, samples(folder))["datePublished"] > "2026"
-
-
 def test_mlcroissant_finds_no_fault_and_reads_the_records_offline(folder, monkeypatch, caplog):
     mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed (extra croissant)")
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was asked"))

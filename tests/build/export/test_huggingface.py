@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from every_slot import HEADER, write_every_slot
+from every_slot import write_every_slot
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.export import huggingface
@@ -59,13 +59,6 @@ def test_the_card_begins_with_what_the_hub_reads(exported):
     assert "path: data/test-*.parquet" in front
     assert 'load_dataset("DIR", split="test")' in text
     assert (exported / "card" / "tasks.png").is_file()
-
-
-def test_terms_that_the_hub_has_no_word_for_are_those_of_the_sources(benchmark):
-    header = HEADER.model_copy(update={"licence": "A: academic use; B: MIT", "synthetic": True})
-    front = huggingface.front_matter(header, benchmark.samples)
-    assert "license: other\nlicense_name: terms-of-the-sources" in front
-    assert '"synthetic"' in front
 
 
 def test_a_long_benchmark_becomes_several_files(benchmark, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fake_agromind import COUNTS, PALMS, write_agromind
+from fake_agromind import COUNTS, PALMS
 from parts import original_of, things_of
 
 from agrotools.build.sources.part import Part
@@ -45,11 +45,3 @@ def test_what_no_tool_answers_is_left_out_and_told_by_reason(folder: Path, tmp_p
     assert part.metadata["agromind_counted_pictures"] == {
         "oil palm": 11, "mango": 6, "apple": 6, "almond": 6, "maize tassel": 6, "plant": 6,
     }  # fmt: skip
-
-
-def test_half_of_the_pictures_are_of_palms_and_every_kind_is_there(tmp_path: Path) -> None:
-    things = _things(agromind(write_agromind(tmp_path / "set", "json"), tmp_path, 10))
-    targets = [thing.arguments["target"] for thing in things.values()]
-    assert len(targets) == 20
-    assert targets.count("oil palm") == 10
-    assert len(set(targets)) == 6

@@ -113,12 +113,3 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
         "blank picture": 1,
         "repeated": 1,
     }
-
-
-def test_few_samples_show_all_events(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PONDS * 3)
-    part = fpcd(folder, tmp_path, 4)
-    events = [thing.truth["pond"]["event"] for thing in things(part).values()]
-    assert len(events) == 8
-    assert set(events) == set(WORDS)
-    assert list(things(fpcd(folder, tmp_path, 4))) == list(things(part))

@@ -79,16 +79,6 @@ def test_truth_is_what_the_window_holds_and_boxes_differ(tmp_path: Path, scratch
     assert len(set(boxes)) == len(boxes) == 12
 
 
-def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_path: Path, scratch: Path) -> None:
-    part = open_canopy(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), scratch, 3)
-    assert len(part.files) == 6
-    lefts = set()
-    for path in part.files.values():
-        with rasterio.open(path) as source:
-            lefts.add(int((source.bounds.left - LEFT_M) // 1000))
-    assert len(lefts) == 6
-
-
 def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
     kinds = ("forest", "hole", "zeros", "meadow", "lake", "tower")
     row = [FakeTile(looks=looks) for looks in kinds]

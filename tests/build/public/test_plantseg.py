@@ -64,13 +64,6 @@ def test_pairs_are_of_one_plant_and_labels_of_no_entry_are_counted(folder: Path,
     assert +part.dropped == {"with a disease that the knowledge base has not": 3}
 
 
-def test_a_few_samples_show_as_many_plants_as_they_can(folder: Path, tmp_path: Path) -> None:
-    part = plantseg(folder, tmp_path, 7)
-    assert len(part.subjects) == 7
-    assert len({subject.metadata["crop"] for subject in part.subjects}) == 7
-    assert len(things_by_file(part)) == 14
-
-
 def test_every_label_has_a_plant_a_name_of_its_own_and_a_crop_that_the_tool_finds() -> None:
     diseases = known_diseases().values()
     assert {disease.plant for disease in diseases} == set(PLANTS)

@@ -1,6 +1,5 @@
 """The WeedMap adapter on a small data set in its authors' layout."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -94,14 +93,6 @@ def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(f
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
     assert all(frame != CROP_ALONE for _, frame in frames)
     assert {name for name, _ in frames} == {"003", "005"}
-
-
-def test_one_map_is_enough_wherever_it_lies(tmp_path: Path, scratch: Path) -> None:
-    write_weedmap(tmp_path / "set", maps="003")
-    (tmp_path / "other" / "RedEdge_003").mkdir(parents=True)
-    shutil.move(tmp_path / "set" / "Tiles" / "RedEdge" / "003", tmp_path / "other" / "RedEdge_003" / "003")
-    part = weedmap(tmp_path / "other", scratch, 20)
-    assert {at for (at, _) in (frame for _, frame in pictures(part))} == {"003"}
 
 
 def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:

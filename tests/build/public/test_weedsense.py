@@ -1,7 +1,6 @@
 """The WeedSense adapter on a small data set in its authors' layout."""
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -128,13 +127,6 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
     assert {path.stem for path in things_by_file(part, "pot_weed")} == {
         path.stem for path in _masks(own) if path not in (empty, undecided, other, mixed)
     }
-
-
-def test_a_split_alone_without_nesting_is_read(own: Path, tmp_path: Path) -> None:
-    (own / "test" / "images" / "images").rename(tmp_path / "flat")
-    shutil.rmtree(own / "test" / "images")
-    (tmp_path / "flat").rename(own / "test" / "images")
-    assert len(things_by_file(weedsense(own / "test", tmp_path, 20), "pot_weed")) == 20
 
 
 def _fullest(covers: list[float], _: list[int]) -> str:

@@ -87,25 +87,6 @@ def test_a_plain_answer_is_read_whatever_the_letters(letters: set[str], form: st
     assert read(form.format("".join(sorted(letters))), kind="multiple").letters == tuple(sorted(letters))
 
 
-def test_a_reading_says_how_it_was_made():
-    assert read("先看A。\n答案：B") == ChoiceReading(("B",), "behind 答案", "B")
-    assert read("如果一定要选,选A。") == ChoiceReading(("A",), "behind 选", "A")
-    assert read("深耕") == ChoiceReading(("B",), "whole reply", "深耕")
-    assert read("A或B").ambiguous
-    assert read("答案是A，答案是C。") == ChoiceReading((), "answers exclude each other", "A,答案是C", True)
-    assert read("答案：F") == ChoiceReading((), "no such option", "F")
-    assert read("") == ChoiceReading((), "empty")
-    assert read("今天天气很好。").rule == "nothing to read"
-
-
-def test_letters_follow_the_options_given():
-    assert read("E", {"E": "甲", "B": "乙"}).letters == ("E",)
-    assert read("B和E", {"E": "甲", "B": "乙"}, "multiple").letters == ("E", "B")
-    assert read("选b", {"a": "甲", "b": "乙"}).letters == ("b",)
-    assert read("乙", {"1": "甲", "2": "乙"}).letters == ("2",)
-    assert read("A", {}).letters == ()
-
-
 HOSTILE = {
     "letters": "A" * 250_000,
     "letters and spaces": "A " * 125_000,

@@ -97,15 +97,6 @@ def test_label_rasters_give_the_whole_matrix(tmp_path: Path) -> None:
     assert plain[0] == {"from": "cropland", "to": "building", "px": 3, "pct": 37.5, "area_ha": 0.03}
 
 
-def test_hectares_only_with_a_scale(tmp_path: Path) -> None:
-    before, after = labels(tmp_path, np.zeros((4, 4), np.uint8), np.eye(4, dtype=np.uint8))
-    result = changed(before, after, method="mask_diff")
-    assert (result.change_area_ha, result.gsd_m) == (None, None)
-    assert "no_scale" in result.flags
-    assert result.transitions[0].area_ha is None
-    assert changed(before, after, method="mask_diff", gsd_m=5).change_area_m2 == pytest.approx(100)
-
-
 def test_masks_of_one_thing_have_a_direction(tmp_path: Path) -> None:
     before = png(tmp_path / "a.png", np.zeros((6, 6, 3), np.uint8))
     first, second = np.zeros((6, 6), np.uint8), np.zeros((6, 6), np.uint8)

@@ -6,9 +6,6 @@ from hypothesis import strategies as st
 
 from agrotools.tools.change.ponds import basin_probability, pond_change
 from agrotools.tools.change.water import (
-    BASIN_TEST,
-    RING_TEST,
-    Evidence,
     channels_of,
     find_water,
     least_area_px,
@@ -109,17 +106,6 @@ def test_small_and_missing_areas_hold_no_water() -> None:
     assert not (found.mask & ~valid).any()
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 900), (7, 5), (64, 64)])
-@pytest.mark.parametrize("tone", [0, 90, 255])
-def test_pictures_of_nothing_hold_no_ponds(shape: tuple[int, int], tone: int) -> None:
-    empty = np.full((*shape, 3), tone, np.uint8)
-    found = pond_change(empty, empty, np.ones(shape, bool))
-    assert found.event == "none"
-    assert not (found.water_before | found.water_after).any()
-    nothing = pond_change(empty, empty, np.zeros(shape, bool))
-    assert nothing.event == "none"
-
-
 def test_fine_pictures_are_compared_at_half_a_metre() -> None:
     fine = [cv2.resize(STATES[name], None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC) for name in ("wet", "dry")]
     found = pond_change(fine[0], fine[1], np.ones(fine[0].shape[:2], bool), gsd_m=0.125)
@@ -135,14 +121,3 @@ def test_a_basin_is_seen_where_there_is_one() -> None:
     for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
         assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
     assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
-
-
-@pytest.mark.parametrize("test", [RING_TEST, BASIN_TEST])
-def test_shipped_weights_are_whole(test: Evidence) -> None:
-    size = len(test.mean)
-    assert {len(part) for part in (test.scale, test.linear, test.square)} == {size}
-    assert len(test.low) == len(test.high) in (0, size)
-    assert len(test.products) in (0, size * (size - 1) // 2)
-    assert min(test.scale) > 0
-    assert all(a < b for a, b in zip(test.low, test.high, strict=True))
-    assert 0 <= test.probability(np.array(test.mean)) <= 1

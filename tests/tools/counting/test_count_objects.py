@@ -288,12 +288,6 @@ def test_tiny_pictures(tmp_path: Path, mode: str, size: tuple[int, int]) -> None
         assert counted(tmp_path, image=picture, target="thing", mode=mode, **more).count < size[0] * size[1] + 1
 
 
-@pytest.mark.parametrize("mode", ["crown_rgb", "fruit", "blob"])
-def test_constant_pictures_show_nothing(tmp_path: Path, mode: str) -> None:
-    picture = photo(tmp_path / "a.png", np.full((60, 80, 3), (90, 120, 60), np.uint8))
-    assert counted(tmp_path, image=picture, target="thing", mode=mode).count == 0
-
-
 def test_grey_pictures(tmp_path: Path) -> None:
     mask = discs((100, 140), [(30, 30), (90, 60)], 10)
     picture = photo(tmp_path / "a.png", np.where(mask, 220, 60).astype(np.uint8))

@@ -30,14 +30,3 @@ def test_every_tree_is_found_whatever_the_pixel(gsd_m: float) -> None:
     expected = np.sort([np.pi * (5 * (1 - 2 / tall)) ** 2 for tall in TALL])
     assert areas == pytest.approx(expected, rel=0.15)
     assert (crowns.scores == 1).all()
-
-
-def test_flat_tops_and_wide_windows() -> None:
-    heights = np.zeros((40, 40), np.float32)
-    heights[10:14, 10:14] = 8
-    heights[25:31, 20:24] = 8
-    assert len(find_crowns(heights, 0.5)) == 2
-    assert len(find_crowns(np.full((1, 1), 8, np.float32), 0.5)) == 1
-    heights = cones(0.5, noise=0.5)
-    counts = [len(find_crowns(heights, 0.5, window_m=(a, 0.0))) for a in (0.75, 2.0, 25.0)]
-    assert counts[0] > counts[1] > counts[2] >= 1

@@ -11,7 +11,7 @@ from PIL import Image
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.core.files import fold_of, sha256_of_file
 from agrotools.tools.crop_weed import training
-from agrotools.tools.crop_weed.heads import applicable_heads, cell_features, list_heads, load_head, separate_crop
+from agrotools.tools.crop_weed.heads import applicable_heads, list_heads, load_head, separate_crop
 from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
 
@@ -159,13 +159,3 @@ def test_data_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
         train_crop_weed_heads(tmp_path)
     with pytest.raises(BenchmarkError):
         train_crop_weed_heads(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("shape", [(16, 16), (17, 33), (64, 20)])
-def test_features_of_small_pictures_are_finite(shape: tuple[int, int]) -> None:
-    draw = np.random.default_rng(0)
-    pixels = draw.integers(0, 256, (*shape, 3), np.uint8)
-    for mask in (np.ones(shape, np.bool_), np.zeros(shape, np.bool_), pixels[..., 0] > 128):
-        cells = cell_features(pixels, mask)
-        assert np.isfinite(cells.values).all()
-        assert len(cells.values) == cells.used.sum()

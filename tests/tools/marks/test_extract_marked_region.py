@@ -147,12 +147,6 @@ def test_of_several_marks_the_first_in_reading_order_is_taken(tmp_path: Path) ->
     assert len(error.candidates) == 3
 
 
-def test_a_mark_within_a_mark(tmp_path: Path) -> None:
-    pixels = boxed((20, 20, 300, 220), "green", 4)
-    cv2.rectangle(pixels, (100, 80), (200, 160), (255, 0, 0), 3)
-    assert {region.color for region in extracted(saved(tmp_path, pixels)).regions} == {"green", "red"}
-
-
 def test_nothing_found_says_what_there_is(tmp_path: Path) -> None:
     image = saved(tmp_path, boxed((70, 50, 190, 150), "blue"))
     error = fault(image, mark_color="red")

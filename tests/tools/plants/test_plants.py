@@ -104,9 +104,6 @@ class TestRoundMarkers:
         assert (disc.x, disc.y) == pytest.approx((150, 120), abs=1)
         assert disc.radius == pytest.approx(radius, abs=0.6)
 
-    def test_two_discs_are_two(self):
-        assert [round(disc.radius) for disc in find_discs(picture_of_discs((80, 80, 30), (300, 200, 15)))] == [30, 15]
-
     def test_what_is_not_round_or_not_whole_or_a_leaf_is_no_marker(self):
         square = picture_of_discs()
         square[100:160, 100:160] = 230

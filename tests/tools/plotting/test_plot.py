@@ -17,7 +17,7 @@ from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import sheet as text_on_figures
 from agrotools.tools.plotting.plot import prepare_data
-from agrotools.tools.plotting.sheet import label_with_unit, number_format, superscript, tick_format, wrap_text
+from agrotools.tools.plotting.sheet import label_with_unit, number_format, superscript
 from agrotools.tools.workspace import artifacts_in
 
 
@@ -150,16 +150,6 @@ class TestRefusals:
             assert error.argument == "series"
             assert "series[0]" in error.message
         assert not list(out.iterdir())
-
-    @pytest.mark.parametrize("kind", ["line", "bar", "grouped_bar", "scatter", "pie", "heatmap"])
-    def test_unequal_lengths(self, kind):
-        error = refusal(kind, [series("v", ["a", "b", "c"] if kind != "scatter" else [1, 2, 3], [1, 2])])
-        assert "3 x and 2 y" in error.message
-
-    @pytest.mark.parametrize("kind", ONE_OF_EACH)
-    def test_empty_series(self, kind):
-        assert "no values" in refusal(kind, [series("v", None if kind in ("hist", "box") else [], [])]).message
-        assert refusal(kind, []).argument == "series"
 
     def test_mixtures_too_much_and_negative_slices(self):
         assert "mixes" in refusal("bar", [series("v", ["a", 2], [1, 2])]).message
@@ -301,18 +291,6 @@ class TestText:
     )  # fmt: skip
     def test_values_have_common_decimals(self, values, texts):
         assert [number_format(values)(value) for value in values] == texts
-
-    def test_ticks_have_common_decimals(self):
-        say = tick_format([0.0, 0.30000000000000004, 0.6], separators=True)
-        assert [say(tick) for tick in (0.0, 0.30000000000000004)] == ["0.0", "0.3"]
-        assert tick_format([0, 20000], separators=True)(20000) == "20,000"
-        assert tick_format([2020, 2024], separators=False)(2020) == "2020"
-
-    def test_wrapping_breaks_at_spaces_and_between_chinese_letters(self):
-        assert wrap_text("Parthenium hysterophorus", 14) == "Parthenium\nhysterophorus"
-        assert wrap_text("玉米小麦水稻", 8) == "玉米小麦\n水稻"
-        assert wrap_text("a" * 30, 14) == "a" * 30
-        assert wrap_text("", 5) == ""
 
 
 def test_many_series_and_long_names_are_drawn(out):

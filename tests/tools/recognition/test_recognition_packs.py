@@ -16,7 +16,6 @@ from agrotools.tools.recognition.net import fit_distribution
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image
-from agrotools.vision.strangeness import binary_patterns, picture_traits
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
 from support.tiny_nets import write_tiny_net
 
@@ -268,25 +267,6 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
     shutil.copy(folder / "green leaf" / "0.png", folder / "green leaf" / "copy.png")
     info = train_pack(read_labelled(folder), tmp_path / "pack")
     assert (info.figures.pictures, info.figures.groups) == (13, 12)
-
-
-def test_hand_made_features_see_colour_and_texture() -> None:
-    leaf = plant_picture(PLANTS["green leaf"], 1)
-    features = picture_traits(leaf)
-    assert (features.shape, features.dtype) == ((101,), np.float32)
-    assert np.isfinite(features).all()
-    other = picture_traits(plant_picture(PLANTS["brown leaf"], 1))
-    alike = picture_traits(np.asarray(Image.fromarray(leaf).resize((96, 96), Image.Resampling.BICUBIC)))
-    assert np.linalg.norm(features - alike) < np.linalg.norm(features - other)
-    assert np.isfinite(picture_traits(np.zeros((1, 1, 3), np.uint8))).all()
-
-
-def test_binary_patterns_do_not_turn() -> None:
-    grey = np.random.default_rng(0).integers(0, 255, (40, 60)).astype(np.int16)
-    counts = binary_patterns(grey)
-    assert counts.sum() == 38 * 58
-    assert np.array_equal(counts, binary_patterns(np.rot90(grey)))
-    assert np.array_equal(binary_patterns(np.zeros((5, 5), np.int16)), [0] * 8 + [9, 0])
 
 
 def test_familiarity_falls_with_the_distance() -> None:
