@@ -372,8 +372,7 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
     assert "the agent's process ended" in record_of("dies").invalid
     assert record_of("hangs", timeout_s=1).trajectory.termination == "timeout"
     endless = record_of("never_answers", max_steps=3)
-    assert endless.trajectory.termination == "max_steps"
-    assert len(endless.trajectory.steps) == 3
+    assert (endless.trajectory.termination, len(endless.trajectory.steps)) == ("max_steps", 3)
     assert record_of("ignores_errors").trajectory.steps[-1].text == "mean yield: ToolError invalid_argument True"
     large = record_of("sends_too_large_a_number")
     assert large.trajectory.steps[-1].text == "mean yield: \ufffd [True, True, True, True]"

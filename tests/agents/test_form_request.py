@@ -79,8 +79,7 @@ def test_step_by_step_asks_at_the_last_step_alone(tmp_path):
         True
     ]
     record = Record(sample=sample, mode="step-by-step", actions=actions)
-    assert record.form_reply == actions[-1].form_reply
-    assert len(record.replies) == steps + 2
+    assert (record.form_reply, len(record.replies)) == (actions[-1].form_reply, steps + 2)
 
 
 @pytest.mark.parametrize(

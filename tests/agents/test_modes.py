@@ -99,9 +99,6 @@ async def test_step_by_step_shows_the_reference_history_and_no_more(sample, tmp_
         await policy.model.close()
     assert [type(action) for action in actions] == [CallTools, CallTools, Answer]
     first, second, last = actions
-    assert isinstance(first, CallTools)
-    assert isinstance(second, CallTools)
-    assert isinstance(last, Answer)
     assert first.calls[0].arguments == {"expression": "2*3"}
     assert second.calls[0].arguments == {"expression": "rows + 1", "variables": {"rows": 6.0}}
     assert "rows: 7" in last.text

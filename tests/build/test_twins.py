@@ -94,7 +94,6 @@ def test_twins_differ_in_what_is_withheld_and_the_tool_shows_why(originals, tmp_
     )
     assert (answerable.twin, unanswerable.twin) == (unanswerable.id, answerable.id)
     slot, reference = unanswerable.answer[0], unanswerable.reference
-    assert isinstance(slot, AbstainSlot)
     assert slot.reason == "no_scale"
     (step,) = reference.steps
     assert step.observation.error.kind == "missing_metadata"
@@ -161,8 +160,7 @@ def test_a_missing_file_is_one_that_every_value_needs(originals, tmp_path) -> No
         for file, count in zip(files, (4, 9), strict=True)
     )
     twin = unanswerable_twin(asked("orchard", "orchard_sum", things))
-    assert twin.slots[0].reason == "missing_file"
-    assert len(twin.instance.files) == 1
+    assert (twin.slots[0].reason, len(twin.instance.files)) == ("missing_file", 1)
     assert twin.instance.calls == asked("orchard", "orchard_sum", things).instance.calls
     assert unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None  # it also asks for each number
 
@@ -235,7 +233,6 @@ def test_of_two_pictures_only_the_one_that_is_the_answer_is_replaced(originals, 
     spare = things[0].files[0].model_copy(update={"path": "files/spare.jpg"})
     places = {each.files[0].path: spare for each in things}
     twin = unanswerable_twin(replace(item, subject=replace(item.subject, instead={"another": places})))
-    assert isinstance(twin.slots[0], AbstainSlot)
     sought = item.slots[0].value
     assert [each.path == "files/spare.jpg" for each in twin.instance.files] == [
         each.name == sought for each in item.instance.files

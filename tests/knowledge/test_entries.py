@@ -62,7 +62,6 @@ def faults_of(text: str, tmp_path: Path) -> list[Fault]:
 def test_a_good_entry_has_no_faults(tmp_path):
     assert faults_of(GOOD, tmp_path) == []
     entry = parse(GOOD.encode(), "x.toml")
-    assert isinstance(entry, Entry)
     assert entry.title == "moon moth (Luna ficta)"
     assert entry.names.all() == ("moon moth", "Luna ficta", "night eater", "月蛾")
 

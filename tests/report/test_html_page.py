@@ -251,12 +251,12 @@ def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: P
 
 
 def test_benchmarks_that_moved_and_runs_of_other_folders_are_found(two_runs, tmp_path, monkeypatch):
-    (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
-    found = build_report(two_runs, tmp_path / "moved.html", data_root=tmp_path / "elsewhere")
-    assert found.missing_pictures == 0
     manifest = read_manifest(two_runs[0]).model_copy(update={"benchmark_path": "benchmark"})
     monkeypatch.chdir("/")
     assert benchmark_roots(manifest, two_runs[0], None) == [(tmp_path / "benchmark").resolve()]
+    (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
+    found = build_report(two_runs, tmp_path / "moved.html", data_root=tmp_path / "elsewhere")
+    assert found.missing_pictures == 0
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,6 @@ def test_the_command_draws_and_prints(tmp_path: Path, suffix: str):
 def drawn_chart(sample: Sample, model: int) -> Record:
     """Answer that is a figure alone, as the one of ``sample`` with other numbers for each model."""
     (slot,) = sample.answer
-    assert isinstance(slot, PlotSlot)
     spec = dict(slot.value) | {"title": f"Counts by m{model}"}
     plot = ToolCall(tool="plot", arguments={"number": model})
     step = Step(turn=0, kind="call", call=plot, observation=Observation(result={"spec": spec}))

@@ -343,5 +343,4 @@ async def test_prepared_workers_have_their_tools_loaded_and_no_call_counts(tmp_p
         call = ToolCall(tool="calculate", arguments={"expression": "2+3"})
         outcome = await executor.run(call, Workspace((), tmp_path), ["calculate"])
         assert outcome.observation.result["value"] == 5
-        assert set(executor.worker_pids) == prepared
-        assert executor.calls_of_workers == 1
+        assert (set(executor.worker_pids), executor.calls_of_workers) == (prepared, 1)

@@ -93,7 +93,6 @@ def test_likelihoods_are_scored_where_the_endpoint_tells_them(made: Path, tmp_pa
         assert body["logprobs"] is True
         assert body["top_logprobs"] == 5
         slot = by_query[text_of(body["messages"][0])].answer[0]
-        assert isinstance(slot, OptionsSlot)
         right, *others = [*slot.value, *(letter for letter in slot.options if letter not in slot.value)]
         # Two spellings of the right letter together are likelier than the letter that is said.
         top = [(others[0], -0.9), (right, -1.2), (f" {right}", -1.3), ("\n", -3.0), ("Z", float("-inf"))]

@@ -302,6 +302,5 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
     first, second = load_benchmark("gta", tmp_path).samples
     assert (first.toolset, first.groups) == (("Calculator", "OCR"), {"answer": "objective", "steps": "2", "tools": "2"})
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
-    assert isinstance(second.answer[0], KeywordsSlot)
     assert second.answer[0].whitelist == (("-3",),)
     assert [step.thought for step in second.reference.steps] == ["", ""]

@@ -66,17 +66,14 @@ def test_without_any_tool_of_ours_it_says_so(tmp_path: Path) -> None:
 
 def test_trees_keep_ids_requirements_and_weights(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-000").answer
-    assert isinstance(slot, SubTasksSlot)
     assert [(each.id, each.weight) for each in slot.leaves] == [("1.1", 2), ("1.2", 1), ("2", 1)]
     assert (slot.sub_tasks[0].weight, slot.depth, slot.leaves[0].requirements) == (3, 2, "Requirement 1.1 is met.")
     (single,) = loaded.sample("gta2-002").answer
-    assert isinstance(single, SubTasksSlot)
     assert [each.id for each in single.leaves] == ["only"]
 
 
 def test_ids_files_and_references_are_kept(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-003").answer
-    assert isinstance(slot, SubTasksSlot)
     assert [each.id for each in slot.leaves] == ["1", "2"]
     assert "their places stand for them: entry 3" in notes(loaded)
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}

@@ -62,13 +62,11 @@ def test_a_run_is_not_exported(run, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "records.jsonl").write_text("")
     error = run("export", tmp_path / "run", "--format", "hf", "--out", tmp_path / "out").exception
-    assert isinstance(error, UsageError)
     assert "is a run" in error.message
 
 
 def test_without_pyarrow_it_says_what_to_install(run, folder, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     error = run("export", folder, "--format", "hf", "--out", tmp_path / "out").exception
-    assert isinstance(error, UsageError)
     assert error.hint == install_command("build")
     assert not (tmp_path / "out").exists()

@@ -228,9 +228,7 @@ def test_of_a_huge_raster_a_region_is_enough(tmp_path: Path) -> None:
 def test_bands_are_ranked_by_the_classes_that_were_found(tmp_path: Path) -> None:
     result = measured(bands_raster(tmp_path / "bands_1.tif", PLANTS))
     ranking = result.separability
-    assert ranking.classes_from == "index"
-    assert set(ranking.classes) == {"plants", "soil"}
-    assert len(ranking.triplets) == 10
+    assert (ranking.classes_from, set(ranking.classes), len(ranking.triplets)) == ("index", {"plants", "soil"}, 10)
     assert all(0 <= one.min_jm <= 2 for one in ranking.triplets)
     assert ranking.ranked_by == "expected_accuracy"
     accuracies = [one.expected_accuracy for one in ranking.triplets]

@@ -40,8 +40,7 @@ def test_area_and_hull_of_known_forms():
     mask = np.zeros((100, 100), bool)
     mask[40:60, 10:90] = mask[10:90, 40:60] = True
     plant = only(mask)
-    assert plant.hull_area_px == 80 * 80 - 4 * 30 * 30 / 2
-    assert len(plant.tips) == 4
+    assert (plant.hull_area_px, len(plant.tips)) == (80 * 80 - 4 * 30 * 30 / 2, 4)
 
 
 @pytest.mark.parametrize("leaves", [3, 4, 5, 6, 7])

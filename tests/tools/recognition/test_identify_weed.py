@@ -54,8 +54,7 @@ def test_a_weed_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:
     assert (found.best, found.kb_id) == ("weed.lantana", "weed.lantana")
     assert (found.species, found.common_name) == ("Lantana camara", "lantana")
     assert (found.growth_form, found.is_weed, found.abstained) == ("shrub", True, False)
-    assert found.candidates[0].label == "lantana"
-    assert len(found.candidates) == 3
+    assert (found.candidates[0].label, len(found.candidates)) == ("lantana", 3)
     scores = [one.score for one in found.candidates]
     assert scores == sorted(scores, reverse=True)
     assert (tmp_path / "made" / found.overlay.name).stat().st_size < 100_000
@@ -72,8 +71,7 @@ def test_a_plant_that_is_no_weed(tmp_path: Path) -> None:
 def test_an_unknown_plant_is_refused_with_candidates(tmp_path: Path) -> None:
     between = tuple(int(np.mean(part)) for part in zip(WEEDS["lantana"], WEEDS["siam_weed"], strict=True))
     error = fault(saved(tmp_path, between))  # pyright: ignore[reportArgumentType]
-    assert error.kind == "low_confidence"
-    assert len(error.candidates) == 3
+    assert (error.kind, len(error.candidates)) == ("low_confidence", 3)
     assert {"weed.lantana", "weed.siam_weed"} & set(error.candidates)
     assert "packs train" in (error.hint or "")
 

@@ -90,8 +90,7 @@ def test_an_unknown_id_names_the_closest():
     with pytest.raises(ToolError) as caught:
         lookup_agronomy("scab", kb_id="disease.aple_scab")
     assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "kb_id")
-    assert len(caught.value.candidates) == 3
-    assert caught.value.candidates[0] == "disease.apple_scab"
+    assert (len(caught.value.candidates), caught.value.candidates[0]) == (3, "disease.apple_scab")
 
 
 def test_filters():

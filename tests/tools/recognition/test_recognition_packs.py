@@ -78,8 +78,7 @@ def test_figures_say_what_was_checked(pack: Path) -> None:
 def test_a_pack_is_two_plain_files(pack: Path) -> None:
     assert sorted(path.name for path in pack.iterdir()) == ["pack.json", "weights.npz"]
     info = json.loads((pack / "pack.json").read_text())
-    assert info["licence_note"] == "made up"
-    assert list(info["nets"]) == ["weeds"]
+    assert (info["licence_note"], list(info["nets"])) == ("made up", ["weeds"])
     with np.load(pack / "weights.npz", allow_pickle=False) as arrays:
         assert arrays["weights"].shape == (3 + 101, 3)
 
