@@ -167,8 +167,7 @@ def test_a_budget_stops_an_agent_and_more_resumes_it(folder: Path, tmp_path: Pat
     stopped = evaluated(folder, model, out, budget=1)
     assert len(stopped) == 2
     assert "the agent has spent 1.0000 of 1 USD" in str(stopped.stopped)
-    again = evaluated(folder, model, out, budget=1)
-    assert len(again) == 2
+    assert len(evaluated(folder, model, out, budget=1)) == 2
     whole = evaluated(folder, model, out, budget=2)
     assert (len(whole), whole.stopped) == (3, None)
     assert read_spend(out / "spend.jsonl").usd == 1.5

@@ -269,8 +269,7 @@ def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(tmp_path, fold
     if not sealed:
         monkeypatch.setattr("agrotools.sandbox.agents.is_available", lambda: False)
     run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, timeout_s=60)
-    trajectory = run.samples()[0].trajectory
-    assert trajectory.answer == "mean_yield: 2"
+    assert run.samples()[0].trajectory.answer == "mean_yield: 2"
     commands = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
     assert str(tmp_path / "code" / "program.py") not in commands
 
@@ -315,8 +314,7 @@ for number in range(2, 60):
 def test_calls_that_are_open_when_a_sample_ends_print_nothing(tmp_path, folder, agent_module, capfd):
     agent_module(BURST, "program")
     run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, max_steps=3)
-    trajectory = run.samples()[0].trajectory
-    assert trajectory.termination == "max_steps"
+    assert run.samples()[0].trajectory.termination == "max_steps"
     assert capfd.readouterr().err == ""
 
 
@@ -403,8 +401,7 @@ def test_an_agent_sees_pictures_of_files_and_results(tmp_path: Path, folder: Pat
     first, url, drawn, error = record.trajectory.steps[-1].text.split(" ", 3)
     assert (first, url, drawn) == ("ffd8ff", "data:image/jpeg;base64", "PNG")
     assert set(json.loads(error)["error"]) >= {"kind", "message", "hint"}
-    observation = record.trajectory.steps[0].observation
-    assert "pictures" not in observation.model_dump()
+    assert "pictures" not in record.trajectory.steps[0].observation.model_dump()
 
 
 def test_an_agent_that_cannot_start_is_a_usage_error(tmp_path, folder, agent_module, monkeypatch):

@@ -64,8 +64,7 @@ def test_an_answer_in_free_text_is_asked_once_for_the_lines(mode, protocol, tmp_
     tally.add(record, [])
     assert tally.counts().asked_for_form == 1
     assert tally.counts().spent["output_tokens"].total == 10
-    replayed = asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool))
-    assert replayed == trajectory
+    assert asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool)) == trajectory
 
 
 def test_step_by_step_asks_at_the_last_step_alone(tmp_path):

@@ -170,8 +170,7 @@ def test_a_file_is_encoded_once_while_it_stays_the_same(tmp_path: Path, monkeypa
     monkeypatch.setattr(images_module, "make_preview", counted)
     path = tmp_path / "a.png"
     Image.new("RGB", (50, 40), GREEN).save(path)
-    first = file_parts([file_of(path)])
-    assert file_parts([file_of(path)]) == first
+    assert file_parts([file_of(path)]) == file_parts([file_of(path)])
     assert len(made) == 1
     Image.new("RGB", (51, 40), GREEN).save(path)
     assert "51 x 40 px" in seen(file_parts([file_of(path)]))[0]

@@ -43,8 +43,7 @@ def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     assert "tool:calculate" not in attribution.run.parts, "a planted agent errs, the tool does not"
     assert attribution.left_out == {"in mode step-by-step": 24}
     assert set(attribution.run.intervals) == {*attribution.run.parts, "gap"}
-    stored = attribution.model_dump(mode="json", exclude={"samples"})
-    assert scores["attribution"] == stored
+    assert scores["attribution"] == attribution.model_dump(mode="json", exclude={"samples"})
     assert f"{attribution.run.gap:.1f} of 100 points lost, 24 samples" in done.stdout
     assert json.loads(run_command("attribute", run, "--json").stdout) == json.loads(
         (run / "attribution.json").read_text()

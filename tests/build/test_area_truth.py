@@ -11,16 +11,13 @@ _MASK = np.array([[0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]], np.uint8)
 _PLANTS = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], bool)
 
 
-def test_counts_of_a_known_mask_and_of_a_region():
+def test_counts_of_a_mask_leave_out_pixels_without_data():
     area = count_area(_MASK, _PLANTS)
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 3, 2, 12)
     assert (area.veg_px, area.soil_px) == (7, 5)
     assert (area.weed_pct, area.weed_share_pct, area.ratio) == (25.0, 60.0, 1.5)
     area = count_area(_MASK, _PLANTS, (1, 0, 3, 2))
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
-
-
-def test_pixels_without_data_do_not_count():
     valid = np.ones(_MASK.shape, bool)
     valid[0, 2:] = valid[2, 3] = False
     area = count_area(_MASK, _PLANTS, valid=valid)

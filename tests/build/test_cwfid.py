@@ -21,15 +21,12 @@ def test_the_authors_layout_whichever_way_plants_are_drawn(tmp_path, plants_blac
     _check(read_cwfid(write_original(tmp_path / "set", 3, plants_black)), 3)
 
 
-def test_missing_files_are_all_named(tmp_path):
+def test_absent_broken_and_other_files_are_named(tmp_path):
     folder = write_prepared(tmp_path / "set", 4)
     (folder / "masks/001.png").unlink()
     (folder / "vegetation/003.png").unlink()
     with pytest.raises(BenchmarkError, match=r"masks/001\.png, vegetation/003\.png"):
         read_cwfid(folder)
-
-
-def test_what_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(BenchmarkError, match="not a folder"):
         read_cwfid(tmp_path / "none")
     with pytest.raises(BenchmarkError, match="no CWFID images"):
@@ -39,17 +36,13 @@ def test_what_is_no_data_set_is_refused(tmp_path):
         read_cwfid(tmp_path)
 
 
-def test_masks_of_another_size_are_refused(tmp_path):
+def test_masks_of_another_size_and_broken_images_are_refused(tmp_path):
     from PIL import Image
 
     folder = write_prepared(tmp_path / "set", 1)
     Image.fromarray(np.zeros((10, 10), np.uint8)).save(folder / "masks/000.png")
     with pytest.raises(BenchmarkError, match="differ in size"):
         read_cwfid(folder)
-
-
-def test_images_that_are_broken_or_cut_short_are_named(tmp_path):
-    folder = write_prepared(tmp_path / "set", 1)
     (folder / "images/000.jpg").write_bytes(b"no jpeg")
     with pytest.raises(BenchmarkError, match="image 000 cannot be read"):
         read_cwfid(folder)

@@ -98,13 +98,10 @@ def _assert_gold_is_what_the_masks_say(source, asked):
             assert truth["veg_pct"] == pytest.approx(100 * np.mean(plants), rel=1e-5)
 
 
-def test_gold_comes_from_the_masks(built, tmp_path):
+def test_gold_comes_from_the_masks_and_names_tell_nothing(built, tmp_path):
     samples = load_folder(built[0]).samples
     asked = [(sample.files, sample.reference.steps) for sample in samples if sample.answerable]
     _assert_gold_is_what_the_masks_say(write_prepared(tmp_path / "set", 4), asked)
-
-
-def test_names_and_notes_tell_nothing(built):
     for sample in load_folder(built[0]).samples:
         names = [file.name for file in sample.files]
         assert names == [f"image_{position}.jpg" for position in range(1, len(names) + 1)] or not sample.answerable

@@ -77,16 +77,13 @@ def test_answers_of_a_sample_are_together_in_an_order_of_the_seed_alone(tmp_path
     assert len({item.record.sample.id for item in few.items.values()}) == 4
 
 
-def test_equal_answers_are_graded_once_and_count_for_both_runs(tmp_path: Path):
+def test_equal_answers_are_graded_once_without_names_of_models(tmp_path: Path):
     samples = [made_sample(f"s{k}") for k in range(3)]
     runs = [write_run(tmp_path / name, map(end_to_end, samples), model=name) for name in ("one", "two")]
     sheet = open_sheet(runs, scheme=PLAIN)
     assert [item.runs for item in sheet.items.values()] == [((0, 0), (1, 0))] * 3
     grades = [graded(sheet, item, "Ada", at) for at, item in enumerate(sheet.items.values())]
     assert [run.answers for run in summarise_grades(sheet, grades).runs] == [3, 3]
-
-
-def test_names_of_models_are_masked(tmp_path: Path):
     sheet = open_sheet(runs_of(tmp_path))
     for text in ("I am Qwen3.", "qwen3-vl-8b", "ACME/Qwen3-VL-8B says", "GPT-4.1!", "gpt", "as run-0 did"):
         assert "[model]" in sheet.masked(text)

@@ -15,7 +15,7 @@ def decision(sample: str, reviewer: str, verdict: str, **changes: object) -> Dec
     return Decision.model_validate(fields | changes)
 
 
-def test_kappa_is_that_of_the_textbook_or_says_why_it_is_undefined():
+def test_kappa_is_that_of_the_textbook_and_edits_that_differ_disagree():
     # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: observed 0.7, by chance 0.5.
     pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
     assert cohens_kappa(pairs) == (pytest.approx(0.4), "")
@@ -25,9 +25,6 @@ def test_kappa_is_that_of_the_textbook_or_says_why_it_is_undefined():
     assert kappa is None
     assert "one and the same verdict" in why
     assert cohens_kappa([]) == (None, "no sample was decided by both")
-
-
-def test_reviewers_who_propose_different_edits_differ():
     same = [decision("s", "Ada", "edit"), decision("s", "Bo", "edit")]
     assert review_status(same) == "edited"
     other = [same[0], decision("s", "Bo", "edit", edits={"query": "Which one?"})]

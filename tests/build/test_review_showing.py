@@ -97,8 +97,7 @@ def test_objects_are_compared_field_by_field():
 
 
 def test_checks_of_figures_and_open_answers_are_asked_only_where_there_are_any(tmp_path: Path):
-    sample = sample_of(tmp_path)
-    assert checks_of(sample) == ["tool_order", "arguments", "executable"]
+    assert checks_of(sample_of(tmp_path)) == ["tool_order", "arguments", "executable"]
     facts = {"type": "open_text", "name": "advice", "label": "advice", "facts": [{"phrases": ["scout weekly"]}]}
     assert checks_of(sample_of(tmp_path, answer=[facts]))[-1] == "open_answer"
     plot = {"tool": "plot", "arguments": {}, "observation": {"result": {}}}

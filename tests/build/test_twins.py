@@ -132,7 +132,7 @@ def test_a_comparison_keeps_its_answer_without_the_focal_length_but_not_without_
     assert [each.reason for each in twin.slots if isinstance(each, AbstainSlot)] == ["missing_file"]
 
 
-def test_a_mark_that_is_not_in_the_picture_changes_one_word(originals, tmp_path) -> None:
+def test_a_mark_that_is_not_there_changes_one_word_where_the_question_allows_it(originals, tmp_path) -> None:
     item = asked("drawn_apple_marks", "mark_diameter", (thing(originals, tmp_path, mark="blue"),))
     twins = [
         twin
@@ -144,9 +144,6 @@ def test_a_mark_that_is_not_in_the_picture_changes_one_word(originals, tmp_path)
         assert twin.instance.files == item.instance.files
         assert twin.query == replace(item, wording=twin.wording).query.replace("blue", "yellow")
         assert twin.instance.calls[0].arguments["mark_color"] == "yellow"
-
-
-def test_a_question_that_holds_the_scale_or_asks_for_a_chart_has_no_such_twin(originals, tmp_path) -> None:
     item = asked("drawn_apple", "row_calibre", (replace(thing(originals, tmp_path), words={"disc": "5"}),))
     assert unanswerable_twin(replace(item, wording="The disc is {disc} cm across: how thick are they?")) is None
     bars = tuple(thing(originals, tmp_path, place) for place in (1, 2, 3, 4))

@@ -80,12 +80,9 @@ def test_runs_that_make_no_curve(runs: list[Path], tmp_path: Path, changes: Any,
         dose_curve([*runs, further], mode=mode, metric=metric)
 
 
-def test_two_runs_of_one_model_and_dose_are_refused(runs: list[Path]):
+def test_the_models_own_loss_is_drawn_and_two_runs_of_a_dose_are_refused(runs: list[Path], tmp_path: Path):
     with pytest.raises(UsageError, match="2 runs of m at blur=2"):
         dose_curve([*runs, runs[0]])
-
-
-def test_the_command_draws_and_prints(runs: list[Path], tmp_path: Path):
     for suffix, head in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{suffix}"
         done = CliRunner().invoke(app, ["curve", *map(str, runs), "--out", str(picture)])

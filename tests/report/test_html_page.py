@@ -74,7 +74,7 @@ def page_of_both(shared_runs: tuple[Path, Path]) -> ReportPage:
     return page_of(*shared_runs)
 
 
-def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
+def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
     shown = " ".join(page_of_both.shown.split())
     text = tables_text([rescore(run).summary for run in shared_runs])
     numbers = set(re.findall(r"\d+\.\d", text))
@@ -82,9 +82,6 @@ def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
     assert {number for number in numbers if number not in shown} == set()
     assert "privileged" in shown
     assert "Detectable difference" in shown
-
-
-def test_the_overview_has_score_interval_and_ceiling(page_of_both):
     model, oracle = page_of_both.head["runs"]
     value, lower, upper, n = model["score"]
     assert value == pytest.approx(8 / 12)
@@ -429,11 +426,10 @@ def test_a_report_replaces_the_old_one_as_a_whole_or_not_at_all(tmp_path: Path):
         build_report([write_run(tmp_path / "empty", [])], tmp_path / "out.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "run", "taken.html"]
     out = build_report([run], tmp_path / "out.html").path
-    before = out.read_bytes()
-    assert build_report([run], out).path.read_bytes() == before
+    assert build_report([run], out).path.read_bytes() == out.read_bytes()
 
 
-def test_endless_text_is_cut(tmp_path: Path):
+def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     sample = made_sample()
     steps = [call("9" * 200_000, thought="x" * 200_000) for _ in range(300)]
     run = write_run(tmp_path / "run", [end_to_end(sample, *steps, answer="y" * 500_000)])
@@ -443,9 +439,6 @@ def test_endless_text_is_cut(tmp_path: Path):
     assert len(json.dumps(detail)) < 10_000_000
     assert "more characters" in detail["answer"]
     assert detail["left"] == 101
-
-
-def test_long_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     sample, answer = made_sample(), f"rows: 7 {'y' * 50_000}"
     long = {"value": 6.0, "list": [*range(3000)], "text": "z" * 9000}
     run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])

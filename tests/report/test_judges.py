@@ -51,7 +51,7 @@ def stepwise(model: int, sample: int) -> int:
     return min(2, (sample * 7 % 10 + 2 * model) // 5)
 
 
-def test_judges_that_agree(tmp_path: Path):
+def test_judges_that_agree_differ_by_lot_or_turn_it_round(tmp_path: Path):
     result = judge_agreement(runs_of(tmp_path, {"a": stepwise, "b": stepwise}))
     (pair,) = result.pairs
     assert result.models == ("m3", "m2", "m1", "m0")
@@ -61,9 +61,6 @@ def test_judges_that_agree(tmp_path: Path):
     assert (result.n, result.n_answers) == (40, 160)
     means = {each.model: each.value.value for each in result.scores if each.judge == "a"}
     assert means == {name: sum(stepwise(m, s) for s in range(40)) / 80 for m, name in enumerate(MODELS)}
-
-
-def test_judges_by_lot_and_the_other_way_round(tmp_path: Path):
     judges: dict[str, Grading] = {"a": stepwise, "b": lambda model, sample: 2 - stepwise(model, sample)}
     (pair,) = judge_agreement(runs_of(tmp_path, judges)).pairs
     assert (pair.tau, pair.rho) == pytest.approx((-1, -1))

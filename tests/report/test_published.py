@@ -166,7 +166,7 @@ def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(ta
         assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
 
 
-def test_implied_questions_and_notes_are_with_their_rows():
+def test_questions_notes_and_doubts_stand_with_their_rows():
     rows = [row for name in ("thinkgeo", "gta") for row in published_rows(name) if row.n_implied is not None]
     assert len(rows) == 3 * (11 + 8 + 16)
     assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
@@ -174,9 +174,6 @@ def test_implied_questions_and_notes_are_with_their_rows():
     assert (row.n, row.access) == (1500, "people")
     assert any("65.78" in doubt for doubt in row.doubts)
     assert ROWS.keys() == benchmarks_with_figures().keys()
-
-
-def test_doubts_and_notes_stand_only_on_the_rows_they_are_about():
     (kwoola, *_) = rows_of_model("agrieval", "kwoola")
     assert any("Table 2 alone" in doubt for doubt in kwoola.doubts)
     assert kwoola.access == ""

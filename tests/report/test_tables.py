@@ -128,14 +128,13 @@ def test_several_runs_have_a_row_each_and_columns_by_task_type():
     assert any("100.0" in line for line in table)
     assert len([line for line in text.splitlines() if line.strip() == "End to end"]) == 1
     table = lines_of(text, "End to end, FAS, by task type and answer type")
-    heading = next(line for line in table if "first" in line)
-    assert "second" in heading
+    assert "second" in next(line for line in table if "first" in line)
     row = next(line for line in table if "weed crop area" in line)
     assert "75.0" in row
     assert "100.0" in row
 
 
-def test_what_does_not_apply_is_a_dash_with_a_note():
+def test_what_does_not_apply_is_a_dash_or_no_column():
     oracle = summary(
         [scored(number, "end-to-end", 1.0) for number in range(12)], model="baseline:oracle", privileged=True
     )
@@ -145,9 +144,6 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
     assert "without tools there is no reference call to make" in text
     assert "Plot" not in "\n".join(lines_of(text, "No tools")), "plots need a tool"
     assert "End to end, on the samples of no-tool" in text
-
-
-def test_what_no_sample_has_gets_no_column():
     closed = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
     heading = lines_of(tables_text([closed]), "End to end")[1]
     assert heading.split() == ["FAS", "CSS", "Calls/needed"]
@@ -225,16 +221,13 @@ def test_what_is_not_a_terminal_gets_plain_text():
     assert "77.3" in written.getvalue()
 
 
-def test_open_text_that_counts_in_no_headline_is_told_below():
+def test_open_text_and_records_without_a_judge_are_told_below():
     pairs = [scored(number, "end-to-end", 1.0) for number in range(12)]
     apart = [Score(metric="agrotools.ots_apart", version="1", sample_id=f"s{n}", value=n / 4) for n in range(3)]
     pairs = [(made, [*rows, *apart[at : at + 1]]) for at, (made, rows) in enumerate(pairs)]
     text = " ".join(tables_text([summary(pairs)]).split())
     assert "Not counted: open-text slots of 3 samples whose facts also fit other subjects; they score 25.0." in text
     assert "Not counted" not in tables_text([full()])
-
-
-def test_a_dash_for_records_that_are_missing_does_not_name_a_judge():
     pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
     text = tables_text([summary(pairs, model="m1")])
     assert "no sample of no-tool has a valid end-to-end record yet" in text

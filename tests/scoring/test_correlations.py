@@ -111,7 +111,7 @@ def test_the_interval_is_that_of_fishers_z():
     )
 
 
-def test_runs_that_do_not_count_are_left_out_by_name():
+def test_only_counting_runs_of_one_benchmark_are_set_together():
     good = [run(name, step, step) for name, step in (("a", 0.1), ("b", 0.5), ("c", 0.3))]
     one_mode = run("d", 0.1, 0.9)
     one_mode = one_mode.model_copy(update={"modes": {"end-to-end": one_mode.modes["end-to-end"]}})
@@ -122,9 +122,6 @@ def test_runs_that_do_not_count_are_left_out_by_name():
     assert result.runs == ("a", "b", "c")
     assert list(result.left_out.values()) == [("oracle",), ("d",), ("e",)]
     assert across_runs([*good[:2], *others]) is None
-
-
-def test_only_runs_on_one_benchmark_are_set_together():
     here = [run(f"m{at}", at / 4, at / 4) for at in range(3)]
     there = [run(f"m{at}", at / 4, 1 - at / 4, benchmark="other") for at in range(3)]
     split = [run(f"m{at}", 0, 0, benchmark_options={"split": "sar"}) for at in range(2)]
@@ -153,7 +150,7 @@ def published_runs() -> list[Summary]:
     return runs
 
 
-def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
+def test_the_papers_metrics_go_with_each_other_in_tables():
     result = across_runs(published_runs())
     pairs = {(each.step, each.outcome) for each in result.correlations}
     assert pairs == {
@@ -162,9 +159,6 @@ def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
         ("gta.tool_acc", "gta.ans_acc"),
         ("gta.tool_acc_corrected", "gta.ans_acc_corrected"),
     }
-
-
-def test_tables_tell_them_with_the_number_of_runs():
     summaries = with_correlations(published_runs())
     text = tables_text(summaries)
     result = summaries[0].across_runs

@@ -139,12 +139,17 @@ def value_of(record: Record) -> float:
     return next(row.value for row in outcome_scores(record) if row.metric == "agrotools.fas")
 
 
-def test_an_image_is_scored_by_the_calls_that_make_it() -> None:
+def test_images_are_scored_by_their_calls_and_answers_exported_as_in_gta() -> None:
     assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)")) == 1
     assert value_of(drew("(1, 2, 3, 4)", "(1, 2, 3, 4)")) == 0.5
     assert value_of(drew("(1, 2, 3, 5)")) == 0
     assert value_of(drew()) == 0
     assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)", answer=None)) == 0
+    lists = {"whitelist": [["2", "two"]], "blacklist": [["no"]]}
+    assert gt_answer((keywords(("2", "two"), blacklist=(("no",),)),)) == lists
+    assert gt_answer((keywords(("2",)),)) == {"whitelist": [["2"]], "blacklist": None}
+    assert gt_answer((texts("a", "b"),)) == ["a", "b"]
+    assert gt_answer((IMAGE,)) is None
 
 
 def test_baselines_answer_in_words() -> None:
@@ -158,11 +163,3 @@ def test_baselines_answer_in_words() -> None:
     samples = [plain_sample(f"s{number}", answer=slots, cluster=f"s{number}") for number in range(2)]
     table = PriorTable(samples)
     assert [table.guess(samples[0], slot) for slot in slots] == ["2, red", "some words", None]
-
-
-def test_exported_answers_are_those_of_gta() -> None:
-    lists = {"whitelist": [["2", "two"]], "blacklist": [["no"]]}
-    assert gt_answer((keywords(("2", "two"), blacklist=(("no",),)),)) == lists
-    assert gt_answer((keywords(("2",)),)) == {"whitelist": [["2"]], "blacklist": None}
-    assert gt_answer((texts("a", "b"),)) == ["a", "b"]
-    assert gt_answer((IMAGE,)) is None

@@ -100,7 +100,7 @@ def test_metrics_are_broken_down_by_family_task_type_and_answer_type():
     assert {name: part.value for name, part in metric.by_answer_type.items()} == {"tolerance": 0.5, "exact": 1.0}
 
 
-def test_invalid_records_are_left_out_counted_and_bounded():
+def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_percent():
     pairs = [(record(sample(number)), float(number % 2)) for number in range(199)]
     pairs.append((record(sample(199), invalid="HTTP 503"), 0.0))
     summary = summary_of(pairs)
@@ -111,9 +111,6 @@ def test_invalid_records_are_left_out_counted_and_bounded():
     assert fas(summary).overall.value == pytest.approx(99 / 199)
     bounds = fas(summary).bounds
     assert (bounds.lower, bounds.upper) == (pytest.approx(99 / 200), pytest.approx(100 / 200))
-
-
-def test_more_than_one_percent_invalid_has_no_headline_unless_allowed():
     pairs = [(record(sample(number)), 1.0) for number in range(49)]
     pairs.append((record(sample(49), invalid="refused"), 0.0))
     assert not summary_of(pairs).modes["end-to-end"].headline

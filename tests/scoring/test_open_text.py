@@ -113,16 +113,13 @@ def test_scores_of_all_branches_sum_to_at_most_one(data: st.DataObject):
     assert sum(branch_scores(entry, first, second, reply)) <= 1 + 1e-9
 
 
-def test_the_form_says_that_one_branch_is_asked_for_and_explain_shows_the_other():
+def test_the_form_says_that_one_branch_is_asked_for_and_templates_name_them():
     branched = slot("disease.apple_scab", "causes", ("management", "causes"))
     assert "gives both counts as neither" in answer_form([branched])
     assert "neither" not in answer_form([slot("disease.apple_scab", "causes")])
     reading = score_facts(branched, "Venturia inaequalis, a fungus. Remove fallen leaves and prune infected shoots.")[1]
     assert reading["branch_factor"] == 0
     assert set(reading["excluded"]) == {"remove fallen leaves", "prune infected shoots"}  # type: ignore[arg-type]
-
-
-def test_templates_name_the_branches_of_a_topic():
     with pytest.raises(ValidationError, match="branches must name the topics"):
         SlotDraft.model_validate(
             {"type": "open_text", "name": "a", "label": "a", "from": "@0.x", "entry": "e", "topic": "@1.value"}
@@ -205,8 +202,7 @@ def test_a_heap_of_keywords_earns_nothing_whichever_they_are():
     )
     assert value(*VINE, right) == 1
     assert value(*VINE, right + heap) == 0
-    reading = score_facts(slot(*VINE), right + heap)[1]
-    assert reading["keyword_list_factor"] == 0
+    assert score_facts(slot(*VINE), right + heap)[1]["keyword_list_factor"] == 0
 
 
 def test_a_right_reply_may_list_examples_and_be_long():
@@ -238,7 +234,7 @@ def test_plain_and_textbook_words_are_read_alike(entry: str, topic: str, reply: 
     assert value(entry, topic, reply) == 1
 
 
-def test_shared_facts_and_wrong_numbers_or_causes_earn_nothing():
+def test_shared_wrong_and_rejected_facts_earn_nothing():
     assert value("disease.apple_scab", "causes", "A fungus.") == 0
     assert value("disease.apple_scab", "causes", "Venturia inaequalis.") > 0.8
     assert value("disease.apple_scab", "causes", "It is caused by Venturia inaequalis or Alternaria solani.") == 0
@@ -250,9 +246,6 @@ def test_shared_facts_and_wrong_numbers_or_causes_earn_nothing():
     assert value("disease.apple_scab", "causes", "A fungus, a bacterium or a virus; Venturia inaequalis.") == 0
     blight = "Phytophthora infestans, a water mould that resembles a fungus."
     assert value("disease.late_blight", "causes", blight) == 1
-
-
-def test_rejected_facts_earn_nothing_and_plain_denials_cost_nothing():
     reply = "Rotation, early sowing and resistant cultivars: so much for bedtime stories, none of it ever did any good."
     score, reading = score_facts(slot(*BEAN), reply)
     assert score == 0

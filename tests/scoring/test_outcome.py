@@ -93,14 +93,11 @@ def test_records_without_trajectory_and_plots_without_specification_are_refused(
         outcome_scores(record(broken, answer="done", drawn=SPEC))
 
 
-def test_figures_weigh_half_of_a_sample_that_has_one():
+def test_figures_weigh_half_and_the_floor_is_what_the_prompt_suggests():
     chart, count = CHART.model_copy(update={"weight": 0.5}), AREA.model_copy(update={"weight": 0.25})
     answered = record(chart, count, WEED.model_copy(update={"weight": 0.25}), answer="area: 7 %\nweed: Lantana")
     assert values(answered)["agrotools.fas"] == 0.5  # The right words without the figure.
     rows = {row.metric: row for row in outcome_scores(answered)}
     assert rows["agrotools.fas"].reading["weights"] == {"chart": 0.5, "area": 0.25, "weed": 0.25}
-
-
-def test_the_floor_is_what_the_prompt_suggests_whatever_was_answered():
     guesses = {values(record(AREA, WEED, CHART, answer=answer))["agrotools.guess"] for answer in ("area: 7 %", "?")}
     assert len(guesses) == 1

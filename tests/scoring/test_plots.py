@@ -191,15 +191,12 @@ def test_labels(change, score):
     assert score_plot(WEEDS, WEEDS.model_copy(update=change))[0] == pytest.approx(score)
 
 
-def test_a_numeric_axis_needs_its_unit():
+def test_axes_units_and_legends_count_where_they_tell_something():
     spec = figure(("yield", {0: 4.0, 60: 6.5}), kind="line", x_label="Nitrogen rate", x_unit="kg/ha", y_unit="t/ha")
     assert score_plot(spec, spec)[0] == 1
     assert score_plot(spec, spec.model_copy(update={"x_unit": None}))[0] == pytest.approx(0.9)
     in_label = {"x_unit": None, "x_label": "Nitrogen rate (kg per ha)"}
     assert score_plot(spec, spec.model_copy(update=in_label))[0] == 1
-
-
-def test_a_legend_names_what_is_compared_unless_its_names_are_empty():
     bare = {"title": "", "legend": True}
     assert score_plot(TWO, TWO.model_copy(update=bare))[0] == 1
     numbered = [each.model_copy(update={"name": f"series {index}"}) for index, each in enumerate(TWO.series)]
@@ -208,9 +205,6 @@ def test_a_legend_names_what_is_compared_unless_its_names_are_empty():
     assert score_plot(TWO, TWO.model_copy(update=hidden))[0] == pytest.approx(0.9)
     fields = figure(("A", {"x": 1.0}), ("B", {"x": 2.0}), title="", legend=True)
     assert score_plot(fields, fields)[0] == 1
-
-
-def test_a_pie_has_no_axes():
     pie = figure(("cover", {"soil": 71.0, "crop": 20.0, "weed": 9.0}), kind="pie", title="Ground cover (%)")
     bare = pie.model_copy(update={"x_label": "", "y_label": "", "y_unit": None})
     assert score_plot(pie, bare)[0] == 1

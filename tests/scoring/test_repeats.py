@@ -38,7 +38,7 @@ def test_summaries_of_several_epochs_have_repeats():
     assert "repeats" not in summarise(records[::2]).modes["end-to-end"].model_dump()
 
 
-def test_the_interval_narrows_with_epochs_and_widens_with_looks():
+def test_intervals_over_looks_keep_95_percent():
     random = np.random.default_rng(0)
     values = (random.random((8, 60)) < 0.5).astype(float)
 
@@ -49,9 +49,6 @@ def test_the_interval_narrows_with_epochs_and_widens_with_looks():
     assert width(8, 1) == pytest.approx(2 * 1.96 * (0.25 / 480) ** 0.5, rel=0.1)
     assert width(2, 1) > 1.7 * width(8, 1)
     assert width(8, 9) / width(8, 1) == pytest.approx(2.535 / 1.96, rel=0.02)
-
-
-def test_the_constants_keep_95_percent_over_all_looks():
     sums = np.cumsum(np.random.default_rng(1).normal(size=(40_000, len(POCOCK))), axis=1)
     size = np.abs(sums / np.sqrt(np.arange(1, len(POCOCK) + 1)))
     for looks, constant in enumerate(POCOCK, start=1):

@@ -58,8 +58,7 @@ def test_a_label_in_the_answer_form_is_read_back(label: str, data: st.DataObject
     others = tuple(other for other in LABELS if other != label)
     distractors = tuple(data.draw(st.lists(st.sampled_from(others), unique=True, max_size=5)))
     slot = ExactSlot(name="species", label="species", value=label, distractors=distractors)
-    text = format_answer([slot], {"species": label})
-    assert score_slot(slot, [slot], text).value == 1
+    assert score_slot(slot, [slot], format_answer([slot], {"species": label})).value == 1
 
 
 @given(st.sets(st.sampled_from(LABELS), min_size=1))

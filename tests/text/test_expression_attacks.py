@@ -69,8 +69,7 @@ def test_nothing_outside_is_reached(expression):
 
 @pytest.mark.parametrize("expression", TOO_MUCH, ids=lambda expression: expression[:20])
 def test_too_much_is_refused_at_once(expression):
-    error = error_of(expression)
-    assert error.hint
+    assert error_of(expression).hint
 
 
 @pytest.mark.parametrize(
@@ -82,8 +81,7 @@ def test_too_much_is_refused_at_once(expression):
     ids=lambda expression: expression[:12],
 )  # fmt: skip
 def test_long_but_harmless_expressions_are_answered(expression):
-    error = error_of(expression)
-    assert error is None
+    assert error_of(expression) is None
 
 
 def _lists():

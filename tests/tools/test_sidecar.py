@@ -95,8 +95,7 @@ def test_files_of_any_name_have_a_name_to_show(tmp_path: Path, name: str):
 class TestWhoIsBelieved:
     def test_samples_go_before_sidecars_which_plain_python_reads(self, tmp_path: Path):
         path = written(tmp_path, SAID)
-        found = file_info(path)
-        assert found.gsd_m == 0.02
+        assert file_info(path).gsd_m == 0.02
         assert shown_name(path) == "field.jpg"
         known = SampleFile(name="image_1.jpg", path="x", kind="image", gsd_m=0.5)
         with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)):

@@ -86,16 +86,13 @@ def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path,
     assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
 
 
-def test_check_says_what_is_wrong_with_the_place_of_the_files(tmp_path: Path) -> None:
+def test_check_says_what_to_put_where_and_what_is_wrong_there(tmp_path: Path) -> None:
     folder = write_entries(tmp_path, {"0": plain_entry()})
     result = said("check", "gta", str(folder / "dataset.json"))
     assert result.exit_code == 2
     assert "dataset.json is a file, not a folder" in result.stdout
     assert isinstance(said("check", "gat").exception, UsageError)
     assert isinstance(said("check", "gta").exception, UsageError)
-
-
-def test_check_says_what_to_put_where(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
         assert result.exit_code == 2
@@ -110,7 +107,7 @@ def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
     assert "the SAR split is not there" in result.stdout
 
 
-def test_describe_prints_and_draws(data: Path, tmp_path: Path) -> None:
+def test_describe_prints_draws_and_gives_json(data: Path, tmp_path: Path) -> None:
     result = said("describe", "gta", "--data-root", str(data), "--out", str(tmp_path / "figures"))
     assert result.exit_code == 0
     for line in ("questions", "229", "Calls by tool", "Tools called together", "run no-tool"):
@@ -118,9 +115,6 @@ def test_describe_prints_and_draws(data: Path, tmp_path: Path) -> None:
     picture = (tmp_path / "figures" / "gta.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert description_png(describe(load_benchmark("gta", data))) == picture
-
-
-def test_describe_as_json(data: Path, tmp_path: Path) -> None:
     result = said("describe", "thinkgeo", "--data-root", str(data), "-o", "split=all", "--out", str(tmp_path), "--json")
     told = json.loads(result.stdout)
     assert (told["questions"], told["calls"], told["modes"]) == (

@@ -172,8 +172,7 @@ def test_errors_of_agent_x():
 
 def test_without_gold_no_keyword_is_missed():
     other = {**WHOLE, "final_answer": {"value": "two dogs", "justification": ""}}
-    errors = errors_of_agent_x([{"9": other}], GOLD)
-    assert counted(errors) == {}
+    assert counted(errors_of_agent_x([{"9": other}], GOLD)) == {}
     assert "no_answer_keyword" in errors_of_agent_x([{"9": other}]).not_looked_for
 
 

@@ -167,8 +167,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
 
 @pytest.mark.slow
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
-    told = agrotools("score", run)
-    assert "(--with similarity, or --embedder)" in " ".join(told.split())
+    assert "(--with similarity, or --embedder)" in " ".join(agrotools("score", run).split())
     half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
@@ -202,8 +201,7 @@ def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Pat
     out = tmp_path / "never"
     common = ["eval", "gta", "--data-root", str(root), "-m", "baseline:echo", "--out", str(out)]
     for options in (["--with", "bleu"], ["--embedder", "all-mpnet-base-v2"]):
-        done = CliRunner().invoke(app, [*common, *options])
-        assert done.exit_code != 0
+        assert CliRunner().invoke(app, [*common, *options]).exit_code != 0
         assert not out.exists()
 
 

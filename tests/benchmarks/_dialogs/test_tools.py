@@ -172,8 +172,7 @@ class TestPaths:
     )
     def test_a_path_that_ends_in_a_listed_name_is_that_file(self, workspace: Workspace, name: str) -> None:
         assert workspace.resolve(name, by_last_part=True) == Path(workspace.files[0].path)
-        info = workspace.info(name)
-        assert info.name == "image_1.png"
+        assert workspace.info(name).name == "image_1.png"
 
     @given(st.text(max_size=60))
     def test_any_name_is_a_listed_file_or_a_typed_error(self, name: str) -> None:

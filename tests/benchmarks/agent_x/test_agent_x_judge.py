@@ -83,8 +83,7 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     rows = JudgedRows(replies).rows(record)
     assert {row.metric: row.value for row in rows} == dict.fromkeys(METRICS.values(), 0.25)
     silent = record.model_copy(update={"trajectory": Trajectory(termination="max_steps")})
-    rows = JudgedRows(replies).rows(silent)
-    assert {row.value for row in rows} == {0.0}
+    assert {row.value for row in JudgedRows(replies).rows(silent)} == {0.0}
 
 
 @pytest.mark.parametrize(

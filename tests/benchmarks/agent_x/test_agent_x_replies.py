@@ -63,8 +63,7 @@ STEPS = st.lists(st.dictionaries(st.sampled_from(["step", "task", "tool", "outpu
 def test_what_is_written_is_read_back(steps: list[dict[str, Any]], value: str, write: Any, fenced: bool):
     answer = {"value": value, "justification": ""}
     text = write({"reasoning_steps": steps, "final_answer": answer})
-    read = read_prediction(f"```json\n{text}\n```" if fenced else text)
-    assert len(read.steps) == len(steps)
+    assert len(read_prediction(f"```json\n{text}\n```" if fenced else text).steps) == len(steps)
 
 
 @given(st.one_of(st.text(max_size=120), st.text(alphabet="{}[]()\"':,`final_answer reasoning_steps", max_size=120)))

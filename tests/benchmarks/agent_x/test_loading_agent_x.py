@@ -53,7 +53,7 @@ def only(tmp_path: Path, content: Any) -> Sample:
     return sample
 
 
-def test_a_whole_folder_has_the_published_counts(whole: Benchmark) -> None:
+def test_a_whole_folder_has_the_published_counts_and_films_as_frames(whole: Benchmark) -> None:
     samples = whole.samples
     assert len(samples) == 828
     assert sum(len(sample.reference.steps) for sample in samples if sample.reference) == 2807
@@ -63,12 +63,8 @@ def test_a_whole_folder_has_the_published_counts(whole: Benchmark) -> None:
     assert set(Counter(sample.groups["environment"] for sample in samples)) == {
         *("VCA", "WEB", "SEC", "DRIVE", "SPORT", "MATH")
     }
-
-
-def test_frames_of_a_film_are_files_that_a_model_can_be_shown(whole: Benchmark) -> None:
     sample = next(sample for sample in whole.samples if sample.groups["input"] == "video")
-    view = whole.view(sample, "end-to-end")
-    assert len(file_parts(view.files)) == 2 * len(sample.files)
+    assert len(file_parts(whole.view(sample, "end-to-end").files)) == 2 * len(sample.files)
     assert all(file.path.startswith("video-frames/") and file.sha256 for file in sample.files)
     assert sample.reference is not None
     assert sample.metadata["videos"] == [f"files/{sample.metadata['file_path']}"]
@@ -198,15 +194,12 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, c
     assert sample.id == "agent-x-003"
 
 
-def test_backslashes_in_paths_are_slashes(tmp_path: Path) -> None:
+def test_what_is_unusual_is_noted_or_made_plain(tmp_path: Path) -> None:
     sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg"))
     assert [file.path for file in sample.files] == ["files/VCA_1.jpg", "files/VCA_2.jpg"]
     steps = [{"tool": "OCR", "input": "VCA_2.jpg", "output": "7"}]
     sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg", reasoning_steps=steps))
     assert sample.reference.steps[0].arguments == {"image": "VCA_2.jpg"}
-
-
-def test_what_is_unusual_is_noted(tmp_path: Path) -> None:
     steps = [*entry()["reasoning_steps"], {"tool": None, "thought": "so"}, "stray", {"tool": "Calculator"}]
     root = written(tmp_path, {"0": [entry(reasoning_steps=steps)]})
     benchmark = load_benchmark("agent-x", root)

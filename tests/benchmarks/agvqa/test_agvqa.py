@@ -116,7 +116,7 @@ def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     assert "images=DIR" in str(error.value.hint)
 
 
-def test_images_elsewhere_and_inside_rows(root, tmp_path_factory):
+def test_images_lie_elsewhere_or_inside_rows_and_parquet(root, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "b.png").write_bytes(picture(10))
     uri = "data:image/png;base64," + base64.b64encode(picture(20)).decode()
@@ -126,9 +126,6 @@ def test_images_elsewhere_and_inside_rows(root, tmp_path_factory):
     assert "an image cannot be read" in benchmark.header.metadata["left_out"]
     paths = [benchmark.file_path(sample.files[0]) for sample in benchmark.samples]
     assert [path.read_bytes() for path in paths] == [picture(10), picture(20)]
-
-
-def test_parquet_with_images_inside(root):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = [row(picture={"bytes": picture(shade), "path": "dock.png"}) for shade in (1, 2, 2)]

@@ -114,14 +114,11 @@ def test_end_to_end(predictions, expected, calls, errors):
     assert (scores.counts["tool_call"], scores.counts["tool_call_error"]) == (calls, errors)
 
 
-def test_tasks_without_text_answers_or_image_tools():
+def test_tasks_without_text_answers_or_tools_and_unknown_tools():
     scores = score_end([end_sample("0", [call("OCR", {}), answer("x")], [answer("hi")], None)], GTA, overlap)
     assert figures(scores, "ans_acc", "ans_acc_imggen") == [0.0, 100.0]
     scores = score_end([end_sample("0", [answer("")], [answer("hi")], None)], GTA, overlap)
     assert figures(scores, "ans_acc", "p_f1") == [0.0, 0.0]
-
-
-def test_an_unknown_tool_in_the_gold_stops_the_scorer():
     with pytest.raises(PublishedScorerStops, match="sample 7") as stop:
         score_end([end_sample("7", [call("Nope", {}), answer("x")], [answer("6")], SIX)], GTA, overlap)
     assert stop.value.exception == "KeyError"

@@ -43,8 +43,7 @@ def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
         view = whole.view(sample, "end-to-end")
         assert view.toolset == sample.toolset
         assert all(Path(file.path).is_absolute() for file in view.files)
-    sixth = whole.sample("gta-005")
-    assert sixth.cluster == whole.sample("gta-004").cluster == "gta-004"
+    assert whole.sample("gta-005").cluster == whole.sample("gta-004").cluster == "gta-004"
 
 
 def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
@@ -136,8 +135,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, e
     assert "entry 17" in error.value.message
     assert message in error.value.message
     assert error.value.hint is not None
-    samples = loaded(tmp_path, entries, faults="leave-out")
-    assert [sample.id for sample in samples] == ["gta-000"]
+    assert [sample.id for sample in loaded(tmp_path, entries, faults="leave-out")] == ["gta-000"]
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
@@ -270,8 +268,7 @@ def test_gold_is_in_nothing_that_a_policy_sees(tmp_path: Path) -> None:
     entry["dialogs"][-1]["content"] = "MARKER"
     write_entries(tmp_path, {"0": entry})
     benchmark = load_benchmark("gta", tmp_path)
-    view = benchmark.view(benchmark.samples[0], "end-to-end")
-    assert "MARKER" not in view.model_dump_json()
+    assert "MARKER" not in benchmark.view(benchmark.samples[0], "end-to-end").model_dump_json()
 
 
 _JSON = st.recursive(

@@ -64,23 +64,19 @@ def test_without_any_tool_of_ours_it_says_so(tmp_path: Path) -> None:
         load_benchmark("gta-2", tmp_path)
 
 
-def test_trees_keep_ids_requirements_and_weights(loaded: Benchmark) -> None:
+def test_ids_files_references_trees_and_weights_are_kept(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-000").answer
     assert [(each.id, each.weight) for each in slot.leaves] == [("1.1", 2), ("1.2", 1), ("2", 1)]
     assert (slot.sub_tasks[0].weight, slot.depth, slot.leaves[0].requirements) == (3, 2, "Requirement 1.1 is met.")
     (single,) = loaded.sample("gta2-002").answer
     assert [each.id for each in single.leaves] == ["only"]
-
-
-def test_ids_files_and_references_are_kept(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-003").answer
     assert [each.id for each in slot.leaves] == ["1", "2"]
     assert "their places stand for them: entry 3" in notes(loaded)
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
     assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
     assert all(loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files)
-    reference = loaded.sample("gta2-004").reference
-    assert reference.tools == ("OCR", "PdfFileGenerator")
+    assert loaded.sample("gta2-004").reference.tools == ("OCR", "PdfFileGenerator")
     assert loaded.sample("gta2-000").reference is None
     assert "its dialog ends without" not in notes(loaded)
 

@@ -30,8 +30,7 @@ def test_a_reference_tells_useful_bands_from_noise(monkeypatch: pytest.MonkeyPat
     bands[:3] += 2000 * np.stack([truth == 1, truth == 2, truth == 0])
     halves = cross_validate(bands.astype(np.uint16), truth)
     counts = both_halves(halves)
-    accuracy = counts.accuracy()
-    assert accuracy[0] > 0.99
+    assert counts.accuracy()[0] > 0.99
     assert among_best(counts, strict=True).sum() == 2
     assert counts.total.sum() == (truth.shape[0] // 3) ** 2
     assert 0 < halves[0].total.sum() < counts.total.sum()

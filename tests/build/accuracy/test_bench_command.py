@@ -157,7 +157,7 @@ def test_cells_and_printed_rows():
     assert lines[-1] == "u on f: not measured: broke"
 
 
-def test_the_document_is_a_table_whatever_stands_in_it_and_notes_stand_once():
+def test_the_document_is_a_table_with_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     text = markdown([ROW, Row("t", "g", error="a | b\nc")], "agrotools tools bench", today="2026-01-01")
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in table} == {len(COLUMNS)}
@@ -166,9 +166,6 @@ def test_the_document_is_a_table_whatever_stands_in_it_and_notes_stand_once():
     rows += [Row("t", "g", "c", 1.0, n=12, independent=12, note="drawn"), Row("t", "g", "d", 1.0, n=12, independent=12)]
     notes = [line for line in markdown(rows, "agrotools tools bench").splitlines() if line.startswith("*")]
     assert notes == ["* f: drawn", "* g, c: drawn"]
-
-
-def test_the_document_keeps_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "prose").mkdir()
     (tmp_path / "prose" / "t.md").write_text("Pale fruit is missed.\n")
     monkeypatch.setattr("agrotools.build.accuracy.table.files", lambda _: tmp_path)

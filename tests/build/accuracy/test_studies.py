@@ -70,7 +70,7 @@ def test_a_study_that_fails_is_a_row_and_the_others_go_on(data: Path, tmp_path: 
     assert len(list((kept / TOOL / "0_greys").glob("*_overlay.png"))) == 12
 
 
-def test_absent_folders_and_studies_that_cannot_be_imported_are_named(data: Path):
+def test_absent_folders_unknown_names_and_broken_studies_are_named(data: Path):
     found = plan(data, [TOOL])
     assert found.absent == ("elsewhere",)
     assert {study.folder for study in found.studies} == {"greys", "crash", "kill", "hang", "surroundings"}
@@ -79,9 +79,6 @@ def test_absent_folders_and_studies_that_cannot_be_imported_are_named(data: Path
     assert fault.tool == "broken_studies"
     assert fault.error
     assert "no_such_module" in fault.error
-
-
-def test_unknown_names_are_usage_errors(data: Path):
     with pytest.raises(UsageError, match="made_brightnes'") as error:
         plan(data, ["made_brightnes"])
     assert TOOL in str(error.value)

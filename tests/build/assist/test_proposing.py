@@ -95,8 +95,7 @@ def test_sound_proposals_go_to_review_and_only_accepted_ones_into_a_benchmark(bu
         sent = endpoint.requests[0]["messages"]
         assert any(part["type"] == "image_url" for part in sent[1]["content"])
         assert '"additionalProperties":false' in text_of(sent[1]).replace(" ", "")
-        again = build("--proposals", 6, "--base-url", endpoint.base_url)
-        assert again.exit_code == 0
+        assert build("--proposals", 6, "--base-url", endpoint.base_url).exit_code == 0
         assert len(endpoint.requests) == requests == 2, "replies are paid once"
     assert list(load_folder(out).samples) == list(load_folder(small_benchmark).samples)
     assert not validate_folder(proposed)
@@ -134,7 +133,7 @@ def test_sound_proposals_go_to_review_and_only_accepted_ones_into_a_benchmark(bu
     assert accepted.header.metadata["reviewed_proposals"]["model"] == "m"  # pyright: ignore
 
 
-def test_the_budget_holds_and_the_benchmark_stays(build: Build, small_benchmark: Path, tmp_path: Path) -> None:
+def test_the_budget_holds_and_unreadable_replies_are_counted(build, small_benchmark, tmp_path):
     with serving(responder(load_folder(small_benchmark).samples)) as endpoint:
         done = build("--base-url", endpoint.base_url, "--budget", 0.000001, "--price", "1000/1000")
         assert done.exit_code == 0, done.output
@@ -143,9 +142,6 @@ def test_the_budget_holds_and_the_benchmark_stays(build: Build, small_benchmark:
     assert "questions proposed by m: 0" in done.output
     assert len(load_folder(tmp_path / "out").samples) == 8
     assert not (tmp_path / "out-proposed").exists()
-
-
-def test_an_unreadable_reply_is_counted(build: Build, tmp_path: Path) -> None:
     with serving(lambda _: completion("I cannot think of any.")) as endpoint:
         done = build("--base-url", endpoint.base_url, "--proposals", 3)
     assert done.exit_code == 0, done.output

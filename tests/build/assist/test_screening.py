@@ -50,7 +50,7 @@ def _gives_itself_away(folder: Path) -> Path:
     return write_folder(folder, [number_sample(folder), told])
 
 
-def test_what_echo_answers_is_a_warning_and_is_kept_in_the_folder(tmp_path: Path):
+def test_what_echo_answers_is_a_warning_kept_in_the_folder_and_printed(tmp_path: Path):
     folder = _gives_itself_away(tmp_path / "b")
     screened = screen_folder(folder)
     echoed = [finding for finding in screened.findings if "baseline:echo" in finding.message]
@@ -59,10 +59,6 @@ def test_what_echo_answers_is_a_warning_and_is_kept_in_the_folder(tmp_path: Path
     assert lines == [finding.model_dump() for finding in screened.findings]
     assert set(lines[0]) == {"id", "check", "severity", "message"}
     assert screened.left_out, "text in pictures is read only where that is asked for"
-
-
-def test_validate_prints_what_quality_checks_found(tmp_path: Path):
-    folder = _gives_itself_away(tmp_path / "b")
     done = CliRunner().invoke(app, ["validate", str(folder), "--quality"])
     assert "solved_blind" in done.stdout
     assert ("not checked" in done.stdout) == (find_spec("rapidocr") is None), "what is left out is said"

@@ -90,5 +90,4 @@ def test_the_check_names_what_mlcroissant_finds(folder, tmp_path):
     broken = json.loads((folder / "croissant.json").read_text())
     del broken["distribution"][0]["encodingFormat"]
     (tmp_path / "croissant.json").write_text(json.dumps(broken))
-    found = check_croissant(tmp_path / "croissant.json")
-    assert any("encodingFormat" in line for line in found)
+    assert any("encodingFormat" in line for line in check_croissant(tmp_path / "croissant.json"))

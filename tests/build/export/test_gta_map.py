@@ -171,15 +171,12 @@ def test_an_entry_that_cannot_be_read_is_named_with_the_reason(published, tmp_pa
     assert [sample.id for sample in load_folder(tmp_path / "out").samples] == ["good"]
 
 
-def test_a_number_needs_a_tolerance(published, tmp_path):
+def test_a_number_needs_a_tolerance_and_unknown_tools_can_be_kept(published, tmp_path):
     place = published(_entry("x", {"kind": "numeric", "value": 3}))
     place.write_text(MAP.replace("default_rel_tol = 0.1\n", ""))
     with pytest.raises(BenchmarkError, match=r"set answer\.default_rel_tol"):
         build_gta(place, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_tools_that_agrotools_does_not_have_can_be_kept(published, tmp_path):
     place = published(_entry("x", 1, [_step("Oracle", question="?")], toolbox=["Oracle", "Calculator"]))
     place.write_text(MAP.replace("[benchmark]", 'unknown_tools = "keep"\n[benchmark]', 1))
     build_gta(place, tmp_path / "out")

@@ -31,8 +31,7 @@ def exported(exported_once, tmp_path):
 
 def test_every_field_of_a_sample_has_a_column(exported):
     (shard,) = (exported / "data").iterdir()
-    columns = set(parquet.read_schema(shard).names)
-    assert set(Sample.model_fields) <= columns
+    assert set(Sample.model_fields) <= set(parquet.read_schema(shard).names)
 
 
 def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(benchmark, exported, tmp_path, monkeypatch):

@@ -71,8 +71,7 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
     assert (len(shares), shares[1]) == (4, 0)
     assert 10 <= shares[2] < 20 < shares[3]
     assert len(reads) == 8
-    again = things(clcd(folder, tmp_path, 2))
-    assert list(again) == list(things(part))
+    assert list(things(clcd(folder, tmp_path, 2))) == list(things(part))
 
 
 def test_incomplete_repeated_and_blank_pairs_are_dropped_and_counted(tmp_path: Path) -> None:

@@ -46,8 +46,7 @@ def test_red_is_shown_red(tmp_path: Path, dtype: str) -> None:
         for pixels, bands in zip(shown(part, thing), draw_bands(int(stem[4:]), SHARES[int(stem[4:])]), strict=False):
             for channel, band in enumerate((2, 1, 0)):
                 assert np.corrcoef(pixels[..., channel].ravel(), bands[band].ravel())[0, 1] > 0.95
-    note = next(iter(scenes(part).values())).files[0].note
-    assert ("as stored" in note) == (dtype == "uint8")
+    assert ("as stored" in next(iter(scenes(part).values())).files[0].note) == (dtype == "uint8")
 
 
 def test_ground_that_stayed_as_it_was_looks_as_it_did(tmp_path: Path) -> None:

@@ -113,16 +113,13 @@ def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratc
     }
 
 
-def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
+def test_grey_may_be_stored_as_colours_and_bands_are_asked_about(tmp_path: Path, scratch: Path, whole) -> None:
     root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
     expected = weedmap(tmp_path / "set", scratch, 20).files.keys()
     for path in (root / "tile" / "G").glob("*.png"):
         with Image.open(path) as picture:
             picture.convert("RGB").save(path)
     assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected
-
-
-def test_bands_are_asked_about_too(whole) -> None:
     chosen = choose(whole.subjects, whole.questions, 62, SEED)
     about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
     assert len(about_bands) >= 6

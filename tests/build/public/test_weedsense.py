@@ -33,7 +33,7 @@ def _rewrite(path: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
     Image.fromarray(change(values)).save(path)
 
 
-def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
+def test_cover_and_form_are_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
     things = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed")
     assert len(things) == 16 * len(WEEKS)
     for path, thing in things.items():
@@ -45,9 +45,6 @@ def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
         assert dict(thing.truth) == expected
         assert thing.words == {"species": SPECIES[_told(path)[0]], "week": str(_told(path)[1])}
         assert not re.search(r"\d", thing.files[0].note or "")
-
-
-def test_form_is_that_of_the_masks(folder: Path, tmp_path: Path) -> None:
     forms = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed_form")
     assert len(forms) == 16 * len(WEEKS)
     for path, thing in forms.items():

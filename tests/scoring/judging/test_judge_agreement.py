@@ -30,8 +30,7 @@ def test_alpha_is_that_of_krippendorff_one_for_equal_judges_and_zero_by_lot():
 @given(grades)
 def test_alpha_is_at_most_one_and_does_not_ask_who_is_who(units: list[list[int | None]]):
     result = agreement(units)
-    turned = agreement([unit[::-1] for unit in units])
-    assert result == turned
+    assert result == agreement([unit[::-1] for unit in units])
     if result is not None and result.alpha is not None:
         assert result.alpha <= 1 + 1e-12
         if result.interval is not None:

@@ -56,14 +56,11 @@ def test_a_judge_sees_the_question_and_not_the_examples_and_passages_of_its_prom
     assert "资料" not in question.user
 
 
-def test_an_essay_is_cut_and_silence_is_not_asked_about():
+def test_an_essay_is_cut_silence_is_not_judged_and_key_facts_can_be():
     (question,) = judge_questions(record("稻" * 100_000))
     assert len(question.user) < 13_000
     assert judge_questions(record(None)) == []
     assert judge_questions(record("  ")) == []
-
-
-def test_key_facts_can_be_judged_too():
     slot = OpenTextSlot(name="why", label="why", facts=(Fact(phrases=("late blight", "Phytophthora")),))
     sample = plain_sample("s", answer=(slot,))
     steps = (Step(turn=0, kind="answer", text="It is late blight."),)

@@ -102,8 +102,7 @@ def test_small_and_missing_areas_hold_no_water() -> None:
     assert not find_water(STATES["wet"], EVERYWHERE, min_area_px=6000).mask.any()
     valid = EVERYWHERE.copy()
     valid[:, :125] = False
-    found = find_water(STATES["wet"], valid, gsd_m=0.5)
-    assert not (found.mask & ~valid).any()
+    assert not (find_water(STATES["wet"], valid, gsd_m=0.5).mask & ~valid).any()
 
 
 def test_fine_pictures_are_compared_at_half_a_metre() -> None:

@@ -78,8 +78,7 @@ def test_scattered_plants_and_regions_of_a_photograph(tmp_path: Path) -> None:
     result = measured(image, region=[100, 40, 260, 220])
     assert result.total_px == 160 * 180
     assert result.veg_px == np.count_nonzero(whole[40:220, 100:260] == 3)
-    outside = mask_of(image, result)
-    assert (outside[:40] == 255).all()
+    assert (mask_of(image, result)[:40] == 255).all()
     parts = [measured(image, region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)]
     assert sum(parts) == np.count_nonzero(whole == 3)
     clipped = measured(image, region=[-50, -50, 100, 1000])
@@ -145,8 +144,7 @@ def test_plants_that_may_be_hidden_are_refused_not_zero(tmp_path: Path, ground: 
 def test_false_colour_is_pointed_out(tmp_path: Path) -> None:
     pixels = field(PLANTS)
     pixels[..., 2] = pixels[..., 0]
-    result = measured(photo(tmp_path, pixels))
-    assert "false_colour_suspected" in result.flags
+    assert "false_colour_suspected" in measured(photo(tmp_path, pixels)).flags
     told = measured(photo(tmp_path, pixels), bands={"R": 1, "NIR": 2})
     assert told.index == "ndvi"
     assert "false_colour_suspected" not in told.flags
@@ -279,8 +277,7 @@ def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: p
     assert any("one pixel for 4 x 4" in note for note in large.notes)
     assert mask_of(path, large).shape == (60, 80)
     assert large.area_m2.total == pytest.approx(240 * 320 * 0.25)
-    part = measured(path, separation="none", region=[0, 0, 80, 100])
-    assert part.total_px == 8000
+    assert measured(path, separation="none", region=[0, 0, 80, 100]).total_px == 8000
     halves = [measured(path, separation="none", region=[x, 0, x + 160, 240]).veg_px for x in (0, 160)]
     assert sum(halves) == pytest.approx(whole.veg_px, rel=0.02)
     assert fault(path, region=[400, 0, 500, 100]).kind == "region_empty"

@@ -276,8 +276,7 @@ def test_fruit_without_depth_is_not_guessed(tmp_path: Path) -> None:
     scene = orchard(1000, **OPEN)
     x0, y0, x1, y1 = scene.boxes[0]
     scene.depth_mm[y0 - 4 : y1 + 4, x0 - 4 : x1 + 4] = 0
-    result = sized(tmp_path, scene)
-    assert result.n == len(scene.boxes) - 1
+    assert sized(tmp_path, scene).n == len(scene.boxes) - 1
     scene.depth_mm[:] = 0
     scene.depth_mm[0, :20] = 900
     error = fault(tmp_path, files(tmp_path, scene)[0], depth=files(tmp_path, scene)[1], fx_px=500)

@@ -73,8 +73,7 @@ class TestEquations:
         ],
     )
     def test_solutions_are_exact(self, equations, unknowns, exact):
-        found = solve_equations(equations=equations, unknowns=unknowns)
-        assert found.exact == tuple(exact)
+        assert solve_equations(equations=equations, unknowns=unknowns).exact == tuple(exact)
 
     def test_numbers_words_and_flags(self) -> None:
         assert solve_equations(equations=["3x = 1"]).text == "x = 1/3 (0.3333333333)"

@@ -241,8 +241,7 @@ def test_masks_and_transparent_ground_say_where_the_leaf_is(tmp_path: Path) -> N
     assert result.leaf_area_px == half.sum()
     assert result.leaf_box[2] == 240
     picture = np.dstack([leaf_picture(leaf, spots()), np.where(leaf, 255, 0).astype(np.uint8)])
-    result = analysed(saved(tmp_path, picture))
-    assert result.leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
+    assert analysed(saved(tmp_path, picture)).leaf_area_px == pytest.approx(leaf.sum(), rel=0.02)
 
 
 def test_region_is_in_pixels_of_the_whole_picture(tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ def test_the_cut_out_is_what_the_box_encloses(tmp_path: Path) -> None:
     outer = extracted(image, inner=False)
     assert outer.crop_box == (70, 50, 190, 150)
     assert (crop_of(image, outer)[0] == PURE_COLOURS["magenta"]).all()
-    padded = extracted(image, inner=False, pad_px=200)
-    assert padded.crop_box == (0, 0, 320, 240)
+    assert extracted(image, inner=False, pad_px=200).crop_box == (0, 0, 320, 240)
 
 
 def test_what_lies_outside_an_ellipse_is_transparent(tmp_path: Path) -> None:

@@ -50,8 +50,7 @@ def test_a_block_of_known_size(tmp_path: Path):
     assert plant.mean_exg == pytest.approx((2 * 150 - 60 - 50) / 260, abs=0.05)
     assert result.scale_cm_px == 0.1
     assert "no_scale" not in result.flags
-    mask = np.asarray(Image.open(tmp_path / "made" / result.mask.name))
-    assert (mask > 0).sum() == plant.area_px
+    assert (np.asarray(Image.open(tmp_path / "made" / result.mask.name)) > 0).sum() == plant.area_px
 
 
 def test_what_may_be_no_plants_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

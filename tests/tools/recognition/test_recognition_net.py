@@ -57,8 +57,7 @@ def test_a_net_may_say_itself_how_like_a_picture_is_to_those_it_knows(tmp_path: 
     assert read_net(path).judge(bright).score == pytest.approx(530 / 3 / 255, abs=0.01)
     assert read_net(path).judge(bright).is_known
     assert not read_net(path).judge(dark).is_known
-    without = with_weights(path, tiny_onnx(list(COLOURS.values())))
-    assert "something else" in fault(without).message
+    assert "something else" in fault(with_weights(path, tiny_onnx(list(COLOURS.values())))).message
 
 
 def test_the_input_is_that_of_training() -> None:
@@ -72,8 +71,7 @@ def test_the_input_is_that_of_training() -> None:
 
 def test_a_net_is_loaded_once_until_its_file_changes(tmp_path: Path) -> None:
     path = write_tiny_net(tmp_path, "tiny", COLOURS)
-    first = read_net(path)
-    assert read_net(path) is first
+    assert read_net(path) is read_net(path)
     write_tiny_net(tmp_path, "tiny", dict(reversed(COLOURS.items())))
     assert read_net(path).info.classes == ("blue", "green", "red")
 

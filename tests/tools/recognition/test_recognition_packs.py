@@ -275,8 +275,7 @@ def test_familiarity_falls_with_the_distance() -> None:
     familiar = fit_distribution(features, classes, 2)
     own = familiar.score(features)
     far = familiar.score((draw.normal(0, 1, (20, 12)) + 30).astype(np.float32))
-    between = familiar.score(np.full((1, 12), 3.0, np.float32))
-    assert own.min() > between[0] > far.max()
+    assert own.min() > familiar.score(np.full((1, 12), 3.0, np.float32))[0] > far.max()
     assert own.mean() == pytest.approx(-1, abs=0.15)
 
 
