@@ -11,15 +11,7 @@ import agrotools as at
 from agrotools.agents.baselines.planted import Planted, PlantedPolicy, misread
 from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import (
-    AbstainSlot,
-    Action,
-    Answer,
-    ReferenceTrajectory,
-    Sample,
-    ToleranceSlot,
-    UsageError,
-)
+from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, ToleranceSlot, UsageError
 from agrotools.scoring.steps import agrees
 from agrotools.text.refusal import ends_in_refusal
 

@@ -83,19 +83,15 @@ def _alter(folder):
     victim.write_bytes(victim.read_bytes() + b"x")
 
 
-def _lose(folder):
-    (folder / "samples.jsonl").unlink()
-
-
-def _interrupt(folder):
-    (folder / "manifest.json").unlink()
-
-
-def _spoil_manifest(folder):
-    (folder / "manifest.json").write_text("{")
-
-
-@pytest.mark.parametrize("damage", [_alter, _lose, _interrupt, _spoil_manifest])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _alter,
+        lambda folder: (folder / "samples.jsonl").unlink(),
+        lambda folder: (folder / "manifest.json").unlink(),
+        lambda folder: (folder / "manifest.json").write_text("{"),
+    ],
+)
 def test_a_damaged_copy_is_noticed(folder, drawn_before, damage):
     shutil.copytree(drawn_before[0], folder)
     assert embedded.is_intact(folder)

@@ -48,15 +48,12 @@ def _call(**arguments) -> PlannedCall:
     return PlannedCall("diagnose_pest_disease", {"image": "image_1.png", **arguments}, {"best": "a"})
 
 
-def _build(root, chosen, tally):
-    return build_samples([Group("p", "s", chosen)], root, toolset=AGROTOOLS, tally=tally)
-
-
 def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read_is_dropped(root):
     tally = Tally()
     lacking, unreadable = _chosen(_call(kind="pest")), _chosen(_call(kind="pest"), "broken.png")
     wrong = _chosen(_call(kind="pest"), truth=False)
-    samples = _build(root, [unreadable, lacking, wrong, lacking], tally)
+    groups = [Group("p", "s", [unreadable, lacking, wrong, lacking])]
+    samples = build_samples(groups, root, toolset=AGROTOOLS, tally=tally)
     assert [sample.id for sample in samples] == ["p-001", "p-002"]
     observed = samples[0].reference.steps[0]
     assert (observed.observation.error.kind, observed.truth) == ("backend_unavailable", {"best": "a"})

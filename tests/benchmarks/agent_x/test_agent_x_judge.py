@@ -7,21 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.agent_x.judge import (
-    METRICS,
-    agent_x_questions,
-    read_judge_score,
-    read_rubrics,
-)
+from agrotools.benchmarks.agent_x.judge import METRICS, agent_x_questions, read_judge_score, read_rubrics
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
 from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions
 from support.made_agent_x import write_agent_x
-
-
-def _small_folder(root: Path) -> Path:
-    return write_agent_x(root / "AgentX", count=4, calls=8, images=1, videos=0).parent
-
 
 GOLD = {
     "query": "How many cups?",
@@ -66,7 +56,8 @@ def test_nothing_is_asked_about_a_prediction_without_steps_and_answer():
 
 
 def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
-    sample = load_benchmark("agent-x", data_root=_small_folder(tmp_path)).samples[0]
+    root = write_agent_x(tmp_path / "AgentX", count=4, calls=8, images=1, videos=0).parent
+    sample = load_benchmark("agent-x", data_root=root).samples[0]
     call = ToolCall(tool=sample.toolset[0], arguments={})
     steps = (
         Step(turn=0, kind="call", call=call, observation=Observation(result={"text": "SEEN"}), thought="why"),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -11,11 +12,6 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks.gta2.score import read_score, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
-
-
-def graded(node: Mapping[str, Any]) -> float:
-    return node["grade"]
-
 
 INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade": 10}, {"id": "1.2", "grade": 4}]}
 
@@ -34,7 +30,7 @@ INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade
     ],
 )
 def test_nodes_are_weighted_means_of_what_is_below_them(tree: Any, score: float) -> None:
-    assert root_score(tree, graded) == pytest.approx(score)
+    assert root_score(tree, itemgetter("grade")) == pytest.approx(score)
 
 
 def test_leaves_are_asked_in_written_order_and_an_empty_tree_is_a_leaf() -> None:

@@ -26,10 +26,6 @@ def _pixels(path: Path):
         return np.asarray(picture)
 
 
-def _diagnosis(thing: Thing):
-    return thing.truth if thing.tool == "diagnose_pest_disease" else thing.before[0].truth
-
-
 def _listed(folder: Path, split: str) -> dict[str, int]:
     text = (folder / "IP102_v1.1/Classification/ip102_v1.1" / f"{split}.txt").read_text()
     return {line.split()[0]: int(line.split()[1]) for line in text.splitlines()}
@@ -64,7 +60,7 @@ def test_names_are_those_of_the_labels_and_all_pictures_those_of_the_test_split(
     tested = _listed(folder, "test")
     seen = Counter[str]()
     for picture, thing in _things(part, "pest_photo", "pest_group", "pest_damage", "pest_advice"):
-        truth = _diagnosis(thing)
+        truth = thing.truth if thing.tool == "diagnose_pest_disease" else thing.before[0].truth
         (entry,) = (entry for entry in kb_names().entries if entry.id == truth["best"])
         assert thing.words["name"] == entry.names.en
         if picture.is_relative_to(folder):

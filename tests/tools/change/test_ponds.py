@@ -5,12 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.tools.change.ponds import basin_probability, pond_change
-from agrotools.tools.change.water import (
-    channels_of,
-    find_water,
-    least_area_px,
-    working_shrink,
-)
+from agrotools.tools.change.water import channels_of, find_water, least_area_px, working_shrink
 
 SHAPE = (200, 260)
 

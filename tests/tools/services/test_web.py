@@ -306,10 +306,6 @@ def _png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (
     return out.getvalue()
 
 
-def _reply(**item: Any) -> web.Response:
-    return web.json_response({"data": [item]})
-
-
 async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch, tmp_path):
     seen: list[tuple[str, Any, dict[str, Any]]] = []
 
@@ -321,7 +317,8 @@ async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch
         else:
             body = await request.json()
         seen.append((request.path, request.headers.get("Authorization"), body))
-        return _reply(b64_json=base64.b64encode(_png()).decode(), revised_prompt="a red barn")
+        item = {"b64_json": base64.b64encode(_png()).decode(), "revised_prompt": "a red barn"}
+        return web.json_response({"data": [item]})
 
     Image.new("RGB", (30, 20), "green").save(tmp_path / "image_1.png")
     files = (SampleFile(name="image_1.png", path=str(tmp_path / "image_1.png"), kind="image"),)
