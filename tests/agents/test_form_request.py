@@ -110,12 +110,9 @@ def test_what_is_no_answer_in_the_form_leaves_the_first_one_standing(second, rea
     assert score_slot(sample.answer[0], sample.answer, step.text).value == read
 
 
-def test_a_question_without_a_form_is_asked_once(view):
+def test_only_a_form_of_three_lines_is_asked_for_and_once(view):
     for other in (view.model_copy(update={"form_lines": ()}), view.model_copy(update={"bare": True})):
         assert answer_of(other, said(FREE))[1] == 1
-
-
-def test_a_line_of_two_is_not_enough():
     lines = ("more: <yes or no>", "trees: <number>")
     assert lacks_form("trees: 14", lines)
     assert lacks_form("more: <yes or no>\ntrees: 14", lines)

@@ -43,16 +43,13 @@ def sample_of(slots: list[dict[str, object]]) -> Sample:
     })  # fmt: skip
 
 
-def test_gold_changes_no_guess():
+async def test_guesses_come_at_once_and_no_gold_changes_them(tmp_path):
     first = sample_of(SLOTS)
     second = sample_of([{**slot, **gold} for slot, gold in zip(SLOTS, OTHER_GOLD, strict=True)])
     guesses = guessed_values(first, first.answer)
     assert guesses == guessed_values(second, second.answer)
     assert set(guesses) == {"stage", "changed", "leaf", "seen", "share"}
     assert answer_form(first.answer) == answer_form(second.answer)
-
-
-async def test_the_policy_answers_at_once_and_is_not_privileged(tmp_path):
     sample = sample_of(SLOTS)
     assert policy_source(Endpoint("baseline:guess"), [sample]).privileged is False
     assert (

@@ -81,7 +81,7 @@ def test_a_float_raster_is_stretched_and_its_bands_are_named(tmp_path: Path) -> 
     assert pixels[50, 2, 1] < 15 < 240 < pixels[50, -3, 1]
 
 
-def test_unnamed_bands_and_missing_values_are_shown(tmp_path: Path) -> None:
+def test_unnamed_bands_missing_values_and_16_bits_are_shown(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(6, 40, 40)).astype(np.float32)
     values[:, :20] = np.nan
     text, picture = seen(file_parts([file_of(write_raster(tmp_path / "a.tif", values), "raster")]))
@@ -91,9 +91,6 @@ def test_unnamed_bands_and_missing_values_are_shown(tmp_path: Path) -> None:
     assert pixels[25:, :].std() > 30
     only_missing = np.full((1, 10, 10), np.nan, dtype=np.float32)
     assert seen(file_parts([file_of(write_raster(tmp_path / "b.tif", only_missing), "raster")]))[1].size == (10, 10)
-
-
-def test_a_16_bit_depth_map_is_stretched(tmp_path: Path) -> None:
     depth = np.tile(np.linspace(800, 1600, 100).astype(np.uint16), (50, 1))
     Image.fromarray(depth).save(tmp_path / "depth_1.png")
     text, picture = seen(file_parts([file_of(tmp_path / "depth_1.png", "depth", depth_unit_mm=1)]))
@@ -142,16 +139,13 @@ def test_an_unreadable_file_is_a_line_that_says_so(tmp_path: Path, name: str, co
     assert str(tmp_path) not in part.text
 
 
-def test_a_picture_too_large_to_read_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_stand_for_pictures_that_are_too_large_or_not_wanted(tmp_path, monkeypatch):
     from agrotools.vision import reading
 
     monkeypatch.setattr(reading, "MAX_PIXELS", 1000)
     Image.new("RGB", (100, 100)).save(tmp_path / "a.png")
     (part,) = file_parts([file_of(tmp_path / "a.png")])
     assert "cannot be shown: a.png has 100 x 100 pixels" in part.text
-
-
-def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
     Image.new("RGB", (4000, 30), GREEN).save(tmp_path / "a.jpg")
     unsized = file_parts([file_of(tmp_path / "a.jpg")], images=False)
     sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)

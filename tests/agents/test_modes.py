@@ -211,7 +211,7 @@ async def test_three_unparseable_outputs_in_a_row_end_the_sample(sample: Sample,
     assert trajectory.answer is None
 
 
-async def test_a_policy_that_calls_in_no_tool_is_refused(sample: Sample, tmp_path: Path) -> None:
+async def test_a_policy_without_tools_or_recorded_observations_is_refused(sample: Sample, tmp_path: Path) -> None:
     class Caller:
         async def act(self, view, history):
             assert view.toolset == ()
@@ -220,6 +220,13 @@ async def test_a_policy_that_calls_in_no_tool_is_refused(sample: Sample, tmp_pat
     trajectory = await run_no_tool(Caller(), view_of(sample, tmp_path))
     assert trajectory.termination == "max_steps"
     assert all(step.observation and not step.observation.ok for step in trajectory.calls)
+    first, second = sample.reference.steps
+    bare = ReferenceTrajectory(steps=(first, second.model_copy(update={"observation": None})))
+    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
+        policy = agent(endpoint, "step-by-step")
+        with pytest.raises(BenchmarkError, match=r"step 1 .calculate. has no recorded observation"):
+            await run_step_by_step(policy, view_of(sample, tmp_path), bare)
+    assert endpoint.requests == []
 
 
 async def test_max_steps_counts_turns(sample: Sample, tmp_path: Path) -> None:
@@ -280,16 +287,6 @@ async def test_faults_of_the_server_reach_the_runner_in_every_mode(sample: Sampl
         with pytest.raises(InfrastructureError):
             await run_no_tool(policy, view)
         await policy.model.close()
-
-
-async def test_step_by_step_needs_recorded_observations(sample: Sample, tmp_path: Path) -> None:
-    first, second = sample.reference.steps
-    bare = ReferenceTrajectory(steps=(first, second.model_copy(update={"observation": None})))
-    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
-        policy = agent(endpoint, "step-by-step")
-        with pytest.raises(BenchmarkError, match=r"step 1 .calculate. has no recorded observation"):
-            await run_step_by_step(policy, view_of(sample, tmp_path), bare)
-    assert endpoint.requests == []
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -37,7 +37,7 @@ def _share_right(ability: float, sample: Sample) -> float:
     return sum(not policy.failed for policy in policies) / len(policies)
 
 
-def test_more_decisions_fail_in_longer_questions_and_for_weaker_agents(benchmark: Benchmark):
+def test_draws_depend_on_ability_length_and_seed_alone(benchmark: Benchmark):
     sample = max(benchmark.samples, key=lambda each: len(each.reference.steps) if each.reference else 0)
     steps = sample.reference.steps[:1]
     shorter = sample.model_copy(update={"reference": ReferenceTrajectory(steps=steps)})
@@ -47,6 +47,10 @@ def test_more_decisions_fail_in_longer_questions_and_for_weaker_agents(benchmark
         assert _share_right(ability, sample) < _share_right(ability, shorter)
     assert _share_right(0.2, sample) < _share_right(0.8, sample)
     assert (_share_right(0, sample), _share_right(1, sample)) == (0, 1)
+    agent = actions(benchmark, Planted(0.4, 1))
+    assert agent == actions(benchmark, Planted(0.4, 1))
+    assert agent != actions(benchmark, Planted(0.4, 2))
+    assert agent != actions(benchmark, Planted(0.41, 1))
 
 
 def test_misread_numbers_leave_the_tolerance_more_often_if_it_is_narrow():
@@ -56,13 +60,6 @@ def test_misread_numbers_leave_the_tolerance_more_often_if_it_is_narrow():
         return sum(abs(cast("float", value) - 100) <= tolerance for value in values) / len(values)
 
     assert share_within(5) < share_within(20) - 0.2 < share_within(60) - 0.4
-
-
-def test_draws_depend_on_ability_and_seed_alone(benchmark: Benchmark):
-    agent = actions(benchmark, Planted(0.4, 1))
-    assert agent == actions(benchmark, Planted(0.4, 1))
-    assert agent != actions(benchmark, Planted(0.4, 2))
-    assert agent != actions(benchmark, Planted(0.41, 1))
 
 
 def test_mistakes_are_those_of_models(benchmark: Benchmark):

@@ -176,15 +176,12 @@ def counting_sample(at: int, ratio: float) -> Sample:
     )  # fmt: skip
 
 
-def test_the_score_by_the_error_of_each_tool():
+def test_scores_fall_with_the_errors_of_tools_drawn_from_other_clusters():
     found = tool_noise([counting_sample(at, 1.2) for at in range(30)], draws=4)
     assert found.predicted == found.recorded == 0
     assert found.tools["count_objects"].scores == {"0.0": 100, "0.5": 100, "1.0": 0, "2.0": 0}
     assert (found.tools["count_objects"].gain, found.tools["measure_crop_weed_area"].gain) == (100, 0)
     assert "calculate" not in found.tools, "it follows from its arguments"
-
-
-def test_errors_come_from_other_clusters():
     # Only one cluster has an error; whatever is drawn for it comes from the others.
     samples = [counting_sample(at, 1.2 if at == 7 else 1.0) for at in range(30)]
     alone = tool_noise([samples[7]], samples, draws=8)

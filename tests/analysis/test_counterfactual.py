@@ -198,7 +198,7 @@ def test_calls_that_an_error_prevented_are_not_missing():
     assert points(stopped, tools) == {TREES: 100.0}
 
 
-def test_errors_within_the_tolerance_together_are_shared_by_what_either_alone_repairs():
+def test_errors_within_the_tolerance_are_shared_or_cancel():
     # Off by 6; tolerance 2.5. Without the count's 4 the rest of 2 is within it, without the share's 2 the 4 are not.
     tools = Tools(count=4, share=2.0)
     wide = slot("total", 30.0, "steps[2].observation.value", abs_tol=2.5)
@@ -207,9 +207,6 @@ def test_errors_within_the_tolerance_together_are_shared_by_what_either_alone_re
     narrow = Tools(count=3, share=3.0)
     found = points(record_of(narrow, slot("total", 30.0, "steps[2].observation.value", abs_tol=3.5)), narrow)
     assert found == by_hand([TREES, WEEDS], lambda fixed: float(bool(fixed))) == {TREES: 50.0, WEEDS: 50.0}
-
-
-def test_errors_that_cancel_lose_no_points():
     tools = Tools(count=3, share=-3.0)
     assert points(record_of(tools), tools) == {}
     assert points(record_of(tools, COUNT, TOTAL), tools) == {TREES: 50.0}
@@ -252,7 +249,7 @@ def test_a_tool_error_behind_wrong_arguments_counts_where_the_arguments_are_righ
     assert found == by_hand([TREES, "arguments"], lambda fixed: float({TREES, "arguments"} <= fixed))
 
 
-def test_slots_are_split_one_by_one():
+def test_slots_are_split_one_by_one_and_right_ones_keep_their_points():
     tools = Tools(count=3)
     record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 99\ntotal: {seen['total']}")
 
@@ -260,10 +257,6 @@ def test_slots_are_split_one_by_one():
         return ({TREES, "reading"} <= fixed) / 2 + (TREES in fixed) / 2
 
     assert points(record, tools) == by_hand([TREES, "reading"], value) == {TREES: 75.0, "reading": 25.0}
-
-
-def test_a_right_slot_keeps_its_points_although_its_tool_errs():
-    tools = Tools(count=3)
     record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 10\ntotal: {seen['total']}")
     assert points(record, tools) == {TREES: 50.0}
 

@@ -46,15 +46,12 @@ def test_observations_or_truths_are_shown_with_their_literals():
         assert literal(result) == 9.0
 
 
-def test_a_step_that_does_not_build_on_a_replaced_one_keeps_its_observation():
+def test_replaced_steps_alone_change_their_observations():
     own = sample(None)
     first, second = own.reference.steps
     alone = second.model_copy(update={"arguments": {"expression": "8 * 2"}})
     result = with_shown_observations(own.model_copy(update={"reference": ReferenceTrajectory(steps=(first, alone))}))
     assert shown(result) == [{"weed_pct": 9.0}, {"value": 16.0}]
-
-
-def test_perfect_tools_show_the_truth_everywhere():
     result = with_truth_observations(sample(Observation(result={"weed_pct": 8.0})))
     assert shown(result) == [{"weed_pct": 9.0}, {"value": 18.0}]
     assert literal(result) == 9.0

@@ -98,7 +98,7 @@ def by_loops(weights: dict[str, np.ndarray], numbers: list[int]) -> np.ndarray:
     return pooled / np.linalg.norm(pooled)
 
 
-def test_the_encoder_agrees_with_plain_loops_whatever_stands_beside(folder):
+def test_word_pieces_are_encoded_as_by_plain_loops(folder):
     encoder = Encoder(folder)
     for text in ("apple scab", "rust of leaf", "unables, unknownword"):
         expected = by_loops(random_weights(), encoder.pieces(text))
@@ -106,9 +106,6 @@ def test_the_encoder_agrees_with_plain_loops_whatever_stands_beside(folder):
     both = encoder.encode(["apple scab", "rust of a leaf and more words"])
     np.testing.assert_array_equal(both[0], encoder.encode(["apple scab"])[0])
     np.testing.assert_allclose(np.linalg.norm(both, axis=1), 1, atol=1e-6)
-
-
-def test_word_pieces(folder):
     pieces = [PIECES[number] for number in Encoder(folder).pieces("Ápple scabs, unable zzz")]
     assert pieces == ["[CLS]", "apple", "scab", "##s", ",", "un", "##able", "[UNK]", "[SEP]"]
     assert len(Encoder(folder).pieces("rust " * 500)) == 128

@@ -89,7 +89,7 @@ def test_a_fault_names_its_field(tmp_path, before, after, field, said):
     assert matching[0].where.endswith(f"entry.toml {field}")
 
 
-def test_verified_rests_on_pages_that_were_read(tmp_path):
+def test_verified_entries_and_thresholds_say_what_they_rest_on(tmp_path):
     page = '\n[sources.p]\ntitle = "A page"\npublisher = "A school"\nurl = "https://example.org/a"\nlicence = "facts"\n'
     page += 'checked = 2026-11-20\nhow = "page read"\n'
     mixed = GOOD.replace('coverage = "partial"', 'coverage = "verified"') + page
@@ -98,9 +98,6 @@ def test_verified_rests_on_pages_that_were_read(tmp_path):
     sound = mixed.replace('sources = ["g"]', 'sources = ["p"]')
     start = sound.index("[sources.g]")
     assert faults_of(sound[:start] + sound[sound.index("[sources.p]") :], tmp_path) == []
-
-
-def test_thresholds_say_what_they_hold_for(tmp_path):
     text = GOOD.replace('section = "symptoms"', 'section = "thresholds"')
     fields = {fault.field for fault in faults_of(text, tmp_path)}
     assert {f"claims[0].{name}" for name in ("value", "unit", "condition", "region")} <= fields
@@ -130,11 +127,8 @@ def test_plain_advice_passes(text):
     assert list(forbidden(text)) == []
 
 
-def test_figures_per_area_may_stand_outside_management():
+def test_ids_are_unique_and_figures_per_area_may_stand_outside_management(tmp_path):
     assert list(forbidden("A crop yields 5 kg per m2.", "reference_values")) == []
-
-
-def test_ids_are_unique(tmp_path):
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "b.toml").write_text(GOOD, encoding="utf-8")
     entries, faults = check_files(sorted(tmp_path.glob("*.toml")))

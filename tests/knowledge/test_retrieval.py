@@ -100,7 +100,7 @@ def test_what_is_not_in_the_base_is_not_found(query):
     assert first(query) is None
 
 
-def test_names_sections_and_topics_narrow_the_search():
+def test_entries_are_found_by_id_and_narrowed_by_names_and_topics():
     assert {hit.entry.id for hit in INDEX.search("apple scab", top_k=5)} == {"disease.apple_scab"}
     assert INDEX.search("how do I manage apple scab")[0].document.section == "management"
     assert INDEX.search("symptoms of apple scab")[0].document.section == "symptoms"
@@ -111,9 +111,6 @@ def test_names_sections_and_topics_narrow_the_search():
     assert first("white powder covers leaves and stems", crop="apple") is None
     assert first("white powder covers leaves and stems", crop="Cucumbers") == "disease.cucumber_mildew"
     assert first("soybean aphid", crop="soya") == "pest.soybean_aphid"
-
-
-def test_entries_are_found_by_id_in_any_order_or_not_at_all():
     hits = INDEX.search("nonsense zzz", kb_id="disease.apple_scab", top_k=5)
     assert {hit.entry.id for hit in hits} == {"disease.apple_scab"}
     assert {hit.document.section for hit in hits} == {"names", "symptoms", "management"}

@@ -75,12 +75,9 @@ def test_words_of_like_meaning_are_one(one, other):
     assert terms(one) == terms(other)
 
 
-def test_latin_names_keep_their_endings():
+def test_latin_names_keep_their_endings_and_words_one_concept():
     assert stem("indica") == "indica"
     assert stem("virus") == "virus"
-
-
-def test_a_word_stands_under_one_concept_only():
     import tomllib
     from importlib.resources import files
 

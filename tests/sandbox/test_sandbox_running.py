@@ -84,14 +84,12 @@ class TestFigures:
         assert result.ok, result.message
         assert [artifact.name for artifact in result.artifacts] == names
 
-    def test_a_figure_may_be_kept_in_memory(self, best: str) -> None:
+    def test_figures_are_kept_in_memory_unless_too_large(self, best: str) -> None:
         code = PLOT + "\nimport io\nmade = io.BytesIO()\nsolution().savefig(made, format='svg')\n"
         code += "print(made.getvalue()[:5])\nplt.close()"
         result = run_code(code, call=None, runner=best)
         assert result.stdout == "b'<?xml'\n", result.message
         assert [artifact.name for artifact in result.artifacts] == []
-
-    def test_a_figure_that_is_too_large_is_refused_with_a_way_out(self, best: str) -> None:
         code = "import matplotlib.pyplot as plt\ndef solution():\n    return plt.figure(figsize=(400, 400))"
         result = run_code(code, runner=best)
         assert result.termination == "artifact_cap"

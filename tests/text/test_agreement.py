@@ -220,14 +220,11 @@ def test_other_observations_may_give_the_same_value():
     assert not row("expression", mine, gold, observed=[1, 2, 3]).agrees
 
 
-def test_expressions_explain_themselves():
+def test_expressions_explain_themselves_through_their_variables():
     result = expression_row("8.89/1.03", "a/b", None, MEASURED)
     assert result.detail["reference"] == result.detail["predicted"] == pytest.approx(8.8912 / 1.0263)
     assert result.detail["read_as_measured"] is True
     assert "division by zero" in expression_row("1/0", "2").detail["refused"]
-
-
-def test_variables_count_through_their_expression():
     rows = compare_arguments(
         SPEC, {"expression": "x", "variables": {"x": 2}}, {"expression": "y", "variables": {"y": 2}}
     )
@@ -357,16 +354,13 @@ def test_one_to_one_is_a_perfect_matching(matrix):
     assert one_to_one(matrix) is expected
 
 
-def test_categories():
+def test_categories_and_numbers_of_three_digits_agree():
     assert category("Image_1.JPG") == category("image 1") == "image 1"
     assert category("2019") == category(2019) == category("2019.0")
     assert category(None) is None
     assert categories_agree(1.0005, 1.0)
     assert not categories_agree(1001, 1000)
     assert not categories_agree("a", 1)
-
-
-def test_rounding_needs_three_digits():
     assert is_rounding(38.2, 38.1973)
     assert not is_rounding(38, 38.1973)
     assert is_rounding(0.125, 0.12549)

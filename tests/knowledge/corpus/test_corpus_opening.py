@@ -83,16 +83,13 @@ def test_an_empty_corpus_is_refused(tmp_path: Path, content: str | None):
     assert not list(tmp_path.glob("index/agrotools-corpus-*"))
 
 
-def test_a_target_that_cannot_be_written(tmp_path: Path):
+def test_targets_and_corpora_that_cannot_be_used_leave_no_data(tmp_path: Path):
     corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])
     with pytest.raises(CorpusError, match="cannot be written") as caught:
         build_index(corpus, Path("/proc/agrotools-index"))
     assert caught.value.hint
     with pytest.raises(CorpusError, match="cannot be written"):
         build_index(corpus, corpus.with_name("a.jsonl.d") / ("x" * 300))
-
-
-def test_a_corpus_that_cannot_be_read_leaves_no_data(tmp_path: Path):
     (tmp_path / "a.jsonl").write_text('{"text": "水稻"}\n{')
     with pytest.raises(CorpusError, match="line 2"):
         build_index(tmp_path / "a.jsonl", tmp_path / "index")

@@ -19,7 +19,7 @@ def _units(text: str) -> int:
     return runs + int((found == UNSPACED).sum())
 
 
-def test_passages_are_short_texts_or_end_at_sentences():
+def test_passages_end_at_sentences_counted_in_words_and_long_ones_are_cut():
     assert list(split(["  水稻。\n"])) == [(2, "水稻。")]
     assert list(split([])) == []
     assert list(split([" \n --- "])) == []
@@ -29,17 +29,11 @@ def test_passages_are_short_texts_or_end_at_sentences():
     assert {_units(passage) for passage in found[:-1]} == {299}  # 23 sentences of 13
     text = "他说：“水稻得了纹枯病。”" * 60
     assert all(passage.endswith("。”") for _, passage in split([text]))
-
-
-def test_spaced_text_is_counted_in_words():
     text = "Rice blast is caused by a fungus. It spreads at 25.5 degrees. " * 60
     found = [text for _, text in split([text])]
     assert all(passage.endswith(".") for passage in found)
     assert all(295 <= _units(passage) <= 300 for passage in found[:-1])
     assert not any(passage.endswith("25.") for passage in found)
-
-
-def test_long_sentences_are_cut_and_control_characters_become_spaces():
     assert all(passage.endswith("，") for _, passage in list(split(["水稻小麦玉米，" * 200]))[:-1])
     assert [len(passage) for _, passage in split(["稻" * 1000])] == [300, 300, 300, 100]
     assert [len(passage) for _, passage in split(["a" * 7000])] == [3000, 3000, 1000]
