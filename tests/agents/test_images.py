@@ -139,13 +139,16 @@ def test_an_unreadable_file_is_a_line_that_says_so(tmp_path: Path, name: str, co
     assert str(tmp_path) not in part.text
 
 
-def test_lines_stand_for_pictures_that_are_too_large_or_not_wanted(tmp_path, monkeypatch):
+def test_a_picture_too_large_to_read_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from agrotools.vision import reading
 
     monkeypatch.setattr(reading, "MAX_PIXELS", 1000)
     Image.new("RGB", (100, 100)).save(tmp_path / "a.png")
     (part,) = file_parts([file_of(tmp_path / "a.png")])
     assert "cannot be shown: a.png has 100 x 100 pixels" in part.text
+
+
+def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
     Image.new("RGB", (4000, 30), GREEN).save(tmp_path / "a.jpg")
     unsized = file_parts([file_of(tmp_path / "a.jpg")], images=False)
     sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)

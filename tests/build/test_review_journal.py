@@ -19,7 +19,7 @@ def decision(
     return Decision.model_validate(fields | changes)
 
 
-def test_the_last_decision_of_each_reviewer_counts_and_is_stored_once(tmp_path: Path):
+def test_the_last_decision_of_each_reviewer_on_each_sample_counts(tmp_path: Path):
     journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     assert journal.append(decision(1))
     assert journal.append(decision(2, verdict="reject"))
@@ -30,6 +30,10 @@ def test_the_last_decision_of_each_reviewer_counts_and_is_stored_once(tmp_path: 
     assert len(journal.path.read_text().splitlines()) == 4
     journal.append(decision(5, verdict="withdraw"))
     assert {(each.reviewer, each.sample) for each in journal.decisions()} == {("Bo", "s1"), ("Ada", "s2")}
+
+
+def test_a_save_that_is_tried_again_is_stored_once(tmp_path: Path):
+    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     assert journal.append(decision(1))
     assert not ReviewJournal(journal.path, Decision).append(decision(1))
     assert len(journal.path.read_bytes().splitlines()) == 1

@@ -93,10 +93,13 @@ def perfect_maps() -> tuple[np.ndarray, np.ndarray]:
     return np.where(heat >= 0.999, heat, 0).astype(np.float32), distances
 
 
-def test_boxes_come_back_as_training_and_the_package_read_them() -> None:
+def test_boxes_that_were_drawn_come_back() -> None:
     found = decode(*perfect_maps(), 0.5)
     assert matches(found, BOXES, 0.99).all()
     assert sorted(found.classes.tolist()) == [0, 0, 1]
+
+
+def test_the_package_reads_the_maps_as_training_does() -> None:
     draw_of = np.random.default_rng(4)
     heat = np.where(draw_of.random((2, 16, 16)) > 0.93, draw_of.random((2, 16, 16)), 0).astype(np.float32)
     distances = draw_of.uniform(2, 20, (4, 16, 16)).astype(np.float32)

@@ -86,13 +86,16 @@ def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path,
     assert "toolmeta.json is no list of tools" in said("check", "gta", str(tmp_path)).stdout
 
 
-def test_check_says_what_to_put_where_and_what_is_wrong_there(tmp_path: Path) -> None:
+def test_check_says_what_is_wrong_with_the_place_of_the_files(tmp_path: Path) -> None:
     folder = write_entries(tmp_path, {"0": plain_entry()})
     result = said("check", "gta", str(folder / "dataset.json"))
     assert result.exit_code == 2
     assert "dataset.json is a file, not a folder" in result.stdout
     assert isinstance(said("check", "gat").exception, UsageError)
     assert isinstance(said("check", "gta").exception, UsageError)
+
+
+def test_check_says_what_to_put_where(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
         assert result.exit_code == 2

@@ -44,7 +44,7 @@ def test_optical_questions_are_easy_or_hard_as_often_as_the_paper_says(folder: P
     assert {sample.groups["difficulty"] for sample in worded} == {"hard"}
 
 
-def test_the_sar_split_may_lie_in_its_own_folder_or_be_missing(tmp_path: Path) -> None:
+def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
     write_entries(tmp_path, {"0": plain_entry()}, "ThinkGeoBench.json")
     write_entries(tmp_path / "SAR", {"0": plain_entry()}, "bench.json")
     benchmark = load_benchmark("thinkgeo", tmp_path, options={"split": "all"})
@@ -53,6 +53,9 @@ def test_the_sar_split_may_lie_in_its_own_folder_or_be_missing(tmp_path: Path) -
         ("thinkgeo-sar-000", "SAR/image/image_1.jpg"),
     ]
     assert benchmark.samples[1].metadata["published_paths"] == {"image_1.jpg": "image/image_1.jpg"}
+
+
+def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
     write_entries(tmp_path, {"0": plain_entry()}, "ThinkGeoBench.json")
     with pytest.raises(BenchmarkError, match="SAR split"):
         load_benchmark("thinkgeo", tmp_path, options={"split": "sar"})

@@ -41,7 +41,7 @@ def values(figures: list[Figure]) -> dict[str, float]:
     return {figure.metric: estimate(figure).value for figure in figures}
 
 
-def test_right_wrong_refused_and_unknown_pictures_are_counted(tmp_path: Path) -> None:
+def test_right_wrong_and_by_class(tmp_path: Path) -> None:
     study = STUDIES.get("diagnose_pest_disease")[0]
     shown = [
         *[("bean_rust", LEAVES["bean_bean_rust"])] * 3,
@@ -52,6 +52,9 @@ def test_right_wrong_refused_and_unknown_pictures_are_counted(tmp_path: Path) ->
     assert (found["top-1 of all"], found["top-1, bean bean rust"]) == (pytest.approx(7 / 8), pytest.approx(3 / 4))
     assert (found["top-1, bean healthy"], found["top-1 of all, crop given"]) == (1, pytest.approx(7 / 8))
     assert found["refused as unknown"] == 0
+
+
+def test_refused_unknown_and_other_pictures(tmp_path: Path) -> None:
     write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=1.01, crops={"bean": list(LEAVES)})
     study = STUDIES.get("diagnose_pest_disease")[0]
     found = values(study.measure(bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2)))

@@ -46,7 +46,7 @@ def test_an_odd_value_names_folder_item_and_field(tmp_path: Path, change: dict[s
     assert said in result["error"]
 
 
-def test_labels_and_pictures_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+def test_counts_fields_and_lists_that_cannot_be_are_named(tmp_path: Path) -> None:
     folder = _folder(tmp_path, [])
     (folder / "truth.json").write_text(json.dumps([_GOOD | {"count": 10**30}]))
     with pytest.raises(BenchmarkError, match="field 'count' is 1e\\+30; expected a whole number"):
@@ -56,11 +56,17 @@ def test_labels_and_pictures_that_cannot_be_read_are_named(tmp_path: Path) -> No
         result = run_study("diagnose_pest_disease", 0, folder, tmp_path / "scratch")
         assert said in result["error"]
         assert result["error"].startswith(f"folder{number}/truth.json")
+
+
+def test_unreadable_pictures_are_left_out_and_named(tmp_path: Path) -> None:
     bench = Bench("count_objects", _folder(tmp_path, [_GOOD, _GOOD | {"id": "b", "image": "b.png"}]), tmp_path / "s")
     assert [item["id"] for item in bench.items()] == ["a"]
     assert bench.unreadable == ["b.png"]
     row = Row("count_objects", "orchard_pears", "m", 1.0, unreadable=bench.unreadable, is_ours=False)
     assert "orchard_pears: count_objects left out 1 picture that cannot be read: b.png" in format_table([row, row])
+
+
+def test_a_folder_without_a_readable_picture_says_so(tmp_path: Path) -> None:
     folder = _folder(tmp_path, [_GOOD | {"image": "b.png"}])
     with pytest.raises(BenchmarkError, match=r"no picture of orchard_pears can be read, e.g. b\.png"):
         Bench("count_objects", folder, tmp_path / "scratch").items()

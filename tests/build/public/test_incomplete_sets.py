@@ -41,7 +41,7 @@ def test_missing_files_are_refused_unless_allowed_and_counted_then(own_set, scra
     assert not {path.name for path in removed} & {path.name for path in part.files.values()}
 
 
-def test_lists_without_a_file_and_other_indexes_are_not_used(own_set, scratch, tmp_path):
+def test_lists_without_a_file_and_other_sources_are_refused_even_so(own_set, scratch, tmp_path):
     folder = own_set("deepweeds")
     shutil.rmtree(folder / "images")
     (folder / "images").mkdir()
@@ -49,13 +49,6 @@ def test_lists_without_a_file_and_other_indexes_are_not_used(own_set, scratch, t
         adapter_of("deepweeds")(folder, scratch, 20, allow_missing=True)
     with pytest.raises(UsageError, match="--allow-missing does not apply to 'field'"):
         build_source(f"field={tmp_path}", tmp_path / "out", allow_missing=True)
-    folder = own_set("plantseg")
-    table = folder / "Metadata.csv"
-    before = adapter_of("plantseg")(folder, scratch, 10)
-    table.write_text(re.sub(r"(?m)^\d+,", "7,", table.read_text()))
-    again = adapter_of("plantseg")(folder, scratch, 10)
-    truths = [[one.shown(0, 1).truth for one in part.subjects] for part in (before, again)]
-    assert truths[0] == truths[1]
 
 
 def test_one_kind_of_fruit_is_enough(own_set: Callable[[str], Path], scratch: Path) -> None:
@@ -82,6 +75,16 @@ def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path
     header = build_source(f"fpcd={folder}", tmp_path / "out")
     assert header.metadata["shares"]["fpcd"]["made"] > 0  # pyright: ignore
     assert adapter_of("fpcd")(folder, tmp_path, 10).files == before.files
+
+
+def test_the_index_of_plantseg_is_not_used(own_set: Callable[[str], Path], scratch: Path) -> None:
+    folder = own_set("plantseg")
+    table = folder / "Metadata.csv"
+    before = adapter_of("plantseg")(folder, scratch, 10)
+    table.write_text(re.sub(r"(?m)^\d+,", "7,", table.read_text()))
+    again = adapter_of("plantseg")(folder, scratch, 10)
+    truths = [[one.shown(0, 1).truth for one in part.subjects] for part in (before, again)]
+    assert truths[0] == truths[1]
 
 
 @pytest.mark.parametrize(
