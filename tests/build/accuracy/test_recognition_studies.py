@@ -54,12 +54,15 @@ def test_right_wrong_and_by_class(tmp_path: Path) -> None:
     assert found["refused as unknown"] == 0
 
 
-def test_refused_unknown_and_other_pictures(tmp_path: Path) -> None:
+def test_pictures_that_are_refused_are_counted(tmp_path: Path) -> None:
     write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=1.01, crops={"bean": list(LEAVES)})
     study = STUDIES.get("diagnose_pest_disease")[0]
     found = values(study.measure(bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2)))
     assert (found["top-1 of all"], found["refused as unknown"]) == (1, 1)
     assert "right where one is named" not in found
+
+
+def test_pictures_of_no_known_class(tmp_path: Path) -> None:
     study = next(one for one in STUDIES.get("diagnose_pest_disease") if one.folder == "apple_leaf_class")
     bench = bench_of(tmp_path, [("scab", LEAVES["bean_healthy"])] * 2)
     assert values(study.measure(bench)) == {"refused as unknown": 0, "nothing named": 0}
