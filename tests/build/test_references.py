@@ -65,7 +65,7 @@ async def test_an_empty_field_of_a_real_tool_is_recorded_as_it_is(executor, file
     assert reference.steps[1].truth["value"] == 3.0
 
 
-async def test_a_chain_that_fails_on_the_truth_is_refused(executor, files, tmp_path):
+async def test_chains_that_fail_on_the_truth_and_stopped_tools_are_not_recorded(executor, files, tmp_path):
     seen = PlannedCall("calculate", {"expression": "1 + 2"}, truth={"value": 0})
     with pytest.raises(ChainBroken, match="fails on true values") as raised:
         await record_reference([seen, _calculate("1 / a", a=ref(0, "value"))], files, tmp_path, executor, _TOOLS)
@@ -75,9 +75,6 @@ async def test_a_chain_that_fails_on_the_truth_is_refused(executor, files, tmp_p
     wrong = [_calculate("1 + 1"), _calculate("a", a=ref(0, "nothing"))]
     with pytest.raises(ChainBroken, match="cannot be had from the truth"):
         await record_reference(wrong, files, tmp_path, executor, _TOOLS)
-
-
-async def test_a_tool_that_is_stopped_is_not_recorded(files, tmp_path):
     async with ToolExecutor(workers=1, timeout_s=1e-4) as hurried:
         with pytest.raises(ChainBroken, match="could not be run") as raised:
             await record_reference([_calculate("1 + 1")], files, tmp_path, hurried, _TOOLS)

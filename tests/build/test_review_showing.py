@@ -45,7 +45,7 @@ def test_boxes_and_points_lie_on_the_file_that_the_step_looked_at(tmp_path: Path
     assert [shape.label for shape in shapes][1:5] == ["3", "3", "4", "leaf_box"]
 
 
-def test_things_are_counted_once_and_drawn_on_every_file_of_their_size(tmp_path: Path):
+def test_an_object_with_a_box_and_a_centre_is_counted_once(tmp_path: Path):
     data = sample_of(tmp_path).model_dump(mode="json", by_alias=True)
     step = data["reference"]["steps"][0]
     boxes = [[k, 1, k + 4, 5] for k in range(500)]
@@ -64,6 +64,10 @@ def test_things_are_counted_once_and_drawn_on_every_file_of_their_size(tmp_path:
     shapes = shapes_of(Sample.model_validate(data))
     assert count_things(shapes) == {"argument": "1 + 1 + 1", "observation": "500 + 1 + 1", "truth": "2"}
     assert len(drawn_shapes(shapes)) == 1 + 400 + 3 + 1 + 3 + 1 + 1
+
+
+def test_a_step_on_two_files_of_one_size_is_drawn_on_both(tmp_path: Path):
+    data = sample_of(tmp_path).model_dump(mode="json", by_alias=True)
     data["files"] += [data["files"][0] | {"name": "after.png"}, data["files"][0] | {"name": "far.png", "width_px": 640}]
     arguments = {"before": "image_1.png", "after": "after.png", "other": "far.png", "region": [0, 0, 9, 9]}
     data["reference"]["steps"][0] |= {"arguments": arguments, "observation": None, "truth": None}

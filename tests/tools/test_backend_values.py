@@ -33,7 +33,7 @@ def made(folder: Path) -> "Tool[[], Said]":
     return say
 
 
-def test_names_with_and_without_a_value(tmp_path: Path) -> None:
+def test_names_have_a_value_where_it_is_taken(tmp_path: Path) -> None:
     say = made(tmp_path)
     assert [say.has_backend(name) for name in ("offline", "rules", "pack:a", "pack:a:b")] == [True] * 4
     assert not any(say.has_backend(name) for name in ("pack", "pack:", "pack: ", "rules:x", "other:x", ""))
@@ -44,9 +44,6 @@ def test_names_with_and_without_a_value(tmp_path: Path) -> None:
         check_backend(say, "pack:a")
     (tmp_path / "a").write_text("1")
     check_backend(say, "pack:a")
-
-
-def test_the_default_takes_no_value() -> None:
     with pytest.raises(ToolDeclarationError, match="default back-end"):
 
         @tool(category="general", backends=("pack:",))

@@ -133,7 +133,7 @@ def test_agreement_kinds_follow_the_types():
     }
 
 
-def test_defaults_are_filled_in_also_for_null():
+def test_arguments_are_filled_in_and_converted_where_their_value_stays():
     canonical = measure.validate({"image": "a.jpg", "top_k": 4})
     assert canonical == {**measure.spec.defaults, "image": "a.jpg", "top_k": 4}
     assert measure.validate(canonical) == canonical
@@ -141,17 +141,11 @@ def test_defaults_are_filled_in_also_for_null():
         {"image": "a.jpg"}
     )
     assert "image" in refusal(image=None).message
-
-
-def test_whole_floats_are_integers_and_nothing_else_is_converted():
     assert measure.validate({"image": "a.jpg", "top_k": 4.0})["top_k"] == 4
     for wrong in ("4", True, 4.5, [4]):
         assert refusal(image="a.jpg", top_k=wrong).argument == "top_k"
     assert refusal(image="a.jpg", deep=1).argument == "deep"
     assert refusal(image="a.jpg", note=5).argument == "note"
-
-
-def test_a_region_is_four_numbers_in_order_rounded_to_pixels():
     assert measure.validate({"image": "a.jpg", "region": [0.4, 1.6, 30, 40.0]})["region"] == [0, 2, 30, 40]
     assert "x1 > x0" in refusal(image="a.jpg", region=[30, 2, 0, 40]).message
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10]).message
@@ -238,7 +232,7 @@ class TestPlainPython:
         seen = measure(tmp_path / "a.jpg", weights=np.array([1.5, 2]), top_k=np.int64(4)).seen
         assert (seen["weights"], seen["top_k"]) == ([1.5, 2.0], 4)
 
-    def test_a_missing_file_is_a_typed_error_with_the_closest_name(self, tmp_path):
+    def test_missing_files_and_wrong_calls_are_typed_errors(self, tmp_path):
         (tmp_path / "orchard.jpg").write_bytes(b"x")
         with pytest.raises(ToolError, match="there is no file") as caught:
             measure(tmp_path / "orchart.jpg")
@@ -247,8 +241,6 @@ class TestPlainPython:
         with pytest.raises(ToolError) as caught:
             measure(tmp_path / "orchard.jpg", others=[tmp_path / "orchard.jpg", tmp_path / "none"])
         assert caught.value.argument == "others"
-
-    def test_wrong_calls_are_typed_errors(self, tmp_path):
         (tmp_path / "a.jpg").write_bytes(b"x")
         image: Any = tmp_path / "a.jpg"
         loose: Any = measure

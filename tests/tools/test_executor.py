@@ -144,7 +144,7 @@ async def test_stray_prints_do_not_reach_the_protocol(executor, workspace, where
     assert value(await call(executor, workspace, "echo", value=7)) == 7
 
 
-async def test_an_exception_is_typed_and_its_traceback_stays_in_the_log(executor, workspace):
+async def test_exceptions_are_typed_with_their_traceback_in_the_log_and_tool_errors_kept(executor, workspace):
     outcome = await call(executor, workspace, "fail", how="exception")
     assert error_kind(outcome) == "tool_failed"
     assert "secret detail" not in outcome.observation.model_dump_json()
@@ -152,9 +152,6 @@ async def test_an_exception_is_typed_and_its_traceback_stays_in_the_log(executor
     assert "secret detail of the inside" in outcome.log
     assert "hostile_tools.py" in outcome.log
     assert value(await call(executor, workspace, "echo", value=1)) == 1
-
-
-async def test_a_tool_error_comes_through_as_it_is(executor, workspace):
     error = (await call(executor, workspace, "fail", how="tool_error")).observation.error
     assert error.model_dump() == {
         "kind": "nothing_found",

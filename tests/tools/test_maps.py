@@ -162,10 +162,13 @@ def test_change_between_dates(tmp_path: Path):
     assert pixels(gain["geometry"]["coordinates"][0]).min(axis=0) == pytest.approx([30, 10], abs=0.01)
 
 
-def test_commands_write_maps_and_files_without_a_place_pictures_alone(tmp_path: Path, field: Path):
+def test_without_a_place_there_are_pictures_alone(tmp_path: Path):
     path = raster(tmp_path / "field.tif", np.moveaxis(row_field(), -1, 0), None, None)
     result = measure_crop_weed_area(path, out=tmp_path / "out")
     assert {each.suffix for each in result.paths.values()} == {".png"}
+
+
+def test_the_command_writes_and_names_them(field: Path, tmp_path: Path):
     call = ["run", "measure_crop_weed_area", "--image", str(field), "--out", str(tmp_path / "out")]
     ended = CliRunner().invoke(app, call)
     assert ended.exit_code == 0, ended.output

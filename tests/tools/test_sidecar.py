@@ -27,10 +27,13 @@ def written(folder: Path, content: bytes | dict, name: str = "field.jpg.meta.jso
     return folder / "field.jpg"
 
 
-def test_sidecars_say_everything_or_nothing(tmp_path: Path):
+def test_everything_it_may_say(tmp_path: Path):
     found = read_sidecar(written(tmp_path, SAID))
     assert (found.name, found.path, found.kind) == ("field.jpg", "field.jpg", "raster")
     assert found.model_dump(exclude={"name", "path", "sha256"}, mode="json") == SAID
+
+
+def test_none_is_none_and_an_empty_one_says_nothing(tmp_path: Path):
     assert read_sidecar(tmp_path / "field.jpg") is None
     (tmp_path / "field.jpg.meta.json").mkdir()
     assert read_sidecar(tmp_path / "field.jpg") is None

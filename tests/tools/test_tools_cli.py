@@ -100,7 +100,7 @@ def run(*arguments: str, code: int = 0) -> Any:
 
 
 class TestList:
-    def test_tools_are_listed_and_broken_ones_say_why(self):
+    def test_tools_are_listed_also_as_json_and_broken_ones_say_why(self):
         lines = invoke("list").stdout.splitlines()
         for name in AGROTOOLS:
             assert any(line.startswith(name) for line in lines)
@@ -109,8 +109,6 @@ class TestList:
         output = invoke("list").stdout
         assert "cannot be loaded" in output
         assert "no_such_module_anywhere" in output
-
-    def test_json(self):
         rows = {row["name"]: row for row in json.loads(invoke("list", "--json").stdout)}
         assert rows["cli_example"] == {
             "name": "cli_example",
@@ -230,14 +228,12 @@ class TestRun:
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] == ["error", "hint"]
         assert says in result.stderr
 
-    def test_a_place_that_takes_no_files_is_named(self, image):
+    def test_places_without_files_and_broken_tools_are_named(self, image, tmp_path):
         result = run(
             "plot", "--kind", "bar", "--series", '[{"name":"a","x":["u"],"y":[1]}]', "--out", str(image), code=3
         )
         assert f"{image}: " in result.stderr
         assert "--out" in result.stderr
-
-    def test_real_unknown_and_broken_tools(self, tmp_path):
         assert "did you mean describe_region" in run("describe_regions", code=2).stderr
         assert "cannot be loaded" in run("broken_example", code=3).stderr
         assert "66.666667" in run("calculate", "--expression", "(a-b)/a*100", "--variables", '{"a":3,"b":1}').stdout

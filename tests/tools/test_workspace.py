@@ -71,12 +71,14 @@ def test_what_is_not_listed_does_not_exist(workspace, name):
     assert kind_of(workspace, name) == "file_not_found"
 
 
-def test_a_missing_file_gets_the_closest_names(workspace):
+def test_a_file_that_is_missing_or_gone_is_told_with_the_closest_names(workspace, folder):
     with pytest.raises(ToolError) as caught:
         workspace.resolve("imag_1.jpg")
     assert caught.value.candidates[0] == "image_1.jpg"
     with pytest.raises(ToolError, match=r"image_2\.jpg"):
         workspace.resolve("zzz")
+    (folder / "image_2.jpg").unlink()
+    assert kind_of(workspace, "image_2.jpg") == "file_not_found"
 
 
 def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_not(folder, tmp_path):
@@ -112,22 +114,15 @@ def test_folders_pipes_and_devices_are_no_files(folder, tmp_path):
         assert kind_of(workspace, name) == "unreadable_file"
 
 
-def test_a_listed_file_that_is_gone_is_not_found(workspace, folder):
-    (folder / "image_2.jpg").unlink()
-    assert kind_of(workspace, "image_2.jpg") == "file_not_found"
-
-
 def artifact(name: str = "mask.png") -> Artifact:
     return Artifact(name=name, kind="mask", media_type="image/png")
 
 
 class TestArtifacts:
-    def test_names_stay_unique_and_equal_content_is_written_once(self, workspace):
+    def test_artifacts_have_unique_names_and_equal_content_is_written_once(self, workspace):
         names = [workspace.keep(artifact(), content).name for content in (b"a", b"b", b"a", b"b", b"c")]
         assert names == ["mask.png", "mask_2.png", "mask.png", "mask_2.png", "mask_3.png"]
         assert sorted(path.name for path in workspace.artifacts.iterdir()) == ["mask.png", "mask_2.png", "mask_3.png"]
-
-    def test_artifacts_have_names_of_their_own_for_later_calls(self, workspace):
         assert workspace.keep(artifact("image_1.jpg"), b"x").name == "image_1_2.jpg"
         made = workspace.keep(artifact(), b"a")
         assert workspace.resolve(made.name).read_bytes() == b"a"

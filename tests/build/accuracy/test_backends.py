@@ -81,7 +81,7 @@ def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs, arg
         compared(photographs, arguments)
 
 
-def test_labels_of_counts_are_numbers(tmp_path: Path, photographs: Path) -> None:
+def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(tmp_path: Path, photographs: Path) -> None:
     table = write_table(tmp_path / "labels.csv", [("green leaf/0.png", "2"), ("green leaf/1.png", "many")])
     pictures = read_labelled(photographs, table, to_learn=False)
     with pytest.raises(UsageError, match="'many', not a count"):
@@ -89,9 +89,6 @@ def test_labels_of_counts_are_numbers(tmp_path: Path, photographs: Path) -> None
     offline, rules = compare_backends("count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"})
     assert offline.metric == rules.metric == "mean absolute error of counts"
     assert rules.score.n == 1
-
-
-def test_two_back_ends_of_a_naming_or_counting_tool_are_needed(photographs: Path) -> None:
     pictures = read_labelled(photographs, to_learn=False)
     for tool, backends, message in (
         ("diagnose_pest_disease", ("offline", "offline"), "nothing to compare"),

@@ -48,7 +48,7 @@ def test_few_images_have_no_interval_and_no_figure_is_infinite():
     assert math.isfinite(found.low)
 
 
-def test_shares_have_exact_intervals():
+def test_intervals_calibration_and_risk_are_those_by_hand():
     """Clopper and Pearson: 24 of 24 right, the exact lower bound is 0.025 ** (1 / 24)."""
     for all_right in (mean_of("named", [True] * 24), columns_of(a=[1] * 24).mean("right, share", "a")):
         found = estimate(all_right)
@@ -60,9 +60,6 @@ def test_shares_have_exact_intervals():
     assert half.low == pytest.approx(1 - (half.high or 0))  # 20 scenes, each half right
     constant_error = estimate(mean_of("error, points", [1.0] * 12))
     assert (constant_error.low, constant_error.high) == (None, None)
-
-
-def test_calibration_and_risk_by_hand():
     # Ten with probability 0.9 of which 7 are right, ten with 0.4 of which 4: gaps 0.2 and 0, so 0.1.
     right = [True] * 7 + [False] * 3 + [True] * 4 + [False] * 6
     columns = columns_of(probability=[0.9] * 10 + [0.4] * 10, right=right)

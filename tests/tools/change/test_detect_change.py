@@ -217,16 +217,13 @@ def test_ndvi_of_bands(tmp_path: Path) -> None:
     assert fault(unnamed, unnamed, target="vegetation").kind == "band_not_found"
 
 
-def test_class_numbers_and_heights_are_no_vegetation_index(tmp_path: Path) -> None:
+def test_classes_heights_and_whole_seasons_give_no_change_of_plants(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     classes, heights = draw.integers(0, 9, SHAPE).astype(np.uint8), draw.normal(400, 20, SHAPE).astype(np.float32)
     for number, values in enumerate((classes, heights)):
         path = write_raster(tmp_path / f"{number}.tif", values[None])
         error = fault(path, path, target="vegetation", bands={"NDVI": 1})
         assert (error.kind, error.argument) == ("invalid_argument", "bands")
-
-
-def test_a_whole_season_is_no_answer(tmp_path: Path) -> None:
     pair = labels(tmp_path, np.full(SHAPE, 0.8, np.float32), np.full(SHAPE, 0.2, np.float32), **UTM)
     result = changed(*pair, target="vegetation", bands={"NDVI": 1})
     assert (result.changed, result.change_pct) == (None, 100.0)

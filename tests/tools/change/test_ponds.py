@@ -90,7 +90,7 @@ def test_near_infrared_finds_brown_water() -> None:
     assert not find_water(wet, EVERYWHERE, nir=infrared, gsd_m=0.5).mask[:20].any()
 
 
-def test_small_and_missing_areas_hold_no_water() -> None:
+def test_basins_are_seen_and_small_or_missing_areas_hold_no_water() -> None:
     assert least_area_px(0.5, None) == 240
     assert least_area_px(None, None) == 80
     assert least_area_px(0.5, 12) == 12
@@ -98,6 +98,9 @@ def test_small_and_missing_areas_hold_no_water() -> None:
     valid = EVERYWHERE.copy()
     valid[:, :125] = False
     assert not (find_water(STATES["wet"], valid, gsd_m=0.5).mask & ~valid).any()
+    for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
+        assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
+    assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
 
 
 def test_fine_pictures_are_compared_at_half_a_metre() -> None:
@@ -109,9 +112,3 @@ def test_fine_pictures_are_compared_at_half_a_metre() -> None:
     assert any("of the resolution" in note for note in found.notes)
     assert working_shrink((100, 100), 0.5) == working_shrink((100, 100), None) == 1.0
     assert working_shrink((4096, 100), 0.5) == 2.0
-
-
-def test_a_basin_is_seen_where_there_is_one() -> None:
-    for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
-        assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
-    assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5

@@ -123,13 +123,16 @@ def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert cut.median_height_m == whole.median_height_m
 
 
-def test_plants_on_soil(tmp_path: Path) -> None:
+def test_plants_are_counted_on_soil_and_none_on_bare_soil(tmp_path: Path) -> None:
     picture = photo(tmp_path / "field.png", field(discs((300, 400), GRID, 12)))
     result = counted(tmp_path, image=picture, target="plants", gsd_m=0.01)
     assert result.count == len(GRID)
     assert (result.mode, result.median_size_px) == ("plant", pytest.approx(24, rel=0.1))
     assert result.density_per_ha == pytest.approx(len(GRID) / (300 * 400 * 1e-4 / 1e4), rel=1e-6)
     assert counted(tmp_path, image=picture, target="seedling", region=(0, 0, 180, 300), gsd_m=0.01).count == 15
+    result = counted(tmp_path, image=photo(tmp_path / "soil.png", noisy((120, 95, 75), (100, 120))), target="plant")
+    assert (result.count, result.median_size_px) == (0, None)
+    assert "no_vegetation" in result.flags
 
 
 def test_touching_plants_are_flagged_or_taken_apart(tmp_path: Path) -> None:
@@ -140,12 +143,6 @@ def test_touching_plants_are_flagged_or_taken_apart(tmp_path: Path) -> None:
     assert "touching_plants_possible" in unaware.flags
     told = counted(tmp_path, image=picture, target="plant", expected_size_px=24)
     assert told.count == len(centres)
-
-
-def test_no_plants_on_bare_soil(tmp_path: Path) -> None:
-    result = counted(tmp_path, image=photo(tmp_path / "soil.png", noisy((120, 95, 75), (100, 120))), target="plant")
-    assert (result.count, result.median_size_px) == (0, None)
-    assert "no_vegetation" in result.flags
 
 
 @pytest.mark.parametrize("size", [None, 20])

@@ -125,14 +125,11 @@ def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net(tmp_path: Pat
     assert "the net" in " ".join(result.notes)
 
 
-def test_fruit_of_another_colour(tmp_path: Path) -> None:
+def test_fruit_of_another_colour_is_found_and_pale_fruit_in_boxes_only(tmp_path: Path) -> None:
     scene = orchard(11, **OPEN | {"colour": ORANGE_FRUIT})
     image, depth = files(tmp_path, scene)
     result = measured(tmp_path, image, depth=depth, fx_px=500, fruit="orange")
     assert result.mean_diameter_mm == pytest.approx(scene.diameters_mm.mean(), abs=3)
-
-
-def test_pale_fruit_is_measured_in_boxes_only(tmp_path: Path) -> None:
     scene = orchard(5, **OPEN | {"colour": GREEN_FRUIT})
     image, depth = files(tmp_path, scene)
     error = fault(tmp_path, image, depth=depth, fx_px=500)

@@ -67,7 +67,7 @@ def test_a_value_that_does_not_exist_says_why(expression, says):
     assert says in refusal(expression, {"a": 1}).message
 
 
-def test_the_argument_at_fault_is_named():
+def test_functions_are_described_and_the_argument_at_fault_named():
     assert refusal("1", {"_a": 1}).argument == "variables"
     assert refusal("1", {"a": float("nan")}).argument == "variables"
     assert refusal("1", {"a": {"b": 1}}).argument == "variables"
@@ -79,9 +79,6 @@ def test_the_argument_at_fault_is_named():
     assert refusal("1", precision=13).argument == "precision"
     assert refusal("1", precision=1.5).argument == "precision"
     assert refusal("1", unit=3).argument == "unit"
-
-
-def test_the_description_names_every_function_and_no_other():
     text = calculate.spec.description.partition("functions.")[2].partition("Other names")[0]
     words = set(re.findall(r"[a-z]\w*", re.sub(r"General:|Of lists:|Of agronomy:", "", text)))
     assert words == set(FUNCTIONS)

@@ -96,12 +96,10 @@ class TestEquations:
 
 @needs_sandbox
 class TestEquationsInTheSandbox:
-    def test_equations(self) -> None:
+    def test_equations_are_solved_and_code_that_fails_is_an_error_or_as_published_a_text(self) -> None:
         assert solve_equations(equations=["2x + y = 7", "x - y = -1"]).exact == ({"x": "2", "y": "3"},)
         with pytest.raises(ToolError, match=r"solved: there is no function foo \("):
             solve_equations(equations=["foo(x) = 3"])
-
-    def test_code_that_fails_is_an_error_or_as_published_a_text(self) -> None:
         bad = "def solution():\n    return 1 / 0"
         with pytest.raises(ToolError, match="ZeroDivisionError") as caught:
             solve_equations(code=bad)

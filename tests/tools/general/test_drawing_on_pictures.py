@@ -25,7 +25,7 @@ def _pixels(path: Path) -> NDArray[np.uint8]:
     return np.asarray(Image.open(path).convert("RGB"))
 
 
-def test_a_frame_is_drawn_inside_the_region(field: Path, tmp_path: Path) -> None:
+def test_frames_and_labels_are_drawn_at_the_region(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out") as out:
         made = draw_box(image=field, region=(100, 80, 200, 160))
     drawn = _pixels(out / made.image.name)
@@ -35,9 +35,6 @@ def test_a_frame_is_drawn_inside_the_region(field: Path, tmp_path: Path) -> None
     assert (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1) == (100, 80, 200, 160)
     assert tuple(drawn[80, 150]) == RED
     assert tuple(drawn[120, 150]) == (60, 120, 60)
-
-
-def test_a_label_stands_above_or_inside(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out") as out:
         above = _pixels(out / draw_box(image=field, region=(100, 80, 200, 160), label="barn", colour="blue").image.name)
         top = _pixels(out / draw_box(image=field, region=(100, 0, 200, 160), label="barn", colour="blue").image.name)

@@ -18,7 +18,7 @@ def _column(left: float, right: float, top: float, lines: int) -> list[tuple[flo
     return [(left, top + 30 * number, right, top + 30 * number + 24) for number in range(lines)]
 
 
-def test_columns_and_receipts_are_read_in_their_order() -> None:
+def test_columns_receipts_and_quotations_are_read_in_their_order() -> None:
     heading, left, right = (100.0, 0.0, 900.0, 40.0), _column(0, 480, 60, 10), _column(520, 1000, 65, 10)
     shuffled = [*right[::-1], *left[::2], heading, *left[1::2]]
     order = reading_order(_boxes(*shuffled))
@@ -28,9 +28,6 @@ def test_columns_and_receipts_are_read_in_their_order() -> None:
     every = [*goods, *prices]
     pairs = [each for pair in zip(goods, prices, strict=True) for each in pair]
     assert [every[index] for index in reading_order(_boxes(*every))] == pairs
-
-
-def test_a_quotation_between_the_columns_is_read_last() -> None:
     left, right = _column(0, 480, 0, 12), _column(520, 1000, 0, 12)
     left[4:8] = [(x0, y0, 380, y1) for x0, y0, _, y1 in left[4:8]]
     right[4:8] = [(620, y0, x1, y1) for _, y0, x1, y1 in right[4:8]]

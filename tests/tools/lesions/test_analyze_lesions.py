@@ -151,13 +151,10 @@ def test_a_given_healthy_colour_is_used(tmp_path: Path) -> None:
     assert "mostly_lesion" in against_green.flags
 
 
-def test_a_leaf_without_any_green(tmp_path: Path) -> None:
+def test_leaves_without_green_are_found_and_shadow_is_none(tmp_path: Path) -> None:
     result = analysed(saved(tmp_path, leaf_picture(ellipse(), spots(), green=BROWN)))
     assert result.severity_pct > 90
     assert {"no_healthy_tissue", "mostly_lesion"} <= set(result.flags)
-
-
-def test_shadow_is_no_leaf(tmp_path: Path) -> None:
     leaf = ellipse()
     picture = leaf_picture(leaf, spots()).astype(float)
     shadow = ellipse(centre=(250, 168)) & ~leaf

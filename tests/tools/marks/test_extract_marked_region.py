@@ -165,12 +165,9 @@ def test_constant_grey_and_tiny_pictures_hold_no_marks(tmp_path: Path, size: tup
     assert fault(saved(tmp_path, np.full(size, value, np.uint8), "grey.png")).kind == "nothing_found"
 
 
-def test_noise_of_pure_colours_holds_no_marks(tmp_path: Path) -> None:
+def test_noise_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     pixels = np.random.default_rng(1).choice(np.array([0, 255], np.uint8), (120, 160, 3))
     assert fault(saved(tmp_path, pixels)).kind == "nothing_found"
-
-
-def test_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     pixels = noisy((60, 110, 40), (240, 320), 3)
     y, x = np.mgrid[0:240, 0:320]
     for centre_x, centre_y, radius in ((60, 60, 25), (150, 120, 30), (250, 170, 22)):

@@ -89,14 +89,12 @@ class TestEveryKind:
 
 
 class TestSpecification:
-    def test_grouped_bars_and_legends_are_there_where_they_tell_something(self, out):
+    def test_bars_histograms_and_legends_are_there_where_they_tell_something(self, out):
         assert plot(kind="bar", series=ONE_OF_EACH["grouped_bar"]).spec.kind == "grouped_bar"
         assert plot(kind="grouped_bar", series=ONE_OF_EACH["bar"]).spec.kind == "bar"
         assert plot(kind="bar", series=ONE_OF_EACH["grouped_bar"]).spec.legend
         assert plot(kind="pie", series=ONE_OF_EACH["pie"]).spec.legend
         assert not plot(kind="bar", series=ONE_OF_EACH["bar"]).spec.legend
-
-    def test_a_histogram_counts_every_value_once(self, out):
         made = plot(kind="hist", series=ONE_OF_EACH["hist"])
         drawn = made.spec.series[0]
         assert sum(drawn.y) == len(VALUES)
@@ -176,13 +174,11 @@ class TestRefusals:
             in refusal("heatmap", [series("r", ["a", "b"], [1, 2]), series("s", ["a", "c"], [1, 2])]).message
         )
 
-    def test_names_limits_and_kinds(self):
+    def test_names_limits_kinds_and_all_faults_at_once_are_told(self):
         assert "must differ" in refusal("line", [series("v", [1], [1]), series("v", [1], [2])]).message
         assert "one of line, bar" in refusal("radar", ONE_OF_EACH["bar"]).message
         for limits in ([1, 1], [2, 1], [1], [1, 2, 3], ["a", "b"], [0, math.nan]):
             assert refusal("bar", ONE_OF_EACH["bar"], y_limits=limits).argument == "y_limits"
-
-    def test_all_faults_are_told_at_once(self):
         message = refusal("bar", [series("v", ["a"], [1, 2]), series("w", [1], []), series("w", None, [1])]).message
         for part in (
             "series[0] (v) has 1 x and 2 y",

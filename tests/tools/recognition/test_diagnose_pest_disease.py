@@ -54,7 +54,7 @@ def diagnosed(image: Path, backend: str | None = None, **arguments: Any) -> Diag
 fault = partial(tool_error, diagnosed)
 
 
-def test_a_disease_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:
+def test_diseases_get_the_names_of_the_knowledge_base_beside_health_and_pests(tmp_path: Path) -> None:
     found = diagnosed(saved(tmp_path, LEAVES["coffee_rust"]), top_k=2)
     best = found.candidates[0]
     assert found.best == best.kb_id == "disease.coffee_leaf_rust"
@@ -62,9 +62,6 @@ def test_a_disease_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:
     assert len(found.candidates) == 2
     assert not found.abstained
     assert (tmp_path / "made" / found.overlay.name).is_file()
-
-
-def test_health_and_pest_damage_are_named_as_such(tmp_path: Path) -> None:
     healthy = diagnosed(saved(tmp_path, LEAVES["bean_healthy"]))
     assert healthy.best == "bean_healthy"
     assert (healthy.candidates[0].kind, healthy.candidates[0].kb_id) == ("healthy", None)
@@ -182,7 +179,7 @@ def said(image: Path, model: Answering, **arguments: Any) -> Diagnosis:
         return get_tool("diagnose_pest_disease")(image=image, **arguments)
 
 
-def test_a_vision_model_chooses_from_the_knowledge_base(tmp_path: Path) -> None:
+def test_a_vision_model_chooses_from_the_knowledge_base_or_none(tmp_path: Path) -> None:
     title = next(entry.title for entry in kb_names().entries if entry.id == "disease.bean_rust")
     model = Answering({"candidates": [{"name": title, "score": 0.8}, {"name": HEALTHY, "score": 0.1}]})
     found = said(saved(tmp_path, LEAVES["coffee_rust"]), model, crop="bean")
@@ -191,9 +188,6 @@ def test_a_vision_model_chooses_from_the_knowledge_base(tmp_path: Path) -> None:
     assert "model_opinion" in found.flags
     assert "Hemileia" not in model.asked[0].text
     assert "bean rust" in model.asked[0].text
-
-
-def test_a_vision_model_that_sees_none_of_them(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         said(saved(tmp_path, LEAVES["coffee_rust"]), Answering({"candidates": []}))
     assert caught.value.kind == "low_confidence"

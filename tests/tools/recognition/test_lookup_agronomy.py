@@ -56,15 +56,12 @@ def test_every_entry_is_read_by_its_id():
         assert found.hits[0].coverage == entry.coverage
 
 
-def test_chemical_control_always_carries_the_note_on_labels():
+def test_chemical_control_carries_a_note_and_thresholds_their_region():
     chemical = [entry for entry in load().entries if any(claim.type == "chemical" for claim in entry.claims)]
     assert chemical
     for entry in chemical[::3]:
         (hit,) = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="management").hits
         assert hit.note == LABEL_NOTE
-
-
-def test_thresholds_say_region_and_condition():
     with_thresholds = [entry for entry in load().entries if entry.claims_of("thresholds")]
     assert with_thresholds
     for entry in with_thresholds[::2]:
@@ -86,14 +83,11 @@ def test_topics_not_covered_and_entries_not_verified_are_flagged():
         assert ("not_verified" in found.flags) == (entry.coverage != "verified")
 
 
-def test_an_unknown_id_names_the_closest():
+def test_entries_are_filtered_and_an_unknown_id_names_the_closest():
     with pytest.raises(ToolError) as caught:
         lookup_agronomy("scab", kb_id="disease.aple_scab")
     assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "kb_id")
     assert (len(caught.value.candidates), caught.value.candidates[0]) == (3, "disease.apple_scab")
-
-
-def test_filters():
     assert all(hit.kind == "weed" for hit in lookup_agronomy("lantana", kind="weed").hits)
     assert lookup_agronomy("lantana", kind="pest").not_found
     found = lookup_agronomy("orange powder on the underside of leaves", crop="coffee")

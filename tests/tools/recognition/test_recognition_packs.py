@@ -64,7 +64,7 @@ def test_a_pack_names_pictures_it_has_not_seen(pack: Path) -> None:
     assert not any(strange)
 
 
-def test_figures_say_what_was_checked(pack: Path) -> None:
+def test_a_pack_is_two_plain_files_with_figures_of_what_was_checked(pack: Path) -> None:
     own = read_pack(pack).info.figures
     assert (own.pictures, own.groups, own.folds) == (24, 24, 5)
     assert own.accuracy == 1
@@ -73,9 +73,6 @@ def test_figures_say_what_was_checked(pack: Path) -> None:
     assert own.refused_of_left_out is not None
     assert set(own.by_class) == set(PLANTS)
     assert all(one.n == 8 and one.recall_95[0] < one.recall for one in own.by_class.values())
-
-
-def test_a_pack_is_two_plain_files(pack: Path) -> None:
     assert sorted(path.name for path in pack.iterdir()) == ["pack.json", "weights.npz"]
     info = json.loads((pack / "pack.json").read_text())
     assert (info["licence_note"], list(info["nets"])) == ("made up", ["weeds"])

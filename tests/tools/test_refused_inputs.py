@@ -130,7 +130,7 @@ def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder
     assert refused("count_objects", **counted).kind == "nothing_found"
 
 
-def test_faint_pictures_and_blank_parts_are_read(tmp_path: Path, folder: Path) -> None:
+def test_faint_pictures_are_read_and_the_level_of_a_blank_one_named(tmp_path: Path, folder: Path) -> None:
     faint: NDArray[np.uint8] = np.full((ROWS, COLUMNS, 3), 20, np.uint8)
     faint[100:120, 100:120] = 50
     lake = np.full((ROWS, COLUMNS, 3), (40, 70, 90), np.uint8)
@@ -140,9 +140,6 @@ def test_faint_pictures_and_blank_parts_are_read(tmp_path: Path, folder: Path) -
     assert read_image(folder / "blank_1.jpg", may_be_blank=True).width == COLUMNS
     photo = {"image": folder / "photo.jpg", "region": [0, 0, 40, 40]}
     assert get_tool("describe_region")(**photo).area_px == 1600
-
-
-def test_the_level_of_a_blank_picture_is_named() -> None:
     for level, name in ((3, "black"), (252, "white"), (180, "the same colour")):
         with pytest.raises(ToolError, match=name):
             refuse_blank(np.full((20, 20, 3), level, np.uint8), "x.jpg")
