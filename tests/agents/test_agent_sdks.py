@@ -31,13 +31,9 @@ SDKS = {
 """Distributions by the name of the example (and the API, if it has a choice)."""
 MEAN = {"expression": "(a + b) / 2", "variables": {"a": 4.5, "b": 6.3}}
 CHART = {
-    "kind": "bar",
-    "series": [{"name": "yield", "x": ["north", "south"], "y": [5.4, 3.0]}],
-    "title": "Yield",
-    "x_label": "field",
-    "y_label": "yield",
-    "y_unit": "t/ha",
-}
+    "kind": "bar", "series": [{"name": "yield", "x": ["north", "south"], "y": [5.4, 3.0]}], "title": "Yield",
+    "x_label": "field", "y_label": "yield", "y_unit": "t/ha",
+}  # fmt: skip
 SCRIPTS: dict[str, list[str | list[tuple[str, Body | str]]]] = {
     "on field 3": [[("measure_all", {})], [("calculate", '{"expression": ')], [("calculate", MEAN)], "mean_yield: 5.4"],
     "What is the mean yield?": [

@@ -82,15 +82,10 @@ def doubled(image_name: str = "image_1.jpg") -> ReferenceTrajectory:
 
 def sample(name: str, query: str, template: str, cluster: str, **changes: Any) -> Sample:
     fields: dict[str, Any] = {
-        "query": query,
-        "template": template,
-        "cluster": cluster,
-        "files": (image(),),
-        "toolset": TOOLS,
-        "answer_type": "tolerance",
-        "answer": (share(from_="steps[1].observation.value"),),
+        "query": query, "template": template, "cluster": cluster, "files": (image(),), "toolset": TOOLS,
+        "answer_type": "tolerance", "answer": (share(from_="steps[1].observation.value"),),
         "reference": doubled(),
-    }
+    }  # fmt: skip
     return plain_sample(name, **(fields | changes))
 
 
@@ -240,15 +235,11 @@ def without_gold(each: Sample) -> Sample:
     """``each`` as if nobody had ever answered it; what the answer form shows stays."""
     return each.model_copy(
         update={
-            "reference": None,
-            "answer": tuple(_marked(slot) for slot in each.answer),
-            "metadata": {MARKER: MARKER},
-            "family": "VA",
-            "task_type": "plotting",
-            "answer_type": "open_text",
+            "reference": None, "answer": tuple(_marked(slot) for slot in each.answer),
+            "metadata": {MARKER: MARKER}, "family": "VA", "task_type": "plotting", "answer_type": "open_text",
             "source": MARKER,
         }
-    )
+    )  # fmt: skip
 
 
 def _marked(slot: Slot) -> Slot:

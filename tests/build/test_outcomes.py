@@ -96,12 +96,10 @@ def test_answers_about_the_picture_stay_and_breakdowns_go(kind, follows, breaks)
 @pytest.mark.parametrize(
     ("kind", "argument", "breaks"),
     [
-        ("missing_metadata", "scale_marker", False),
-        ("missing_metadata", "gsd_m", True),
-        ("missing_metadata", None, True),
-        ("invalid_argument", "scale_marker", True),
+        ("missing_metadata", "scale_marker", False), ("missing_metadata", "gsd_m", True),
+        ("missing_metadata", None, True), ("invalid_argument", "scale_marker", True),
     ],
-)
+)  # fmt: skip
 def test_a_marker_that_is_not_found_is_an_answer_and_a_scale_that_nobody_gave_is_none(kind, argument, breaks):
     error = ErrorInfo(kind=kind, message="so it is", argument=argument)
     if not breaks:

@@ -96,22 +96,16 @@ def test_questions_that_differ_in_numbers_and_files_alone_are_the_same():
 @pytest.mark.parametrize(
     ("query", "named"),
     [
-        ("Segment the leaf and tell me its share.", True),
-        ("First find the trees, then count them.", True),
-        ("Use object detection for the apples.", True),
-        ("请调用合适的工具数一数树。", True),
+        ("Segment the leaf and tell me its share.", True), ("First find the trees, then count them.", True),
+        ("Use object detection for the apples.", True), ("请调用合适的工具数一数树。", True),
         ("先找出树冠，然后数一数。", True),
-        ("请分割图中的叶片。", True),
-        ("第一步量叶片，第二步求平均。", True),
+        ("请分割图中的叶片。", True), ("第一步量叶片，第二步求平均。", True),
         ("How many trees stand here, and what share of the ground do they cover?", False),
-        ("Which tractor tooling marks are these?", False),
-        ("The first row looks dry. Is it?", False),
-        ("Is there any segment of the field without weeds?", False),
-        ("这片果园里有多少棵树？", False),
-        ("两片叶子哪一片病得更重？画成柱状图。", False),
-        ("今年先旱后涝，这片叶子还健康吗？", False),
+        ("Which tractor tooling marks are these?", False), ("The first row looks dry. Is it?", False),
+        ("Is there any segment of the field without weeds?", False), ("这片果园里有多少棵树？", False),
+        ("两片叶子哪一片病得更重？画成柱状图。", False), ("今年先旱后涝，这片叶子还健康吗？", False),
     ],
-)
+)  # fmt: skip
 def test_steps_and_methods_are_named(query, named):
     assert bool(step_words(query)) is named
 

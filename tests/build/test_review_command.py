@@ -122,12 +122,8 @@ def test_summary_counts_and_says_why_kappa_is_undefined(folder: Path):
     data = json.loads(run_command("review", folder, "--summary", "--json").stdout)
     assert sorted(path.name for path in folder.iterdir()) == before, "a summary writes nothing"
     assert data["agreements"][0] | {"why": ""} == {
-        "reviewers": ["Ada", "Bo"],
-        "n": 1,
-        "agreed": 1,
-        "kappa": None,
-        "why": "",
-    }
+        "reviewers": ["Ada", "Bo"], "n": 1, "agreed": 1, "kappa": None, "why": "",
+    }  # fmt: skip
 
 
 def test_a_decision_on_a_sample_that_was_built_anew_does_not_count(folder: Path):

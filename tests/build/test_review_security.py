@@ -109,17 +109,13 @@ def test_a_decision_from_the_page_is_stored_before_it_is_answered(entered: Revie
 @pytest.mark.parametrize(
     ("change", "status"),
     [
-        ({"verdict": "reject"}, 422),
-        ({"verdict": "edit", "reason": "x", "edits": {}}, 422),
+        ({"verdict": "reject"}, 422), ({"verdict": "edit", "reason": "x", "edits": {}}, 422),
         ({"verdict": "edit", "reason": "x", "edits": {"slots": {"none": {"label": "y"}}}}, 422),
         ({"verdict": "edit", "reason": "x", "edits": {"slots": {"green": {"abs_tol": -1}}}}, 422),
-        ({"verdict": "maybe"}, 422),
-        ({"extra": 1}, 422),
-        ({"sample": "../rows-0001"}, 404),
-        ({"content": "f" * 16}, 409),
-        ({"reason": "x" * 70_000}, 413),
+        ({"verdict": "maybe"}, 422), ({"extra": 1}, 422), ({"sample": "../rows-0001"}, 404),
+        ({"content": "f" * 16}, 409), ({"reason": "x" * 70_000}, 413),
     ],
-)
+)  # fmt: skip
 def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(entered, change, status):
     before = lines(entered)
     reply = entered.post(accept(entered, 5, **change))

@@ -34,14 +34,10 @@ def test_boxes_and_points_lie_on_the_file_that_the_step_looked_at(tmp_path: Path
     shapes = shapes_of(Sample.model_validate(data))
     assert {shape.file for shape in shapes} == {"image_1.png"}
     assert [(shape.origin, shape.numbers) for shape in shapes] == [
-        ("argument", (8, 6, 40, 30)),
-        ("observation", (12.5, 9)),
-        ("observation", (1, 2, 3, 4)),
-        ("observation", (20, 9)),
-        ("observation", (4, 4, 20, 20)),
-        ("observation", (1, 1, 5, 5)),
+        ("argument", (8, 6, 40, 30)), ("observation", (12.5, 9)), ("observation", (1, 2, 3, 4)),
+        ("observation", (20, 9)), ("observation", (4, 4, 20, 20)), ("observation", (1, 1, 5, 5)),
         ("truth", (0, 0, 2, 2)),
-    ]
+    ]  # fmt: skip
     assert [shape.label for shape in shapes][1:5] == ["3", "3", "4", "leaf_box"]
 
 
@@ -138,12 +134,10 @@ ANSWERS = {
 @pytest.mark.parametrize(
     ("kind", "text", "value", "stored"),
     [
-        ("tolerance", "5,50", 5.5, "5.5"),
-        ("boolean", "No", False, "no"),
-        ("exact", "miner", "miner", "miner"),
+        ("tolerance", "5,50", 5.5, "5.5"), ("boolean", "No", False, "no"), ("exact", "miner", "miner", "miner"),
         ("count", "7", 7, "7"),
     ],
-)
+)  # fmt: skip
 def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: object, stored: str):
     slot = {"name": "green", "label": "green", "from": "steps[1].observation.value", **ANSWERS[kind]}
     sample = sample_of(tmp_path, answer=[slot])
@@ -159,13 +153,10 @@ def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: objec
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("tolerance", "many", "not a number"),
-        ("tolerance", "nan", "finite"),
-        ("boolean", "perhaps", "yes or no"),
-        ("exact", "mildew", "one of rust, miner"),
-        ("count", "4 or 5", "not a number"),
+        ("tolerance", "many", "not a number"), ("tolerance", "nan", "finite"), ("boolean", "perhaps", "yes or no"),
+        ("exact", "mildew", "one of rust, miner"), ("count", "4 or 5", "not a number"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_the_slot_cannot_have_is_refused(tmp_path: Path, kind: str, text: str, why: str):
     sample = sample_of(tmp_path, answer=[{"name": "green", "label": "green", **ANSWERS[kind]}])
     with pytest.raises(ValueError, match=why):

@@ -10,13 +10,9 @@ from agrotools.scoring.slots import score_slot
 def test_alternatives_give_every_combination_once_and_brackets_without_bars_stay():
     ways = expanded(["[How many|What number of] trees [stand|are] in {one}?", "Count the trees[|, please]."])
     assert set(ways) == {
-        "How many trees stand in {one}?",
-        "How many trees are in {one}?",
-        "What number of trees stand in {one}?",
-        "What number of trees are in {one}?",
-        "Count the trees.",
-        "Count the trees, please.",
-    }
+        "How many trees stand in {one}?", "How many trees are in {one}?", "What number of trees stand in {one}?",
+        "What number of trees are in {one}?", "Count the trees.", "Count the trees, please.",
+    }  # fmt: skip
     assert len(ways) == 6
     assert {ways[0].split()[0], ways[1].split()[0]} == {"How", "Count"} or ways[1].startswith("Count")
     assert expanded(["What is the share of [A]?"]) == ("What is the share of [A]?",)

@@ -13,13 +13,11 @@ RESULTS = [{"weed_pct": 8.9, "row": {"angle_deg": 3.5}, "boxes": [[1, 2, 3, 4]],
 @pytest.mark.parametrize(
     ("ref", "value"),
     [
-        ("steps[0].observation.weed_pct", 8.9),
-        ("steps[0].observation.row.angle_deg", 3.5),
-        ("steps[0].observation.boxes[0][2]", 3),
-        ("steps[0].observation.crop_px", None),
+        ("steps[0].observation.weed_pct", 8.9), ("steps[0].observation.row.angle_deg", 3.5),
+        ("steps[0].observation.boxes[0][2]", 3), ("steps[0].observation.crop_px", None),
         ("steps[0].observation", RESULTS[0]),
     ],
-)
+)  # fmt: skip
 def test_a_reference_leads_to_its_value(ref, value):
     assert resolve_ref(ref, RESULTS) == value
 

@@ -28,19 +28,10 @@ def test_every_example_is_tested():
     """MLflow, W&B and the SDKs of agents are in environments of their own (tests/report/test_export_readers.py,
     tests/agents/test_agent_sdks.py)."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
-        "agent.py",
-        "evaluate.py",
-        "first_run.sh",
-        "langgraph_agent.py",
-        "log_to_mlflow.py",
-        "log_to_wandb.py",
-        "openai_agents_agent.py",
-        "pydantic_ai_agent.py",
-        "quickstart.ipynb",
-        "search_corpus.py",
-        "smolagents_agent.py",
-        "use_tools.py",
-    }
+        "agent.py", "evaluate.py", "first_run.sh", "langgraph_agent.py", "log_to_mlflow.py", "log_to_wandb.py",
+        "openai_agents_agent.py", "pydantic_ai_agent.py", "quickstart.ipynb", "search_corpus.py",
+        "smolagents_agent.py", "use_tools.py",
+    }  # fmt: skip
 
 
 def test_tools_are_used_from_python(tmp_path: Path):

@@ -142,17 +142,12 @@ def test_ids_are_unique_and_figures_per_area_may_stand_outside_management(tmp_pa
 @pytest.mark.parametrize(
     "content",
     [
-        b"\xff\xfe\x00binary\x00" * 50,
-        b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10,
-        b"",
-        b"a = [" * 5000,
-        b"a." * 30_000 + b"b = 1",
-        b"x = {" + b"y = {" * 3000,
-        b"#" * (LONGEST_FILE + 1),
+        b"\xff\xfe\x00binary\x00" * 50, b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10, b"", b"a = [" * 5000,
+        b"a." * 30_000 + b"b = 1", b"x = {" + b"y = {" * 3000, b"#" * (LONGEST_FILE + 1),
         GOOD.replace("partial", "par\u0000tial").encode(),
         GOOD.replace("last_reviewed = 2026-11-20", "last_reviewed = 2026-11-20T10:00:00").encode() + b"\n" * 10,
     ],
-)
+)  # fmt: skip
 def test_hostile_files_are_faults(tmp_path, content):
     path = tmp_path / "hostile.toml"
     path.write_bytes(content)

@@ -37,18 +37,14 @@ def test_a_relative_is_no_answer(index, query):
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("fall armyworm", "pest.fall_armyworm"),
-        ("laphfr", "pest.fall_armyworm"),
-        ("heavy armyworm attack", "pest.army_worm"),
-        ("Which measures work against armyworm?", "pest.army_worm"),
+        ("fall armyworm", "pest.fall_armyworm"), ("laphfr", "pest.fall_armyworm"),
+        ("heavy armyworm attack", "pest.army_worm"), ("Which measures work against armyworm?", "pest.army_worm"),
         ("how do I treat late blight in tomatoes", "disease.late_blight"),
-        ("scab on apples", "disease.apple_scab"),
-        ("head blight of wheat", "disease.wheat_head_scab"),
-        ("Puccinia striiformis", "disease.wheat_stripe_rust"),
-        ("水稻稻瘟病", "disease.rice_blast"),
+        ("scab on apples", "disease.apple_scab"), ("head blight of wheat", "disease.wheat_head_scab"),
+        ("Puccinia striiformis", "disease.wheat_stripe_rust"), ("水稻稻瘟病", "disease.rice_blast"),
         ("稗草怎么除", "weed.barnyardgrass"),
     ],
-)
+)  # fmt: skip
 def test_parts_of_names_are_found(index, query, found):
     assert first(index, query) == found
 

@@ -16,15 +16,10 @@ def entry(key: str, crops: tuple[str, ...], *described: str) -> Entry:
     kind, _, slug = key.partition(".")
     return Entry.model_validate(
         {
-            "id": key,
-            "kind": kind,
-            "coverage": "stub",
-            "last_reviewed": date(2026, 11, 20),
-            "crops": crops,
-            "described_as": described,
-            "names": {"en": slug.replace("_", " ")},
+            "id": key, "kind": kind, "coverage": "stub", "last_reviewed": date(2026, 11, 20), "crops": crops,
+            "described_as": described, "names": {"en": slug.replace("_", " ")},
         }
-    )
+    )  # fmt: skip
 
 
 ENTRIES = (

@@ -106,11 +106,9 @@ def test_single_slips_are_corrected_to_near_and_known_words():
 @pytest.mark.parametrize(
     ("query", "section"),
     [
-        ("how do I manage rust", "management"),
-        ("economic threshold of aphids", "thresholds"),
-        ("rust", None),
+        ("how do I manage rust", "management"), ("economic threshold of aphids", "thresholds"), ("rust", None),
         ("蚜虫怎么防治", "management"),
     ],
-)
+)  # fmt: skip
 def test_the_section_that_is_asked_for(query, section):
     assert section_asked(query) == section

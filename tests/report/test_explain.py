@@ -182,13 +182,9 @@ def test_every_slot_says_what_was_wanted_read_and_why(slot, said, lines):
 
 def test_a_plot_slot_says_what_was_drawn_and_what_is_missing():
     spec = {
-        "kind": "bar",
-        "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}],
-        "title": "Share of weeds",
-        "x_label": "field",
-        "y_label": "share",
-        "y_unit": "%",
-    }
+        "kind": "bar", "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}], "title": "Share of weeds",
+        "x_label": "field", "y_label": "share", "y_unit": "%",
+    }  # fmt: skip
     slot = PlotSlot(name="chart", label="chart", value=spec)
     assert "no figure came from a successful call" in explained(answer("done"), slots=(slot,))
     drawn = {**spec, "title": "x", "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 3]}]}

@@ -213,16 +213,12 @@ def test_a_runner_that_lets_something_through_is_not_used(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("x = 1", "x = 1"),
-        ("```python\nx = 1\n```", "x = 1"),
-        ("Here you are:\n```py\nx = 1\ny = 2\n```\nDone.", "x = 1\ny = 2"),
-        ("```\nx = 1\n```", "x = 1"),
-        ("```json\n{}\n```\n```Python\nx = 1\n```", "x = 1"),
-        ("```python\nx = 1", "x = 1"),
-        ("  ```python\n  x = 1\n  ```", "  x = 1"),
-        ("print('```')", "print('```')"),
+        ("x = 1", "x = 1"), ("```python\nx = 1\n```", "x = 1"),
+        ("Here you are:\n```py\nx = 1\ny = 2\n```\nDone.", "x = 1\ny = 2"), ("```\nx = 1\n```", "x = 1"),
+        ("```json\n{}\n```\n```Python\nx = 1\n```", "x = 1"), ("```python\nx = 1", "x = 1"),
+        ("  ```python\n  x = 1\n  ```", "  x = 1"), ("print('```')", "print('```')"),
     ],
-)
+)  # fmt: skip
 def test_fences(text: str, code: str) -> None:
     assert unfenced(text) == code
 

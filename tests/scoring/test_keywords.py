@@ -39,30 +39,22 @@ def scored(slot: KeywordsSlot | ReferenceTextsSlot, answer: str) -> float:
 @pytest.mark.parametrize(
     ("answer", "slot", "right"),
     [
-        ("The answer is 2.", keywords(("2", "two")), True),
-        ("Two boxes", keywords(("2", "two")), True),
-        ("12 boxes", keywords(("2", "two")), False),
-        ("2.5 boxes", keywords(("2",)), False),
-        ("2,500 boxes", keywords(("2",)), False),
-        ("1,200 boxes", keywords(("1200",)), True),
-        ("1200 boxes", keywords(("1,200",)), True),
-        ("It costs $5", keywords(("$5",)), True),
-        ("about 50%", keywords(("50%",)), True),
-        ("x = -3", keywords(("-3",)), True),
-        ("-3", keywords(("3",)), False),
-        ("答案是5个", keywords(("5",)), True),
-        ("red and blue", keywords(("red",), ("blue",)), True),
-        ("red only", keywords(("red",), ("blue",)), False),
+        ("The answer is 2.", keywords(("2", "two")), True), ("Two boxes", keywords(("2", "two")), True),
+        ("12 boxes", keywords(("2", "two")), False), ("2.5 boxes", keywords(("2",)), False),
+        ("2,500 boxes", keywords(("2",)), False), ("1,200 boxes", keywords(("1200",)), True),
+        ("1200 boxes", keywords(("1,200",)), True), ("It costs $5", keywords(("$5",)), True),
+        ("about 50%", keywords(("50%",)), True), ("x = -3", keywords(("-3",)), True),
+        ("-3", keywords(("3",)), False), ("答案是5个", keywords(("5",)), True),
+        ("red and blue", keywords(("red",), ("blue",)), True), ("red only", keywords(("red",), ("blue",)), False),
         ("a beef burger", keywords(("burger", "beef burger"), ("beef",)), True),
         ("yes, but no", keywords(("yes",), blacklist=(("no",),)), False),
         ("yes, nothing", keywords(("yes",), blacklist=(("no",),)), True),
         ("a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), True),
         ("pork, or a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), False),
-        ("It is not a cat", keywords(("cat",)), False),
-        ("First 7. Final Answer: 8", keywords(("7",)), False),
+        ("It is not a cat", keywords(("cat",)), False), ("First 7. Final Answer: 8", keywords(("7",)), False),
         ("anything", keywords(("",), ()), True),
     ],
-)
+)  # fmt: skip
 def test_keywords_are_stated_as_a_whole(answer: str, slot: KeywordsSlot, right: bool) -> None:
     assert scored(slot, answer) == float(right)
 

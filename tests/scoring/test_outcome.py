@@ -23,13 +23,9 @@ AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 WEED = ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",))
 ADVICE = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("spray",))))
 SPEC = {
-    "kind": "bar",
-    "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}],
-    "title": "Share of weeds",
-    "x_label": "field",
-    "y_label": "share",
-    "y_unit": "%",
-}
+    "kind": "bar", "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}], "title": "Share of weeds",
+    "x_label": "field", "y_label": "share", "y_unit": "%",
+}  # fmt: skip
 CHART = PlotSlot(name="chart", label="chart", value=SPEC)
 
 

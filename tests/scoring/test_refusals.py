@@ -25,14 +25,10 @@ from support.runs import manifest
 FAS = "agrotools.fas"
 SIZE = ToleranceSlot.model_validate(
     {
-        "name": "size",
-        "label": "mean diameter",
-        "value": 70,
-        "unit": "mm",
-        "abs_tol": 4,
+        "name": "size", "label": "mean diameter", "value": 70, "unit": "mm", "abs_tol": 4,
         "from": "steps[0].observation.mm",
     }
-)
+)  # fmt: skip
 READY = BooleanSlot(name="ready", label="ready for harvest", value=True)
 PLACE = ExactSlot(name="place", label="larger half", value="left half", choices=("left half", "right half"))
 ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=(SIZE,))

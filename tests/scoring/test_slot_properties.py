@@ -69,15 +69,9 @@ def test_a_choice_set_in_the_answer_form_is_read_back(value: set[str]):
 
 def test_a_whole_answer_in_the_form_scores_everything():
     values = {
-        "share": 12.5,
-        "trees": 14,
-        "species": "Siam weed",
-        "rows": 3,
-        "more": True,
-        "parts": ["leaf"],
-        "which": "image_2.jpg",
-        "advice": "remove\nleaves",
-    }
+        "share": 12.5, "trees": 14, "species": "Siam weed", "rows": 3, "more": True, "parts": ["leaf"],
+        "which": "image_2.jpg", "advice": "remove\nleaves",
+    }  # fmt: skip
     text = format_answer(SLOTS, values)
     assert [score_slot(slot, SLOTS, text).value for slot in SLOTS] == [1] * len(SLOTS)
 

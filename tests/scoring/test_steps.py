@@ -375,18 +375,11 @@ def test_records_that_do_not_fit_their_sample_are_refused():
 
 actions = st.sampled_from(
     [
-        FIRST,
-        SECOND,
-        THIRD,
-        CallTools(calls=(*FIRST.calls, *SECOND.calls)),
-        call("calculate", expression=3),
-        call("plot"),
-        Answer(text="2.77"),
-        Answer(text=""),
-        Unparseable(text="{", reason="cut off"),
+        FIRST, SECOND, THIRD, CallTools(calls=(*FIRST.calls, *SECOND.calls)), call("calculate", expression=3),
+        call("plot"), Answer(text="2.77"), Answer(text=""), Unparseable(text="{", reason="cut off"),
         Halt(termination="context"),
     ]
-)
+)  # fmt: skip
 
 
 @given(st.tuples(actions, actions, actions, actions))

@@ -235,17 +235,12 @@ def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
 
 def test_hostile_requests_are_refused(workspace: Path):
     attacks: list[tuple[Mapping[str, str], bytes, int]] = [
-        ({"Authorization": ""}, b"{}", 401),
-        ({"Authorization": "Bearer wrong"}, b"{}", 401),
-        ({"Authorization": f"Basic {TOKEN}"}, b"{}", 401),
-        ({"Host": "attacker.example"}, b"{}", 421),
+        ({"Authorization": ""}, b"{}", 401), ({"Authorization": "Bearer wrong"}, b"{}", 401),
+        ({"Authorization": f"Basic {TOKEN}"}, b"{}", 401), ({"Host": "attacker.example"}, b"{}", 421),
         ({"Host": "127.0.0.1.attacker.example:80"}, b"{}", 421),
-        ({"Origin": "https://attacker.example"}, b"{}", 403),
-        ({}, b" " * (mcp_server.LARGEST_REQUEST + 1), 413),
-        ({}, b"{not json", 400),
-        ({}, b"\xff\xfe", 400),
-        ({}, b"[" * 100_000, 400),
-    ]
+        ({"Origin": "https://attacker.example"}, b"{}", 403), ({}, b" " * (mcp_server.LARGEST_REQUEST + 1), 413),
+        ({}, b"{not json", 400), ({}, b"\xff\xfe", 400), ({}, b"[" * 100_000, 400),
+    ]  # fmt: skip
 
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:

@@ -115,13 +115,11 @@ def test_files_are_written_where_asked(tmp_path: Path, current_folder: Path):
 @pytest.mark.parametrize(
     ("image", "hint"),
     [
-        (np.zeros((3, 100, 120), np.float32), "numpy.moveaxis"),
-        (np.zeros((2, 3, 4, 5)), "one picture"),
-        (np.zeros((0, 10)), "one picture"),
-        (np.array([["a", "b"], ["c", "d"]]), "numbers"),
+        (np.zeros((3, 100, 120), np.float32), "numpy.moveaxis"), (np.zeros((2, 3, 4, 5)), "one picture"),
+        (np.zeros((0, 10)), "one picture"), (np.array([["a", "b"], ["c", "d"]]), "numbers"),
         (np.float64(3.0), "one picture"),
     ],
-)
+)  # fmt: skip
 def test_other_arrays_are_refused(image, hint: str):
     with pytest.raises(ToolError, match="image: an array") as caught:
         measure_crop_weed_area(image)

@@ -118,19 +118,10 @@ def test_the_docstring_up_to_its_sections_is_the_description():
 
 def test_agreement_kinds_follow_the_types():
     assert measure.spec.agreement == {
-        "image": "file",
-        "depth": "file",
-        "region": "box",
-        "top_k": "number",
-        "fx_px": "number",
-        "mode": "choice",
-        "weights": "series",
-        "points": "chart",
-        "values": "variables",
-        "note": "presentation",
-        "deep": "choice",
+        "image": "file", "depth": "file", "region": "box", "top_k": "number", "fx_px": "number", "mode": "choice",
+        "weights": "series", "points": "chart", "values": "variables", "note": "presentation", "deep": "choice",
         "others": "file",
-    }
+    }  # fmt: skip
 
 
 def test_arguments_are_filled_in_and_converted_where_their_value_stays():

@@ -86,13 +86,8 @@ class TestCheckedBeforeAnyWorker:
 async def test_a_call_returns_result_artifact_and_what_the_sample_knows(executor, workspace):
     outcome = await call(executor, workspace, "look", image="image_1.jpg")
     assert outcome.observation.result == {
-        "size_bytes": 6,
-        "gsd_m": 0.05,
-        "figure": "figure.png",
-        "runs": 1,
-        "notes": [],
-        "flags": [],
-    }
+        "size_bytes": 6, "gsd_m": 0.05, "figure": "figure.png", "runs": 1, "notes": [], "flags": [],
+    }  # fmt: skip
     (artifact,) = outcome.observation.artifacts
     assert (artifact.name, artifact.kind, artifact.media_type) == ("figure.png", "plot", "image/png")
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"

@@ -17,18 +17,13 @@ from support.tool_errors import tool_error
 
 ROWS, COLUMNS = 240, 320
 CALLS: Mapping[str, tuple[str, Mapping[str, JsonValue]]] = {
-    "diagnose_pest_disease": ("image", {}),
-    "identify_weed": ("image", {}),
-    "extract_marked_region": ("image", {}),
-    "count_objects": ("image", {"target": "tree"}),
+    "diagnose_pest_disease": ("image", {}), "identify_weed": ("image", {}),
+    "extract_marked_region": ("image", {}), "count_objects": ("image", {"target": "tree"}),
     "measure_fruit_size": ("image", {"distance_mm": 900.0, "fx_px": 400.0}),
-    "measure_weed_phenotype": ("image", {}),
-    "analyze_lesions": ("image", {}),
-    "describe_region": ("image", {}),
-    "measure_crop_weed_area": ("image", {}),
-    "detect_change": ("after", {}),
+    "measure_weed_phenotype": ("image", {}), "analyze_lesions": ("image", {}), "describe_region": ("image", {}),
+    "measure_crop_weed_area": ("image", {}), "detect_change": ("after", {}),
     "estimate_canopy_height": ("chm", {}),
-}
+}  # fmt: skip
 """The argument that gets the blank file, and further arguments."""
 
 

@@ -186,21 +186,16 @@ class TestRun:
     @pytest.mark.parametrize(
         ("options", "says"),
         [
-            (["--imag", "x"], "did you mean image"),
-            (["--image"], "--image has no value"),
-            (["--image", "--gsd-m", "1"], "--image has no value"),
-            (["stray"], "'stray' is not an option"),
+            (["--imag", "x"], "did you mean image"), (["--image"], "--image has no value"),
+            (["--image", "--gsd-m", "1"], "--image has no value"), (["stray"], "'stray' is not an option"),
             (["--image", "a", "--image", "b"], "given twice"),
             (["--gsd-m", "wide"], 'gsd_m must be a number above 0, is "wide"'),
-            (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"),
-            (["--region", "1,2,3"], "four numbers"),
-            (["--with-mask", "--with-mask"], "given twice"),
-            (["--with-mask=perhaps"], "true or false"),
-            (["--arguments", "{"], "not JSON"),
-            (["--arguments", "[1]"], "a JSON object"),
+            (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"), (["--region", "1,2,3"], "four numbers"),
+            (["--with-mask", "--with-mask"], "given twice"), (["--with-mask=perhaps"], "true or false"),
+            (["--arguments", "{"], "not JSON"), (["--arguments", "[1]"], "a JSON object"),
             ([], "image is missing"),
         ],
-    )
+    )  # fmt: skip
     def test_bad_usage_is_an_error_with_a_hint_and_exit_code_2(self, options, says):
         result = run("cli_example", *options, code=2)
         assert result.stdout == ""

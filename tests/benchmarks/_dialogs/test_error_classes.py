@@ -49,16 +49,9 @@ def test_errors_of_calls_as_gta_and_thinkgeo_tell_them():
     ]
     errors = errors_of_dialogues(end_file(steps, [], [answer("a cat")]))
     assert counted(errors) == {
-        "format_error": 2,
-        "wrong_tool_name": 1,
-        "invalid_json": 1,
-        "invalid_arguments": 1,
-        "tool_error": 1,
-        "redundant_call": 1,
-        "repeated_tool": 1,
-        "no_response": 1,
-        "single_step_answer": 1,
-    }
+        "format_error": 2, "wrong_tool_name": 1, "invalid_json": 1, "invalid_arguments": 1, "tool_error": 1,
+        "redundant_call": 1, "repeated_tool": 1, "no_response": 1, "single_step_answer": 1,
+    }  # fmt: skip
     assert errors.samples["no_response"] == ["1"]
 
 
@@ -101,14 +94,9 @@ def test_errors_of_our_own_runs():
         Step(turn=5, kind="answer", text="yes"),
     ]
     assert counted(errors_of_records([record(steps)])) == {
-        "repeated_tool": 1,
-        "redundant_call": 1,
-        "several_calls": 1,
-        "wrong_tool_name": 1,
-        "invalid_arguments": 1,
-        "tool_error": 1,
-        "format_error": 1,
-    }
+        "repeated_tool": 1, "redundant_call": 1, "several_calls": 1, "wrong_tool_name": 1, "invalid_arguments": 1,
+        "tool_error": 1, "format_error": 1,
+    }  # fmt: skip
 
 
 def test_errors_of_step_by_step_records():

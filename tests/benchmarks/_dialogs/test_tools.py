@@ -33,33 +33,23 @@ BOX = {"image": NO_DEFAULT, "bbox": NO_DEFAULT, "annotation": None}
 ATTRIBUTE = {"image": NO_DEFAULT, "bbox": NO_DEFAULT, "attribute": NO_DEFAULT}
 FIND = {"image": NO_DEFAULT, "text": NO_DEFAULT, "top1": True}
 SIGNATURES: dict[str, tuple[dict[str, Any], str]] = {
-    "Calculator": ({"expression": NO_DEFAULT}, TEXT),
-    "OCR": ({"image": NO_DEFAULT}, TEXT),
+    "Calculator": ({"expression": NO_DEFAULT}, TEXT), "OCR": ({"image": NO_DEFAULT}, TEXT),
     "CountGivenObject": ({"image": NO_DEFAULT, "text": NO_DEFAULT, "bbox": None}, TEXT),
-    "ImageDescription": ({"image": NO_DEFAULT}, TEXT),
-    "GoogleSearch": ({"query": NO_DEFAULT, "k": 10}, TEXT),
-    "RegionAttributeDescription": (ATTRIBUTE, TEXT),
-    "TextToBbox": (FIND, TEXT),
-    "Plot": ({"command": NO_DEFAULT}, IMAGE),
-    "MathOCR": ({"image": NO_DEFAULT}, TEXT),
-    "Solver": ({"command": NO_DEFAULT}, TEXT),
-    "DrawBox": (BOX, IMAGE),
-    "AddText": (ADD_TEXT, IMAGE),
+    "ImageDescription": ({"image": NO_DEFAULT}, TEXT), "GoogleSearch": ({"query": NO_DEFAULT, "k": 10}, TEXT),
+    "RegionAttributeDescription": (ATTRIBUTE, TEXT), "TextToBbox": (FIND, TEXT),
+    "Plot": ({"command": NO_DEFAULT}, IMAGE), "MathOCR": ({"image": NO_DEFAULT}, TEXT),
+    "Solver": ({"command": NO_DEFAULT}, TEXT), "DrawBox": (BOX, IMAGE), "AddText": (ADD_TEXT, IMAGE),
     "TextToImage": ({"keywords": NO_DEFAULT}, IMAGE),
     "ImageStylization": ({"image": NO_DEFAULT, "instruction": NO_DEFAULT}, IMAGE),
     "SegmentObjectPixels": ({"image": NO_DEFAULT, "text": NO_DEFAULT, "flag": True}, TEXT),
     "ObjectDetection": ({"image": NO_DEFAULT}, TEXT),
     "ChangeDetection": ({"text": NO_DEFAULT, "pre_image": NO_DEFAULT, "post_image": NO_DEFAULT}, TEXT),
     "ObjectCounter": ({"image": NO_DEFAULT, "text": NO_DEFAULT}, TEXT),
-    "SceneDescriber": ({"image": NO_DEFAULT}, TEXT),
-    "WebSearch": ({"query": NO_DEFAULT, "k": 10}, TEXT),
-    "RegionDescriber": (ATTRIBUTE, TEXT),
-    "LocateObjectByText": (FIND, TEXT),
-    "CodePlotter": ({"command": NO_DEFAULT}, IMAGE),
-    "DrawBoundingBox": (BOX, IMAGE),
-    "OverlayText": (ADD_TEXT, IMAGE),
-    "ImageGenerator": ({"keywords": NO_DEFAULT}, IMAGE),
-}
+    "SceneDescriber": ({"image": NO_DEFAULT}, TEXT), "WebSearch": ({"query": NO_DEFAULT, "k": 10}, TEXT),
+    "RegionDescriber": (ATTRIBUTE, TEXT), "LocateObjectByText": (FIND, TEXT),
+    "CodePlotter": ({"command": NO_DEFAULT}, IMAGE), "DrawBoundingBox": (BOX, IMAGE),
+    "OverlayText": (ADD_TEXT, IMAGE), "ImageGenerator": ({"keywords": NO_DEFAULT}, IMAGE),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

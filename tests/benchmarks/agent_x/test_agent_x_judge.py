@@ -82,20 +82,13 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     [
         ("{'Score': 0.8, 'Justification': 'it's fine'}", 0.8),
         ("{'Score': '0.8', 'Justification': \"the model's steps\"}", 0.8),
-        ('```json\n{"score": 0.25}\n```', 0.25),
-        ("```python\n{'Score': .5,}\n```", 0.5),
-        ("Here is my answer: {'Score': '0.5/1', 'Justification': 'x'} Thanks.", 0.5),
-        ("{'Score': '4/5'}", 0.8),
-        ("{'Score': '80%'}", 0.8),
-        ("<think>{'Score': 0.1} no</think>{'Score': 0.9}", 0.9),
-        ("first {'Score': 0.1}, then {'Score': 0.9}", 0.9),
-        ("**Score**: 0.7\nJustification: fine", 0.7),
-        ("{'Score': 0.6, 'Justification': 'cut off", 0.6),
-        ("0.75", 0.75),
-        (0.5, 0.5),
-        ({"Score": "0.5"}, 0.5),
+        ('```json\n{"score": 0.25}\n```', 0.25), ("```python\n{'Score': .5,}\n```", 0.5),
+        ("Here is my answer: {'Score': '0.5/1', 'Justification': 'x'} Thanks.", 0.5), ("{'Score': '4/5'}", 0.8),
+        ("{'Score': '80%'}", 0.8), ("<think>{'Score': 0.1} no</think>{'Score': 0.9}", 0.9),
+        ("first {'Score': 0.1}, then {'Score': 0.9}", 0.9), ("**Score**: 0.7\nJustification: fine", 0.7),
+        ("{'Score': 0.6, 'Justification': 'cut off", 0.6), ("0.75", 0.75), (0.5, 0.5), ({"Score": "0.5"}, 0.5),
     ],
-)
+)  # fmt: skip
 def test_a_score_is_read(reply, value):
     assert read_judge_score(reply) == pytest.approx(value)
 

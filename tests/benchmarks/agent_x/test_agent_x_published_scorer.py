@@ -90,13 +90,9 @@ def test_errors_are_counted_as_published():
     assert made.samples == 8
     # The failed record has its steps as a text: that is no list, and a wrong format.
     assert made.counts == {
-        "no_response": 1,
-        "only_answer": 2,
-        "invalid_format": 4,
-        "conflicting_tools": 1,
-        "repeated_tool": 1,
+        "no_response": 1, "only_answer": 2, "invalid_format": 4, "conflicting_tools": 1, "repeated_tool": 1,
         "answer_in_invalid_format": 2,
-    }
+    }  # fmt: skip
     assert not made.stops
 
 

@@ -18,21 +18,14 @@ JSON = json.dumps(WHOLE)
 @pytest.mark.parametrize(
     "text",
     [
-        JSON,
-        f"```json\n{JSON}\n```",
-        f"```\n{JSON}\n```",
-        f"```JSON {JSON}```",
-        f"Here it is:\n```json\n{JSON}\n```\nThat is all.",
-        repr(WHOLE),
-        f"<think>first {{}} then</think>\n{JSON}",
-        json.dumps({"0": WHOLE}),
-        json.dumps([WHOLE]),
-        JSON[:-1] + ",}",
-        json.dumps({**WHOLE, "reasoning_steps": [[STEP]]}),
+        JSON, f"```json\n{JSON}\n```", f"```\n{JSON}\n```", f"```JSON {JSON}```",
+        f"Here it is:\n```json\n{JSON}\n```\nThat is all.", repr(WHOLE),
+        f"<think>first {{}} then</think>\n{JSON}", json.dumps({"0": WHOLE}), json.dumps([WHOLE]),
+        JSON[:-1] + ",}", json.dumps({**WHOLE, "reasoning_steps": [[STEP]]}),
         json.dumps({**WHOLE, "reasoning_steps": {"1": STEP}}),
         f"A draft: {json.dumps({**WHOLE, 'final_answer': {'value': '8'}})} and then: {JSON}",
     ],
-)
+)  # fmt: skip
 def test_a_prediction_is_read_in_every_form(text: str):
     assert read_prediction(text) == READ
 

@@ -12,12 +12,8 @@ from agrotools.benchmarks.agrieval.items import read_items
 from agrotools.core import BenchmarkError
 
 RIGHT = {
-    "id": 1,
-    "question_type": "单选",
-    "question": "问",
-    "options": {"A": "甲", "B": "乙", "C": "丙"},
-    "answer": "B",
-}
+    "id": 1, "question_type": "单选", "question": "问", "options": {"A": "甲", "B": "乙", "C": "丙"}, "answer": "B",
+}  # fmt: skip
 
 
 def written(folder: Path, entries: Any, name: str = "choice.json") -> Path:
@@ -90,15 +86,11 @@ def test_answers_kinds_and_ids_are_made_plain(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'[{"id": 1, "question": "\xe9\x97', "is cut off within a character"),
-        (b'[{"id": 1', "is cut off"),
-        ("问题".encode("gb18030"), "is not UTF-8"),
-        (b"{}", "holds no list"),
-        (b"[]", "it is empty"),
-        (b"[" * 100_000, "is nested too deeply"),
-        (b'[{"question": 1}]', "1 without an answer"),
+        (b'[{"id": 1, "question": "\xe9\x97', "is cut off within a character"), (b'[{"id": 1', "is cut off"),
+        ("问题".encode("gb18030"), "is not UTF-8"), (b"{}", "holds no list"), (b"[]", "it is empty"),
+        (b"[" * 100_000, "is nested too deeply"), (b'[{"question": 1}]', "1 without an answer"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, content: bytes, message: str):
     path = tmp_path / "choice.json"
     path.write_bytes(content)

@@ -69,12 +69,8 @@ def test_part_order_and_shots_change_the_samples_and_the_hash(made: Path):
     assert load(made).content_hash == plain.content_hash
     hashes = {plain.content_hash}
     changes: list[dict[str, Any]] = [
-        {"part": "choice"},
-        {"shots": 3},
-        {"cot": True},
-        {"order": "shuffled"},
-        {"order": "later"},
-    ]
+        {"part": "choice"}, {"shots": 3}, {"cot": True}, {"order": "shuffled"}, {"order": "later"},
+    ]  # fmt: skip
     for options in changes:
         other = load(made, **options)
         assert other.content_hash not in hashes

@@ -176,15 +176,11 @@ def test_options_in_the_question_and_in_single_fields():
 @pytest.mark.parametrize(
     ("right", "kind", "type_"),
     [
-        ("12", None, "tolerance"),
-        ("Yes", None, "boolean"),
-        ([0.1, 0.2, 0.5, 0.9], "box", "number_list"),
-        ([1, 2], None, "number_list"),
-        ("Upper left,3", "parts", "exact"),
-        ("powdery mildew", None, "exact"),
+        ("12", None, "tolerance"), ("Yes", None, "boolean"), ([0.1, 0.2, 0.5, 0.9], "box", "number_list"),
+        ([1, 2], None, "number_list"), ("Upper left,3", "parts", "exact"), ("powdery mildew", None, "exact"),
         ("Remove the infected leaves and keep the soil dry until the weather is better.", None, "reference_texts"),
     ],
-)
+)  # fmt: skip
 def test_answers_without_options_and_their_gold_is_right(right, kind, type_):
     how = {"kind_by": "ask", "kinds": {"*": kind}} if kind else {}
     found = question({"ask": "?", "right": right}, options="", **how)

@@ -103,6 +103,7 @@ def nested(levels: int) -> Any:
         (plain_entry(dialogs=[{"role": "assistant", "content": "hello"}]), "asks no question"),
         (plain_entry(files=[{"type": "image", "path": "image/../../secret.jpg"}]), "leads out of the folder"),
         (plain_entry(files=[{"type": "image"}]), "a file without a path"),
+        (plain_entry(files=[{"type": "image", "path": "./"}]), "a file without a path"),
         (plain_entry(files="image/image_1.jpg"), "files are no list"),
         (plain_entry(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
         (plain_entry(tools="OCR"), "its tools are no list: 'OCR'"),
@@ -230,14 +231,10 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     dialogs = [
         {"role": "user", "content": [{"type": "text", "text": "First"}, {"type": "text", "text": "question"}]},
         {**call("OCR", {"image": "image/image_1.jpg"}, None), "content": None},
-        call("Calculator", {"expression": "1"}, None),
-        {"role": "tool", "name": "OCR", "content": 58},
-        "stray",
-        {"role": "assistant", "content": "7"},
-        {"role": "user", "content": "Second question"},
-        call("Solver", {"command": "x"}, None),
-        {"role": "assistant", "content": "8"},
-    ]
+        call("Calculator", {"expression": "1"}, None), {"role": "tool", "name": "OCR", "content": 58}, "stray",
+        {"role": "assistant", "content": "7"}, {"role": "user", "content": "Second question"},
+        call("Solver", {"command": "x"}, None), {"role": "assistant", "content": "8"},
+    ]  # fmt: skip
     dialogs[1]["tool_calls"].append(dialogs[2]["tool_calls"][0])  # pyright: ignore
     entry = plain_entry(dialogs=dialogs, files=[*plain_entry()["files"] * 2])
     sample = only(tmp_path, entry)

@@ -111,15 +111,9 @@ def test_no_two_questions_get_a_sentence_in_common(folder: Path):
 
 def test_a_model_that_talks_nonsense_changes_nothing(folder: Path):
     replies = [
-        "",
-        "I cannot do that.",
-        '{"variants": []}',
-        '{"variants": [1, null, {}]}',
-        '{"variants": ["a',
-        "[[[[" * 500,
-        '{"variants": ["\\ud800"]}',
-        '{"variants": ["' + "x" * 100_000 + '"]}',
-    ]
+        "", "I cannot do that.", '{"variants": []}', '{"variants": [1, null, {}]}', '{"variants": ["a',
+        "[[[[" * 500, '{"variants": ["\\ud800"]}', '{"variants": ["' + "x" * 100_000 + '"]}',
+    ]  # fmt: skip
     before = (folder / "samples.jsonl").read_bytes()
     reply_to = dict(zip((sample.query for sample in load_folder(folder).samples), replies, strict=True))
     with serving(lambda body: completion(reply_to[question_of(body)])) as endpoint:

@@ -25,16 +25,8 @@ def described(folder):
 def test_it_declares_croissant_1_1_and_the_rai_vocabulary(described):
     assert described["conformsTo"] == ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
     required = {
-        "@context",
-        "@type",
-        "name",
-        "description",
-        "license",
-        "url",
-        "creator",
-        "datePublished",
-        "distribution",
-    }
+        "@context", "@type", "name", "description", "license", "url", "creator", "datePublished", "distribution",
+    }  # fmt: skip
     assert required <= described.keys()
     assert (described["license"], described["version"]) == ("https://creativecommons.org/licenses/by/4.0/", "3.0.0")
 

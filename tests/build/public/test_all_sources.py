@@ -24,19 +24,12 @@ QUERIES = 48
 SHARES = apportioned(SOURCE_PCTS, QUERIES)
 NAMES = {listing_of(name).source.name: name for name in DATASETS}
 TASK_TYPES = {
-    "agromind": {"tree_counting", "organ_counting"},
-    "clcd": {"farmland_change"},
-    "deepnir": {"organ_counting"},
-    "deepweeds": {"weed_identification"},
-    "fpcd": {"farm_pond_change"},
-    "hi_cna": {"farmland_change"},
-    "ip102": {"pest_diagnosis"},
-    "open_canopy": {"canopy_height"},
-    "papple": {"apple_size"},
-    "plantseg": {"crop_disease"},
-    "weedmap": {"weed_crop_area", "band_selection"},
+    "agromind": {"tree_counting", "organ_counting"}, "clcd": {"farmland_change"}, "deepnir": {"organ_counting"},
+    "deepweeds": {"weed_identification"}, "fpcd": {"farm_pond_change"}, "hi_cna": {"farmland_change"},
+    "ip102": {"pest_diagnosis"}, "open_canopy": {"canopy_height"}, "papple": {"apple_size"},
+    "plantseg": {"crop_disease"}, "weedmap": {"weed_crop_area", "band_selection"},
     "weedsense": {"weed_crop_area"},
-}
+}  # fmt: skip
 """Kinds of questions asked of each data set, beside charts."""
 
 

@@ -105,11 +105,6 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
     part = fpcd(folder, tmp_path, 20)
     assert len(things(part)) == 1
     assert part.dropped == {
-        "no T0": 1,
-        "no T1": 1,
-        "several dates": 1,
-        "dates in the wrong order": 1,
-        "no mask": 1,
-        "blank picture": 1,
-        "repeated": 1,
-    }
+        "no T0": 1, "no T1": 1, "several dates": 1, "dates in the wrong order": 1, "no mask": 1,
+        "blank picture": 1, "repeated": 1,
+    }  # fmt: skip

@@ -160,13 +160,11 @@ def test_damaged_indexes_are_named(tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 99}, "format 99"),
-        ({"format": 2}, "format 2; this version reads format 3"),
-        ({"data": "../elsewhere"}, "is not the manifest"),
-        ({"passages": -1}, "is not the manifest"),
+        ({"format": 99}, "format 99"), ({"format": 2}, "format 2; this version reads format 3"),
+        ({"data": "../elsewhere"}, "is not the manifest"), ({"passages": -1}, "is not the manifest"),
         ({"unknown": 1}, "is not the manifest"),
     ],
-)
+)  # fmt: skip
 def test_strange_manifests_are_refused(tmp_path: Path, change: dict[str, object], message: str):
     out = tmp_path / "index"
     corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])

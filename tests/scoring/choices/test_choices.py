@@ -88,35 +88,17 @@ def test_a_plain_answer_is_read_whatever_the_letters(letters: set[str], form: st
 
 
 HOSTILE = {
-    "letters": "A" * 250_000,
-    "letters and spaces": "A " * 125_000,
-    "listed letters": "A、" * 125_000,
-    "answers": "答案：A\n" * 50_000,
-    "denied": "不选A，" * 62_500,
-    "spaces": " " * 250_000,
-    "line breaks": "\n" * 250_000,
-    "lines": "A\n" * 125_000,
-    "brackets": "([" * 125_000,
-    "boxes": "\\boxed{" * 35_000,
-    "thinking": "<think>" * 35_000,
-    "thoughts": "<think></think>" * 16_500,
-    "stars": "*" * 250_000,
-    "tables": "| - " * 62_500,
-    "exceptions": "除了A" * 82_500,
-    "the rest": "A错，其余" * 50_000,
-    "verdicts": "A正确，" * 62_500,
-    "texts": "轮作、深耕是" * 40_000,
-    "conditions": "如果A，" * 62_500,
-    "all": "三个选项都" * 50_000,
-    "fillers": "答案" + "应该" * 125_000,
-    "English": "A plant is a thing, so the answer is not A. " * 5_500,
-    "keys": '{"answer":' * 25_000,
-    "tags": "<a " * 82_500,
-    "traditional": "應選" * 125_000,
-    "full width": "Ａ，" * 125_000,
-    "places": "第一项" * 82_500,
-    "prose": "水稻病害的防治" * 35_000,
-}
+    "letters": "A" * 250_000, "letters and spaces": "A " * 125_000, "listed letters": "A、" * 125_000,
+    "answers": "答案：A\n" * 50_000, "denied": "不选A，" * 62_500, "spaces": " " * 250_000,
+    "line breaks": "\n" * 250_000, "lines": "A\n" * 125_000, "brackets": "([" * 125_000,
+    "boxes": "\\boxed{" * 35_000, "thinking": "<think>" * 35_000, "thoughts": "<think></think>" * 16_500,
+    "stars": "*" * 250_000, "tables": "| - " * 62_500, "exceptions": "除了A" * 82_500, "the rest": "A错，其余" * 50_000,
+    "verdicts": "A正确，" * 62_500, "texts": "轮作、深耕是" * 40_000, "conditions": "如果A，" * 62_500,
+    "all": "三个选项都" * 50_000, "fillers": "答案" + "应该" * 125_000,
+    "English": "A plant is a thing, so the answer is not A. " * 5_500, "keys": '{"answer":' * 25_000,
+    "tags": "<a " * 82_500, "traditional": "應選" * 125_000, "full width": "Ａ，" * 125_000,
+    "places": "第一项" * 82_500, "prose": "水稻病害的防治" * 35_000,
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -108,26 +108,16 @@ def test_any_json_in_the_place_of_a_file_is_scored_or_refused(tmp_path, name, pr
 
 
 CONTENTS: dict[str, bytes] = {
-    "empty": b"",
-    "blank": b" \n",
-    "binary": bytes(range(256)),
-    "utf-16": "{}".encode("utf-16"),
-    "cut off": b'{"0": {"gold": [',
-    "NaN": b"NaN",
+    "empty": b"", "blank": b" \n", "binary": bytes(range(256)), "utf-16": "{}".encode("utf-16"),
+    "cut off": b'{"0": {"gold": [', "NaN": b"NaN",
     "NaN inside": b'{"0": {"gold": [], "prediction": [{"role": "assistant", "content": NaN}]}}',
-    "huge number": b"1" * 6000,
-    "huge number inside": b'[{"0": {"reasoning_steps": ' + b"9" * 5000 + b"}}]",
-    "deep lists": b"[" * 100_000 + b"]" * 100_000,
-    "deep objects": b'{"0":' * 100_000 + b"1" + b"}" * 100_000,
-    "text": b'"predictions"',
-    "number": b"3",
-    "null": b"null",
-    "true": b"true",
+    "huge number": b"1" * 6000, "huge number inside": b'[{"0": {"reasoning_steps": ' + b"9" * 5000 + b"}}]",
+    "deep lists": b"[" * 100_000 + b"]" * 100_000, "deep objects": b'{"0":' * 100_000 + b"1" + b"}" * 100_000,
+    "text": b'"predictions"', "number": b"3", "null": b"null", "true": b"true",
     "half a pair as key": b'{"\\ud800": {"gold": [], "prediction": []}}',
     "half a pair as id": b'[{"\\ud800": {"reasoning_steps": "\\ud800", "final_answer": "\\ud83d"}}]',
-    "steers a terminal": b'[{"\\u001b[2J": []}]',
-    "the same key twice": b'{"0": {}, "0": {}}',
-}
+    "steers a terminal": b'[{"\\u001b[2J": []}]', "the same key twice": b'{"0": {}, "0": {}}',
+}  # fmt: skip
 
 
 SOUND_BUT_FOR_AN_ENTRY = (("gta", "NaN inside"), ("agentx", "half a pair as id"), ("agentx", "steers a terminal"))

@@ -137,16 +137,9 @@ def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
     spoilt[1]["1"]["reasoning_steps"][0]["thought"] = None
     result = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
     assert result.extra["errors as published"] == {
-        "samples": 3,
-        "no_response": 0,
-        "only_answer": 0,
-        "invalid_format": 0,
-        "conflicting_tools": 0,
-        "repeated_tool": 0,
-        "answer_in_invalid_format": 0,
-        "no_answer_keyword": 0,
-        "no_step_keyword": 0,
-    }
+        "samples": 3, "no_response": 0, "only_answer": 0, "invalid_format": 0, "conflicting_tools": 0,
+        "repeated_tool": 0, "answer_in_invalid_format": 0, "no_answer_keyword": 0, "no_step_keyword": 0,
+    }  # fmt: skip
     (stop,) = result.count_stops
     assert stop.startswith("tool calls: the published scorer stops with AttributeError at prediction 1")
     assert result.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)

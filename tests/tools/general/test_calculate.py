@@ -23,16 +23,12 @@ def refusal(expression: Any, variables: Any = None, **others: Any) -> ToolError:
 @pytest.mark.parametrize(
     ("expression", "variables", "value"),
     [
-        ("(a - b) / a * 100", {"a": 4, "b": 3}, 25.0),
-        ("1 / 3", {}, 0.333333),
-        ("1e-7 * 3", {}, 3e-7),
-        ("mean(values)", {"values": [1, 2, 6]}, 3),
-        ("max(values) > 5", {"values": [1, 2, 6]}, True),
+        ("(a - b) / a * 100", {"a": 4, "b": 3}, 25.0), ("1 / 3", {}, 0.333333), ("1e-7 * 3", {}, 3e-7),
+        ("mean(values)", {"values": [1, 2, 6]}, 3), ("max(values) > 5", {"values": [1, 2, 6]}, True),
         ("label_of_max(names, values)", {"names": ["crop", "weed"], "values": [3, 5]}, "weed"),
-        ("[a, 1 / 3]", {"a": 1}, [1, 0.333333]),
-        ("1234567.891", {}, 1234567.891),
+        ("[a, 1 / 3]", {"a": 1}, [1, 0.333333]), ("1234567.891", {}, 1234567.891),
     ],
-)
+)  # fmt: skip
 def test_values(expression, variables, value):
     assert calculate(expression, variables).value == value
 
