@@ -91,8 +91,7 @@ def test_a_tool_measures_a_photo(page: dict[str, Any]):
 @pytest.mark.process
 @pytest.mark.parametrize("page", ["sandbox.md"], indirect=True)
 def test_code_draws_a_plot(page: dict[str, Any]):
-    assert page["result"].termination == "ok"
-    assert len(page["result"].artifacts) == 1
+    assert (page["result"].termination, len(page["result"].artifacts)) == ("ok", 1)
 
 
 @pytest.mark.parametrize("page", ["retrieval.md"], indirect=True)

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import (
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Reply,
-    SampleFile,
-    Step,
-    ToolCall,
-    Usage,
-)
+from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.runner.prompts import PromptLog

@@ -71,8 +71,13 @@ def test_denied(text: str):
     assert not affirms(text, ["rotate"]), text
 
 
-def test_a_question_claims_nothing():
+def test_questions_keywords_and_ideas_of_other_sentences_claim_nothing():
     assert not reply_of("Should I rotate crops?").find("rotate")
+    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
+    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
+    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
+    assert affirms(f"{words}.", ["rotate"])
+    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
 
 
 def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_mention():
@@ -82,44 +87,21 @@ def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_menti
         assert not affirms(text, ["avoid overhead irrigation"]), text
 
 
-def test_what_is_to_be_avoided_is_allowed_by_who_calls_it_harmless():
+def test_harmless_things_opposites_numbers_and_times_are_the_same_in_other_words():
     for text in ("Overhead irrigation is no problem.", "从上方浇水没有关系。"):
         assert not affirms(text, ["avoid overhead irrigation"]), text
     assert not affirms("Rotation does not matter.", ["rotate"])
-
-
-def test_an_opposite_denies_and_its_denial_affirms():
     assert affirms("Avoid susceptible varieties.", ["resistant varieties"])
     assert not affirms("Grow susceptible varieties.", ["resistant varieties"])
     assert not affirms("Leave the fallen leaves on the ground.", ["remove fallen leaves"])
-
-
-def test_numbers_are_the_same_in_words_and_ranges():
     for text in ("12 to 15 per head", "Twelve to fifteen on each ear", "每穗12至15头"):
         assert affirms(text, ["12-15 head"]), text
     assert not affirms("250 per head", ["12-15 head"])
-
-
-def test_spans_of_time_are_the_same_in_days_and_weeks():
     for text in ("2-3 weeks", "14 to 21 days", "a fortnight to three weeks", "14-21天"):
         assert affirms(f"{text} before digging", ["2-3 weeks"]), text
     assert not affirms("10 days before digging", ["2-3 weeks"])
-
-
-def test_who_does_away_with_something_removes_it():
     assert affirms("Prune, and do away with hedges.", ["remove hedges"])
     assert not affirms("Do away with rotation.", ["rotate"])
-
-
-def test_a_run_of_keywords_claims_nothing():
-    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
-    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
-    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
-    assert affirms(f"{words}.", ["rotate"])
-
-
-def test_ideas_do_not_come_together_over_sentences():
-    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
 
 
 @pytest.mark.slow

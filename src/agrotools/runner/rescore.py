@@ -207,7 +207,7 @@ def rescore(
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
             index = record_index(run).undamaged() if records is None else records
-            telling_sample = _score(run, index, rows, comparisons, judges, on_scored, tally)
+            telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             data = orjson.dumps(summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
@@ -271,7 +271,7 @@ def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
         RunStoreError: not a run folder, or one without records.
     """
     tally = RunAggregator(protocol=read_manifest(run).protocol, causes=CauseTally())
-    _score(run, record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
+    _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
     return tally
 
 
@@ -407,7 +407,6 @@ def withdrawing_twin(scores: Sequence[Score]) -> str:
 
 
 def _score(
-    run: Path,
     index: RecordIndex,
     rows: IO[bytes] | None,
     comparisons: TextComparisons,
