@@ -1,6 +1,7 @@
 """Files of a sample as a model sees them (a line of facts for each and, if it can be shown, an image), and pictures
 that tools write."""
 
+import asyncio
 import base64
 import binascii
 import io
@@ -295,6 +296,13 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
             if (take := _taker.get()) is not None:
                 take(preview.image)
     return tuple(parts)
+
+
+async def read_file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
+    """Return :func:`file_parts`, made in a thread if files have to be decoded, so that other requests do not wait."""
+    if are_at_hand(files, images=images):
+        return file_parts(files, images=images)
+    return await asyncio.to_thread(file_parts, files, images=images)
 
 
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
