@@ -103,13 +103,13 @@ class Unreadable:
 
 def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
     """Read, scale and encode one file; never raises for invalid content."""
-    if kind == "image" and (stored := as_stored(path)):
+    if kind == "image" and (stored := _as_stored(path)):
         return stored
     picture = make_picture(path, name, kind, bands)
     return picture if isinstance(picture, Unreadable) else _encoded(picture)
 
 
-def as_stored(path: Path) -> Preview | None:
+def _as_stored(path: Path) -> Preview | None:
     """Return a photo unchanged if it is so small, in pixels and bytes, that re-encoding would only degrade it."""
     from agrotools.vision.formats import bare_jpeg
 
@@ -388,7 +388,7 @@ def _preview_of(
 
 @lru_cache(maxsize=_PREVIEWS_KEPT)
 def _stored_preview_of(path: Path, _modified_ns: int, _size: int) -> Preview | None:
-    return as_stored(path)
+    return _as_stored(path)
 
 
 if TYPE_CHECKING:
