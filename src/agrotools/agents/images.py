@@ -1,6 +1,7 @@
 """Files of a sample as a model sees them (a line of facts for each and, if it can be shown, an image), and pictures
 that tools write."""
 
+import asyncio
 import base64
 import binascii
 import io
@@ -102,13 +103,13 @@ class Unreadable:
 
 def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
     """Read, scale and encode one file; never raises for invalid content."""
-    if kind == "image" and (stored := as_stored(path)):
+    if kind == "image" and (stored := _as_stored(path)):
         return stored
     picture = make_picture(path, name, kind, bands)
     return picture if isinstance(picture, Unreadable) else _encoded(picture)
 
 
-def as_stored(path: Path) -> Preview | None:
+def _as_stored(path: Path) -> Preview | None:
     """Return a photo unchanged if it is so small, in pixels and bytes, that re-encoding would only degrade it."""
     from agrotools.vision.formats import bare_jpeg
 
@@ -297,6 +298,13 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     return tuple(parts)
 
 
+async def read_file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
+    """Return :func:`file_parts`, made in a thread if files have to be decoded, so that other requests do not wait."""
+    if are_at_hand(files, images=images):
+        return file_parts(files, images=images)
+    return await asyncio.to_thread(file_parts, files, images=images)
+
+
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
     """Return name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, if known."""
     facts: list[str] = [file.kind]
@@ -380,7 +388,7 @@ def _preview_of(
 
 @lru_cache(maxsize=_PREVIEWS_KEPT)
 def _stored_preview_of(path: Path, _modified_ns: int, _size: int) -> Preview | None:
-    return as_stored(path)
+    return _as_stored(path)
 
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ hostile text remains text. Those in ``prompts/building/`` are for models that he
 (:class:`agrotools.plugin.PromptTemplates`).
 """
 
-import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from agrotools.agents.images import are_at_hand, file_parts
+from agrotools.agents.images import read_file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.core import (
@@ -183,15 +182,13 @@ def observation_data(step: Step) -> str:
 
 def observation_text(step: Step) -> str:
     """Return the observation of a call, marked as data."""
-    before, after = _observation_frame()
-    return f"{before}{observation_data(step)}{after}"
+    return observation_data(step).join(_observation_frame())
 
 
 @cache
-def _observation_frame() -> tuple[str, str]:
-    """Return the text before and after the data of an observation. To render a template takes longer than most data."""
-    before, _, after = render("observation", data="\0").partition("\0")
-    return before, after
+def _observation_frame() -> list[str]:
+    """Return the texts before and after the data of an observation, rendered once."""
+    return render("observation", data="\0").split("\0")
 
 
 def _bounded(content: Any) -> str:
@@ -380,10 +377,7 @@ class LLMAgent:
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
-        if are_at_hand(view.files, images=self.images):
-            file_contents = file_parts(view.files, images=self.images)
-        else:  # decoding images would delay other requests
-            file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images)
+        file_contents = await read_file_parts(view.files, images=self.images)
         conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:

@@ -322,7 +322,6 @@ def _tool_caller(
 OnFinished = Callable[[Record], None]
 _TICK_S = 0.5
 _FEWEST_BEFORE_GIVING_UP = 10
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 @dataclass
@@ -395,7 +394,6 @@ async def execute(
             context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
-    _reuse_memory()
     with _rare_collections(), interrupts(interrupted), pictures_go_to(context.store.store_image):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
@@ -425,19 +423,6 @@ def _rare_collections() -> Generator[None]:
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
-
-
-def _reuse_memory() -> None:
-    """Let the C library (glibc) keep freed blocks of up to 4 MiB, and 64 MiB together, for the next ones.
-
-    Otherwise most request bodies with a picture get new pages, which the system clears one by one.
-    """
-    with suppress(OSError, AttributeError, ImportError):
-        import ctypes
-
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, 4 * 2**20)
-        mallopt(_M_TRIM_THRESHOLD, 64 * 2**20)
 
 
 async def _work(
