@@ -12,7 +12,15 @@ from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_que
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import mixed_units, propose_plan
-from agrotools.build.own_photos.questions import Pictured, arguments_of, grouped, note_of, subjects_of, templates_for
+from agrotools.build.own_photos.questions import (
+    Pictured,
+    arguments_of,
+    grouped,
+    note_of,
+    round_limits,
+    subjects_of,
+    templates_for,
+)
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
 
@@ -220,6 +228,13 @@ def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():
     assert all(len({few[digest] for digest in group}) == 1 for group in groups)
     assert sorted(digest for group in groups for digest in group) == sorted(few)
     assert max(map(len, grouped({str(number): leaf for number in range(40)}))) == 4
+
+
+def test_limits_are_round_and_between_the_values():
+    limits = round_limits([1, 2, 3, 40, 80])
+    assert limits
+    assert all(1 < limit < 80 and float(f"{limit:.2g}") == limit for limit in limits)
+    assert round_limits([5, 5, 5]) == []
 
 
 def test_the_scale_is_told_with_the_photo_and_given_to_the_tool():
