@@ -150,7 +150,7 @@ def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_stud
     changed = run_command("study", file, cwd=tmp_path)
     assert changed.returncode == 3
     assert "study: good on yields: " in changed.stderr
-    assert "holds a run with another configuration: settings: " in changed.stderr
+    assert "holds a run with another configuration: settings, " in changed.stderr
     assert models.asked == {"good": 2 * (N + 2), "bad": N + 2}
     folder = tmp_path / "runs/paper"
     assert r"\<b\>x\</b\> & a\|b\_c % " in (folder / "study.md").read_text()

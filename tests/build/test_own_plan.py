@@ -11,11 +11,12 @@ from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import SkippedRows
-from agrotools.build.own_photos.proposal import mixed_units, propose_plan
+from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
 from agrotools.build.own_photos.questions import (
     Pictured,
     arguments_of,
     grouped,
+    id_of,
     note_of,
     round_limits,
     subjects_of,
@@ -66,6 +67,9 @@ def _column(photos: Path, header: str, rows: list[str]) -> Column:
         ("病害", ["叶锈病", "白粉病"], "disease", {}),
         ("insect", ["aphid", "thrips"], "pest", {}),
         ("species", ["Lantana", "none"], "weed", {}),
+        ("label", ["thrips", "Beet Armyworm", "healthy", "leaf roller"], "pest", {}),
+        ("label", ["leaf_spot", "rust", "bean_healthy"], "disease", {}),
+        ("species", ["Scopula emissaria", "maize"], "class", {}),
         ("diseased", ["yes", "no"], "diseased", {"yes_means": "the leaf is diseased"}),
         ("healthy?", ["1", "0"], "diseased", {"yes": cells.NO, "no": cells.YES}),
         ("leaf count", ["7", "9"], "leaves", {}),
@@ -77,6 +81,41 @@ def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, r
     column = _column(photos, header, rows)
     assert column.ask == ask
     assert {key: getattr(column, key) for key in more} == more
+
+
+@pytest.mark.parametrize(("table", "folder", "ask"), [
+    ("t.csv", "photos", "class"), ("pests.csv", "photos", "pest"), ("t.csv", "cotton_pests", "pest"),
+    ("t.csv", "weeds", "weed"), ("diseases.csv", "pests", "class"),
+])  # fmt: skip
+def test_names_of_the_files_say_what_labels_are_of(photos, table, folder, ask):
+    photos = photos.rename(photos.with_name(folder))
+    answers = _table(photos, "label", ["Scopula emissaria", "black hairy"])
+    (column,) = propose_plan(match_rows(photos, answers.rename(answers.with_name(table))), "my farm").plan.columns
+    assert (column.ask, column.crop) == (ask, None)
+
+
+@pytest.mark.parametrize(
+    ("ask", "crop", "name", "known_as"),
+    [
+        ("pest", "coffee", "healthy", "coffee_healthy"),
+        ("class", None, "healthy leaf", "healthy"),
+        ("pest", None, "bean rust", "disease.bean_rust"),
+        ("class", None, "maize", "crop.maize"),
+        ("weed", None, "maize", "crop.maize"),
+        ("pest", None, "Termite odontotermes (Rambur)", "Termite odontotermes (Rambur)"),
+    ],
+)
+def test_names_have_the_identifiers_that_a_pack_gives_them(ask, crop, name, known_as):
+    assert id_of(name, Column(column="v", ask=ask, crop=crop)) == known_as
+
+
+def test_what_cells_hold():
+    assert kind_of(["12", "13 mm", "?9"]) != "yes"
+    assert kind_of(["0", "1", "1"], "apples") == "number"
+    assert kind_of(["0", "1", "1"], "diseased") == "yes"
+    assert kind_of([f"pest {number}" for number in range(100)] * 2) == "name"
+    assert kind_of([f"remark {number}" for number in range(100)]) is None
+    assert kind_of(["Remove the fallen leaves in autumn and keep the rows open; repeat after rain"] * 2) is None
 
 
 def test_what_only_the_owner_knows_is_asked(photos):

@@ -147,9 +147,13 @@ def test_flips_name_samples_and_causes_add_up():
 @pytest.mark.parametrize(
     ("steps", "answer", "observed", "cause"),
     [
-        (("2*3",), "rows: 9", 6.0, "planning"), (("2*3", "5 + 5"), "rows: 9", 7.0, "arguments"),
-        (("2*3", "6 + 1"), "rows: 9", 9.0, "tool:calculate"), (("2*3", "6 + 1"), "rows: 9", 7.0, "reading"),
-        (("2*3", "6 + 1"), "there are many", 7.0, "form"), (("2*3", "6 + 1"), None, 7.0, "planning"),
+        (("2*3",), "rows: 9", 6.0, "planning"),
+        (("2*3", "5 + 5"), "rows: 9", 7.0, "arguments"),
+        (("2*3", "6 + 1"), "rows: 9", 9.0, "tool:calculate"),
+        (("2*3", "6 + 1"), "rows: 9", None, "tool:calculate"),
+        (("2*3", "6 + 1"), "rows: 9", 7.0, "reading"),
+        (("2*3", "6 + 1"), "there are many", 7.0, "form"),
+        (("2*3", "6 + 1"), None, 7.0, "planning"),
     ],
 )  # fmt: skip
 def test_causes_are_the_first_part_that_is_wrong(steps, answer, observed, cause):

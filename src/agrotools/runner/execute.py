@@ -26,6 +26,7 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
+from agrotools.agents.images import pictures_go_to
 from agrotools.agents.modes import (
     reads_artifacts,
     reports_usage,
@@ -118,6 +119,8 @@ class Pace:
 
     def admit_waiting(self) -> None:
         """Admit waiting samples up to the current limit."""
+        if not self._waiting:
+            return
         for _ in range(self.allowed - self.in_flight):
             if not self._waiting:
                 break
@@ -319,6 +322,7 @@ def _tool_caller(
 OnFinished = Callable[[Record], None]
 _TICK_S = 0.5
 _FEWEST_BEFORE_GIVING_UP = 10
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 @dataclass
@@ -391,7 +395,8 @@ async def execute(
             context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
-    with _rare_collections(), interrupts(interrupted):
+    _reuse_memory()
+    with _rare_collections(), interrupts(interrupted), pictures_go_to(context.store.store_image):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
@@ -420,6 +425,19 @@ def _rare_collections() -> Generator[None]:
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
+
+
+def _reuse_memory() -> None:
+    """Let the C library (glibc) keep freed blocks of up to 4 MiB, and 64 MiB together, for the next ones.
+
+    Otherwise most request bodies with a picture get new pages, which the system clears one by one.
+    """
+    with suppress(OSError, AttributeError, ImportError):
+        import ctypes
+
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_THRESHOLD, 4 * 2**20)
+        mallopt(_M_TRIM_THRESHOLD, 64 * 2**20)
 
 
 async def _work(

@@ -51,11 +51,13 @@ _RERUN = "the same agrotools eval command runs what is missing again"
 _ORDER: tuple[Mode, ...] = tuple(sorted(MODES))
 _RANKS: dict[object, bytes] = {mode: bytes([rank]) for rank, mode in enumerate(_ORDER)}
 _EPOCH_BYTES, _PLACE_BYTES = 9, 9
+KEY_END = -_PLACE_BYTES
+"""End of the key in an entry."""
 _MIDDLE = 1 << 63
 """Added to epochs, which in a damaged file may be any number of 64 bits."""
 
 
-def _entry_key(key: Key) -> bytes:
+def entry_key(key: Key) -> bytes:
     """Return a key as bytes that sort like the key."""
     mode, name, epoch = key
     return b"%b%b\0%b" % (_RANKS[mode], name.encode(), (epoch + _MIDDLE).to_bytes(_EPOCH_BYTES, "big"))
@@ -91,7 +93,7 @@ class RecordIndex:
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
         self._entries: list[bytes] = []
-        """The key of each record (:func:`_entry_key`), the offset of its line, and 1 if it is finished, in order."""
+        """The key of each record (:func:`entry_key`), the offset of its line, and 1 if it is finished, in order."""
         self._n_lines = 0
         self._read(whole)
 
@@ -121,10 +123,10 @@ class RecordIndex:
                     key, finished = _key_of(line)
                     if whole:
                         self._check(line, number)
-                    entries.append(b"%b%b%c" % (_entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished))
+                    entries.append(b"%b%b%c" % (entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished))
                 except (ValueError, LookupError, TypeError) as error:
-                    if not line.endswith(b"\n"):
-                        break
+                    if isinstance(error, orjson.JSONDecodeError) and not line.endswith(b"\n"):
+                        break  # an interrupted write, whose JSON is not whole
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 self.end += len(line)
                 self._n_lines = number
@@ -136,7 +138,7 @@ class RecordIndex:
         kept: list[bytes] = []
         last = b""
         for entry in entries:
-            key = entry[:-_PLACE_BYTES]
+            key = entry[:KEY_END]
             if key != last:
                 kept.append(entry)
             elif entry[-1] or not kept[-1][-1]:
@@ -162,10 +164,10 @@ class RecordIndex:
         return self._entry(key) is not None
 
     def _entry(self, key: Key) -> bytes | None:
-        wanted = _entry_key(key)
+        wanted = entry_key(key)
         at = bisect_left(self._entries, wanted)
         entry = self._entries[at] if at < len(self._entries) else b""
-        return entry if entry[:-_PLACE_BYTES] == wanted else None
+        return entry if entry[:KEY_END] == wanted else None
 
     def has_finished(self, key: Key) -> bool:
         """Return True if there is a record of this key that is not invalid."""
@@ -227,6 +229,12 @@ class RecordIndex:
             raise RunStoreError(self._damage, hint=f"{_RERUN}; or remove these lines to continue without them")
         return self
 
+    @property
+    def without_samples(self) -> RunStoreError:
+        """Error for readers who need at least one record."""
+        damage = f": {self._damage}" if self.bad else ""
+        return RunStoreError(f"the run {self.path.parent} holds no finished sample{damage}", hint=_RERUN)
+
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
@@ -257,7 +265,7 @@ class RecordIndex:
         """Return all records of a sample, over all modes and epochs."""
         found: list[bytes] = []
         for mode in _ORDER:
-            first = _entry_key((mode, sample_id, -_MIDDLE))
+            first = entry_key((mode, sample_id, -_MIDDLE))
             at = bisect_left(self._entries, first)
             while at < len(self._entries) and self._entries[at].startswith(first[:-_EPOCH_BYTES]):
                 found.append(self._entries[at])
@@ -279,7 +287,7 @@ class RecordIndex:
                     record = parsed(file.readline())
                 except ValueError as error:
                     raise _unreadable(self.path, file, offset, error) from error
-                if _entry_key(record.key) != entry[:-_PLACE_BYTES]:
+                if entry_key(record.key) != entry[:KEY_END]:
                     raise _changed(self.path)
                 yield record
 
@@ -409,7 +417,11 @@ def _key_of(line: bytes) -> tuple[Key, bool]:
 def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
         return "zero bytes" if not line.strip(b"\0\n") else "not JSON"
-    return f"not a record: {first_error(error)}" if isinstance(error, ValidationError) else "not a record"
+    try:
+        parsed(line)
+    except ValidationError as problem:
+        return f"not a record: {first_error(problem)}"
+    return "not a record"
 
 
 def recover(run: Path) -> tuple[RecordIndex, list[str]]:
@@ -468,7 +480,7 @@ def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) ->
         with rejected.open("ab") as aside:
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)
-        sync(rejected)
+        _end_line(rejected)
         with temporary_sibling(path) as temporary, temporary.open("wb") as output:
             start = 0
             for line in bad:

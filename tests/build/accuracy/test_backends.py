@@ -8,7 +8,8 @@ import pytest
 
 from agrotools.build.accuracy.backends import BackendScore, compare_backends
 from agrotools.core import UsageError
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
 from support.command import run_command
 from support.labelled_pictures import PLANTS, write_folders, write_table
@@ -86,6 +87,11 @@ def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(tmp_path: Pat
     pictures = read_labelled(photographs, table, to_learn=False)
     with pytest.raises(UsageError, match="'many', not a count"):
         compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
+    for label in ("-3", "1e309", "nan"):
+        wrong = [("green leaf/0.png", "2"), ("green leaf/1.png", label)]
+        pictures = read_labelled(photographs, write_table(table, wrong), to_learn=False)
+        with pytest.raises(UsageError, match=rf"line 3 of labels.csv: the label of 1.png is '{label}', not a count"):
+            compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
     offline, rules = compare_backends("count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"})
     assert offline.metric == rules.metric == "mean absolute error of counts"
     assert rules.score.n == 1

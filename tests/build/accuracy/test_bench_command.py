@@ -1,6 +1,7 @@
 """``agrotools tools bench`` as a user meets it: exit codes, rows, document, what is said on the way."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def test_control_c_ends_the_study_too(data: Path):
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "brightness, mean absolute error" in out
+    assert re.search(r"stopped: [1-9] figures? measured so far", err)
     assert "Traceback" not in err
     _wait_for_end(children)
 

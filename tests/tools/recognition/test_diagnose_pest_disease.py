@@ -14,7 +14,8 @@ from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import get_tool
 from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
 from agrotools.tools.services import Question
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact

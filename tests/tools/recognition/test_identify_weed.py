@@ -12,7 +12,8 @@ from agrotools.core import ToolError, UsageError
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.recognition.identify_weed import WeedIdentity
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
 from agrotools.tools.workspace import artifacts_in
 from support.labelled_pictures import PLANTS, plant_picture, write_folders

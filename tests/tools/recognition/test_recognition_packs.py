@@ -10,10 +10,11 @@ from PIL import Image
 
 from agrotools.core import ToolError, UsageError
 from agrotools.core.files import sha256_of_file
+from agrotools.tools.recognition import labelled_pictures as labelled
 from agrotools.tools.recognition import pack_training
-from agrotools.tools.recognition import pack_training as labelled
+from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.net import fit_distribution
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
@@ -194,6 +195,19 @@ def test_folders_that_teach_nothing(tmp_path: Path) -> None:
     assert "fewer than 4 pictures of brown leaf (2), green leaf (2)" in refused(tmp_path / "few")
 
 
+def test_pictures_in_no_folder_of_a_class_are_named(pictures: Path, tmp_path: Path) -> None:
+    Image.fromarray(plant_picture(PLANTS["green leaf"], 1)).save(pictures / "loose.png")
+    said = rf"1 picture in no folder of a class in {pictures}: loose.png"
+    for to_learn in (True, False):
+        with pytest.raises(UsageError, match=said):
+            read_labelled(pictures, to_learn=to_learn)
+    table = write_table(tmp_path / "labels.csv", [("loose.png", "weevil")], ("image", "pest"))
+    assert [(one.label, one.place) for one in read_labelled(pictures, table, to_learn=False)] == [
+        ("weevil", "line 2 of labels.csv")
+    ]
+    (pictures / "loose.png").unlink()
+
+
 def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = [(f"{name}/{place}.png", name) for name in PLANTS for place in range(8)]
     table = tmp_path / "labels.csv"
@@ -298,3 +312,15 @@ def test_groups_are_held_out_whole_and_every_class_is_on_both_sides() -> None:
     assert not {one.group for one in kept} & {one.group for one in held}
     assert [sum(one.label == label for one in held) for label in ("rust", "healthy", "mixed")] == [4, 4, 4]
     assert labelled.hold_out(pictures, 0.3) == (kept, held)
+
+
+def test_a_class_that_keeps_too_few_pictures_to_learn_from_is_named() -> None:
+    pictures = [
+        labelled.LabelledImage(Path(f"{label}-{number}.png"), label, f"{label}{number}")
+        for label in ("rust", "healthy")
+        for number in range(5)
+    ]
+    with pytest.raises(UsageError, match=r"healthy \(3\), rust \(3\) left to learn from, with 4 held out"):
+        labelled.hold_out(pictures, 0.4)
+    with pytest.raises(UsageError, match=r"healthy \(0\), rust \(0\)"):
+        labelled.hold_out(pictures, 1.0)
