@@ -18,6 +18,7 @@ from agrotools.build.own_photos.questions import (
     grouped,
     id_of,
     note_of,
+    round_limits,
     subjects_of,
     templates_for,
 )
@@ -266,6 +267,13 @@ def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():
     assert all(len({few[digest] for digest in group}) == 1 for group in groups)
     assert sorted(digest for group in groups for digest in group) == sorted(few)
     assert max(map(len, grouped({str(number): leaf for number in range(40)}))) == 4
+
+
+def test_limits_are_round_and_between_the_values():
+    limits = round_limits([1, 2, 3, 40, 80])
+    assert limits
+    assert all(1 < limit < 80 and float(f"{limit:.2g}") == limit for limit in limits)
+    assert round_limits([5, 5, 5]) == []
 
 
 def test_the_scale_is_told_with_the_photo_and_given_to_the_tool():

@@ -137,6 +137,10 @@ def test_names_that_could_do_harm_are_refused(text):
         cells.name(text)
 
 
+def test_names_keep_their_apostrophe_in_another_form():
+    assert cells.name(" farmer's lung ") == "farmer’s lung"
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in ("a.jpg", "B.JPG", "north/c.png", "south/c.png", "notes.txt", ".hidden.jpg"):

@@ -56,16 +56,10 @@ def find_sandbox(_folder: Path) -> None:
 
 
 PREPARE: dict[str, Callable[[Path], None]] = {
-    "agents.md": lambda _folder: None,
-    "README.md": write_photo,
-    "exports.md": write_run,
-    "published.md": lambda _folder: None,
-    "python.md": write_farm,
-    "retrieval.md": write_corpus,
-    "sandbox.md": find_sandbox,
-    "studies.md": write_study,
-    "tools.md": write_photo,
-}
+    "agents.md": lambda _folder: None, "README.md": write_photo, "exports.md": write_run,
+    "published.md": lambda _folder: None, "python.md": write_farm, "retrieval.md": write_corpus,
+    "sandbox.md": find_sandbox, "studies.md": write_study, "tools.md": write_photo,
+}  # fmt: skip
 
 
 def test_no_page_is_left_out():

@@ -192,13 +192,9 @@ _PLAIN = {
 
 def test_clusters_join_samples_anew_over_files_content_and_twins():
     samples = [
-        _sample("a", ("1", "h1")),
-        _sample("b", ("2", "h2"), ("3", "h3")),
-        _sample("c", ("4", "h1")),
-        _sample("d", ("3", "h3"), ("5", "h5")),
-        _sample("e", ("6", "h6")),
-        _sample("f", ("5", "h5"), ("7", "h1")),
-    ]
+        _sample("a", ("1", "h1")), _sample("b", ("2", "h2"), ("3", "h3")), _sample("c", ("4", "h1")),
+        _sample("d", ("3", "h3"), ("5", "h5")), _sample("e", ("6", "h6")), _sample("f", ("5", "h5"), ("7", "h1")),
+    ]  # fmt: skip
     clusters = {sample.id: sample.cluster for sample in with_clusters(samples)}
     assert clusters == {"a": "a", "b": "a", "c": "a", "d": "a", "e": "e", "f": "a"}
     one, other, alone = (_sample(name, (name, f"h{name}")) for name in "abc")

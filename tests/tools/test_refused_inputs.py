@@ -96,7 +96,8 @@ def test_files_that_are_no_pictures_are_refused(tool: str, folder: Path, tmp_pat
     more = {**more, **(others if tool == "detect_change" else {})}
     assert refused(tool, **{argument: tmp_path / f"absent{suffix}"}, **more).kind == "file_not_found"
     whole = (folder / ("heights.tif" if argument == "chm" else "depth.png")).read_bytes()
-    for content in (b"", b"no picture", whole[: len(whole) // 2]):
+    broken = [] if argument == "chm" else [(folder / "photo.jpg").read_bytes()[:5000]]
+    for content in (b"", b"no picture", whole[: len(whole) // 2], *broken):
         (tmp_path / f"other{suffix}").write_bytes(content)
         assert refused(tool, **{argument: tmp_path / f"other{suffix}"}, **more).kind == "unreadable_file"
     if argument != "chm":

@@ -13,7 +13,7 @@ import bench_plugin
 import pytest
 
 from agrotools.build.accuracy.studies import Row
-from agrotools.build.accuracy.table import COLUMNS, cells, format_table, markdown
+from agrotools.build.accuracy.table import COLUMNS, cells, format_table, markdown, number
 from support.command import run_command
 
 TOOL = "made_brightness"
@@ -153,6 +153,8 @@ def test_cells_and_printed_rows():
     assert cells(few)[4] == "-"
     assert cells(few)[-1] == "≥ 0.4", "no claim under ten"
     assert len(cells(Row("t", "f", error="broke"))) == len(COLUMNS)
+    shown = {None: "-", 1.5e-15: "0.000", 5.634: "5.63", 56.34: "56.3", 1234.5: "1234", -0.5: "-0.500", 1e-5: "1e-05"}
+    assert [number(value) for value in shown] == [*shown.values()]
     lines = format_table([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
     assert lines[2].startswith("  ")
     assert any("under 10 independent images" in line for line in lines)

@@ -46,3 +46,4 @@ def test_plants_that_stand_anywhere_are_no_rows(seed: int) -> None:
     for _ in range(int(draw.integers(5, 60))):
         mask |= np.hypot(x - draw.uniform(0, 500), y - draw.uniform(0, 400)) < draw.uniform(4, 20)
     assert find_rows(mask) is None
+    assert find_rows(np.zeros((200, 200), np.bool_)) is find_rows(np.ones((3, 900), np.bool_)) is None

@@ -117,3 +117,6 @@ class TestRoundMarkers:
         plants[80:160, 110:190] = True
         assert find_discs(pixels, plants) == []
         assert find_discs(picture_of_discs((5, 120, 30))) == []
+
+    def test_two_discs_are_two(self):
+        assert [round(disc.radius) for disc in find_discs(picture_of_discs((80, 80, 30), (300, 200, 15)))] == [30, 15]
