@@ -50,12 +50,8 @@ ENVIRONMENTS = {
     "extras": Environment(
         install=[".[docs,zh,bleu,ocr]", "polars"],
         pytest=[
-            "tests/benchmarks",
-            "tests/cli/test_snapshots.py",
-            "tests/docs/test_site.py",
-            "tests/golden",
-            "tests/test_api.py",
-            "tests/tools/general/test_read_text.py",
+            "tests/benchmarks", "tests/cli/test_snapshots.py", "tests/docs/test_site.py", "tests/golden",
+            "tests/test_api.py", "tests/tools/general/test_read_text.py",
         ],
     ),
     "learned": Environment(
@@ -94,7 +90,7 @@ ENVIRONMENTS = {
     ),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),
-}
+}  # fmt: skip
 NPM = ["@anthropic-ai/claude-code@2", "@modelcontextprotocol/inspector@2"]
 if sys.platform == "linux":  # the inspector needs Node 22
     NPM.append(f"node-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}@22")

@@ -301,11 +301,7 @@ def fit(
         return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
     held = terms(pools, "calibrate")
-    scales = {}
-    for name, values in held.items():
-        median = float(np.median(values))
-        spread = float(np.quantile(values, 0.9)) - median
-        scales[name] = Scale(median=median, spread=spread, weight=recipe.weights[name.split()[0]])
+    scales = {name: Scale.of(values, recipe.weights[name.split()[0]]) for name, values in held.items()}
     elsewhere = [read(name) for name in recipe.threshold_from]
     held = terms(elsewhere, "train", "calibrate") if elsewhere else held
     threshold = float(np.quantile(score_of(held, scales), recipe.keep))

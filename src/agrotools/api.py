@@ -178,10 +178,8 @@ class Run:
     def scores(self) -> Scores:
         """Metrics by id, such as ``agrotools.fas``. For a metric of several modes, the value is that of end-to-end if
         available, else of step-by-step. Use :meth:`mode_scores` for a particular mode."""
-        scores = Scores()
-        for mode in _FIRST_MODES:
-            scores = Scores({**self.mode_scores(mode), **scores})
-        return scores
+        modes = reversed(_FIRST_MODES)
+        return Scores({name: score for mode in modes for name, score in self.mode_scores(mode).items()})
 
     def mode_scores(self, mode: Mode) -> Scores:
         """Return the metrics of one mode by id; empty if the run does not include the mode.
@@ -192,18 +190,12 @@ class Run:
         if mode not in MODES:
             raise UsageError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
         part = self.summary.modes.get(mode)
-        metrics = {
-            name: MetricScore(
-                name,
-                mode,
-                metric.overall.value,
-                (metric.overall.interval.lower, metric.overall.interval.upper) if metric.overall.interval else None,
-                metric.overall.n,
-                metric.overall.n_clusters,
-            )
-            for name, metric in (part.metrics if part else {}).items()
-        }
-        return Scores(metrics)
+        scores = Scores()
+        for name, metric in (part.metrics if part else {}).items():
+            mean, bounds = metric.overall, metric.overall.interval
+            interval = (bounds.lower, bounds.upper) if bounds else None
+            scores[name] = MetricScore(name, mode, mean.value, interval, mean.n, mean.n_clusters)
+        return scores
 
     def samples(self, mode: Mode | None = None) -> list[Record]:
         """Return the records, ordered by mode, sample and epoch; only those of ``mode`` if it is given."""

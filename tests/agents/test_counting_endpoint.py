@@ -160,7 +160,6 @@ def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path
         run = evaluated(folder, "python:my_agent:solve", tmp_path / "run", upstream.base_url, limit=2, price="1/10")
     for record in run.samples():
         assert record.invalid is None
-        assert record.trajectory is not None
         leaked = run.manifest.sealed is not True  # an agent that is not isolated can read our environment
         assert json.loads(record.trajectory.steps[-1].text) == {"leaked": leaked, "model": "counted"}
         texts = [reply.text for reply in record.agent_replies or ()]
@@ -215,7 +214,6 @@ def test_a_request_that_is_not_in_the_form_is_refused_before_it_is_sent(folder: 
     with serving(answer) as upstream:
         run = evaluated(folder, "python:my_agent:odd", tmp_path / "run", upstream.base_url, limit=1)
     trajectory = run.samples()[0].trajectory
-    assert trajectory is not None
     assert "400 the request cannot be read: the address of an image must be a text" in trajectory.steps[-1].text
     assert trajectory.steps[-1].text.count("400 the request cannot be read") == 3
     assert "Error" not in trajectory.steps[-1].text
@@ -246,7 +244,6 @@ def test_a_key_that_the_server_repeats_reaches_neither_agent_nor_run(folder: Pat
     with serving(repeat) as upstream:
         run = evaluated(folder, "python:my_agent:both", tmp_path / "run", upstream.base_url, limit=1)
     (record,) = run.samples()
-    assert record.trajectory is not None
     assert record.trajectory.steps[-1].text.count("bad key Bearer [key]") == 2
     assert not [path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 

@@ -114,9 +114,7 @@ def agent_server() -> Iterator[str]:
         yield address
 
 
-def test_the_same_agent_over_every_route_has_the_same_scores(
-    folder: Path, tmp_path: Path, agent_module: Callable[[str], str], agent_server: str
-):
+def test_the_same_agent_over_every_route_has_the_same_scores(folder, tmp_path, agent_module, agent_server):
     space: dict[str, Any] = {}
     exec(AGENT, space)
     name = agent_module(AGENT)
@@ -241,9 +239,7 @@ def looks_around(task):
 '''
 
 
-def test_a_sealed_agent_finds_no_gold_in_twenty_ways(
-    tmp_path: Path, folder: Path, agent_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-):
+def test_a_sealed_agent_finds_no_gold_in_twenty_ways(tmp_path, folder, agent_module, monkeypatch):
     if not is_available():
         pytest.skip("needs bubblewrap")
     monkeypatch.setenv("CANARY", "canary-of-gold")
@@ -252,9 +248,7 @@ def test_a_sealed_agent_finds_no_gold_in_twenty_ways(
     name = agent_module(FAULTY.replace("WHERE", str(tmp_path)))
     run = evaluated(folder, f"python:{name}:looks_around", tmp_path / "run", limit=1)
     (record,) = run.samples()
-    assert record.invalid is None
-    assert record.trajectory is not None
-    assert record.trajectory.steps[-1].text == "{}"
+    assert (record.invalid, record.trajectory.steps[-1].text) == (None, "{}")
     assert run.manifest.sealed is True
 
 
@@ -270,16 +264,12 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(
-    tmp_path: Path, folder: Path, agent_module: Callable[..., str], monkeypatch: pytest.MonkeyPatch, sealed: bool
-):
+def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(tmp_path, folder, agent_module, monkeypatch, sealed):
     agent_module(LEFT_BEHIND, "program")
     if not sealed:
         monkeypatch.setattr("agrotools.sandbox.agents.is_available", lambda: False)
     run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, timeout_s=60)
-    trajectory = run.samples()[0].trajectory
-    assert trajectory is not None
-    assert trajectory.answer == "mean_yield: 2"
+    assert run.samples()[0].trajectory.answer == "mean_yield: 2"
     commands = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
     assert str(tmp_path / "code" / "program.py") not in commands
 
@@ -297,7 +287,6 @@ def test_python_may_be_a_script_and_a_program_that_lacks_files_says_what_is_hidd
         (place / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{shims}:{os.environ['PATH']}")
     trajectory = evaluated(folder, "mcp:python3 program.py", tmp_path / "run", limit=1).samples()[0].trajectory
-    assert trajectory is not None
     assert trajectory.answer == "mean_yield: 2"
     with pytest.raises(at.InvalidRunError, match="name other files and folders that it needs with --agent-path"):
         evaluated(folder, "mcp:other program.py", tmp_path / "other", limit=1)
@@ -322,14 +311,10 @@ for number in range(2, 60):
 """
 
 
-def test_calls_that_are_open_when_a_sample_ends_print_nothing(
-    tmp_path: Path, folder: Path, agent_module: Callable[..., str], capfd: pytest.CaptureFixture[str]
-):
+def test_calls_that_are_open_when_a_sample_ends_print_nothing(tmp_path, folder, agent_module, capfd):
     agent_module(BURST, "program")
     run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, max_steps=3)
-    trajectory = run.samples()[0].trajectory
-    assert trajectory is not None
-    assert trajectory.termination == "max_steps"
+    assert run.samples()[0].trajectory.termination == "max_steps"
     assert capfd.readouterr().err == ""
 
 
@@ -385,8 +370,7 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
     assert "the agent's process ended" in record_of("dies").invalid
     assert record_of("hangs", timeout_s=1).trajectory.termination == "timeout"
     endless = record_of("never_answers", max_steps=3)
-    assert endless.trajectory.termination == "max_steps"
-    assert len(endless.trajectory.steps) == 3
+    assert (endless.trajectory.termination, len(endless.trajectory.steps)) == ("max_steps", 3)
     assert record_of("ignores_errors").trajectory.steps[-1].text == "mean yield: ToolError invalid_argument True"
     large = record_of("sends_too_large_a_number")
     assert large.trajectory.steps[-1].text == "mean yield: \ufffd [True, True, True, True]"
@@ -417,14 +401,10 @@ def test_an_agent_sees_pictures_of_files_and_results(tmp_path: Path, folder: Pat
     first, url, drawn, error = record.trajectory.steps[-1].text.split(" ", 3)
     assert (first, url, drawn) == ("ffd8ff", "data:image/jpeg;base64", "PNG")
     assert set(json.loads(error)["error"]) >= {"kind", "message", "hint"}
-    observation = record.trajectory.steps[0].observation
-    assert observation is not None
-    assert "pictures" not in observation.model_dump()
+    assert "pictures" not in record.trajectory.steps[0].observation.model_dump()
 
 
-def test_an_agent_that_cannot_start_is_a_usage_error(
-    tmp_path: Path, folder: Path, agent_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-):
+def test_an_agent_that_cannot_start_is_a_usage_error(tmp_path, folder, agent_module, monkeypatch):
     name = agent_module("import helper_beside\n\ndef solve(task):\n    return helper_beside.VALUE\n")
     helper = tmp_path / "code" / "helper_beside.py"
     helper.write_text("VALUE = 'x'\n")
@@ -452,9 +432,7 @@ def test_an_agent_that_cannot_start_is_a_usage_error(
         ({"answer": "mean_yield: 2", "usage": {"input_tokens": 10**25}}, 200, "report of its usage is invalid"),
     ],
 )
-def test_a_fault_of_a_server_is_invalid_and_not_incorrect(
-    tmp_path: Path, folder: Path, reply: dict[str, Any], status: int, reason: str
-):
+def test_a_fault_of_a_server_is_invalid_and_not_incorrect(tmp_path, folder, reply, status, reason):
     headers = {"Location": "http://127.0.0.1:9/other"} if status == 307 else {}
     with agent_serving(lambda _: reply, status, headers) as server, pytest.raises(at.InvalidRunError) as caught:
         evaluated(folder, server, tmp_path / "run", limit=1)
@@ -468,8 +446,6 @@ def test_a_server_may_send_numbers_and_letters_that_no_record_holds(tmp_path: Pa
 
     with agent_serving(reply) as server:
         (record,) = evaluated(folder, server, tmp_path / "run", limit=1).samples()
-    assert record.trajectory is not None
-    assert record.trajectory.steps[0].call is not None
     assert record.trajectory.steps[0].call.arguments == {"expression": 1e30}
     assert record.trajectory.answer == "mean_yield: \ufffd 2"
 

@@ -64,8 +64,7 @@ def test_an_answer_in_free_text_is_asked_once_for_the_lines(mode, protocol, tmp_
     tally.add(record, [])
     assert tally.counts().asked_for_form == 1
     assert tally.counts().spent["output_tokens"].total == 10
-    replayed = asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool))
-    assert replayed == trajectory
+    assert asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool)) == trajectory
 
 
 def test_step_by_step_asks_at_the_last_step_alone(tmp_path):
@@ -79,8 +78,7 @@ def test_step_by_step_asks_at_the_last_step_alone(tmp_path):
         True
     ]
     record = Record(sample=sample, mode="step-by-step", actions=actions)
-    assert record.form_reply == actions[-1].form_reply
-    assert len(record.replies) == steps + 2
+    assert (record.form_reply, len(record.replies)) == (actions[-1].form_reply, steps + 2)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +110,9 @@ def test_what_is_no_answer_in_the_form_leaves_the_first_one_standing(second, rea
     assert score_slot(sample.answer[0], sample.answer, step.text).value == read
 
 
-def test_a_question_without_a_form_is_asked_once(view):
+def test_only_a_form_of_three_lines_is_asked_for_and_once(view):
     for other in (view.model_copy(update={"form_lines": ()}), view.model_copy(update={"bare": True})):
         assert answer_of(other, said(FREE))[1] == 1
-
-
-def test_a_line_of_two_is_not_enough():
     lines = ("more: <yes or no>", "trees: <number>")
     assert lacks_form("trees: 14", lines)
     assert lacks_form("more: <yes or no>\ntrees: 14", lines)

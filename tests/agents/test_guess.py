@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.agents.baselines.simple import GuessPolicy
 from agrotools.benchmarks.pack import read_pack
-from agrotools.core import Answer, CallTools, Observation, PlotSlot, Sample, Step, ToolCall
+from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
@@ -43,23 +43,19 @@ def sample_of(slots: list[dict[str, object]]) -> Sample:
     })  # fmt: skip
 
 
-def test_gold_changes_no_guess():
+async def test_guesses_come_at_once_and_no_gold_changes_them(tmp_path):
     first = sample_of(SLOTS)
     second = sample_of([{**slot, **gold} for slot, gold in zip(SLOTS, OTHER_GOLD, strict=True)])
     guesses = guessed_values(first, first.answer)
     assert guesses == guessed_values(second, second.answer)
     assert set(guesses) == {"stage", "changed", "leaf", "seen", "share"}
     assert answer_form(first.answer) == answer_form(second.answer)
-
-
-async def test_the_policy_answers_at_once_and_is_not_privileged(tmp_path):
     sample = sample_of(SLOTS)
     assert policy_source(Endpoint("baseline:guess"), [sample]).privileged is False
     assert (
         policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
     )  # It learns from the gold of other samples.
     action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
-    assert isinstance(action, Answer)
     assert [line.partition(":")[0] for line in action.text.splitlines()] == [slot["name"] for slot in SLOTS]
 
 
@@ -144,12 +140,10 @@ async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers
     sample = sample.model_copy(update={"answer": (slot,), "toolset": ("plot",)})
     policy, view = GuessPolicy(sample), view_of(sample, tmp_path)
     action = await policy.act(view, [])
-    assert isinstance(action, CallTools)
     drawn = get_tool("plot").spec
     assert action.calls[0].tool == drawn.name
     assert set(action.calls[0].arguments) <= set(drawn.parameters["properties"])
     chart = guessed_chart(view, sample.answer)
-    assert chart is not None
     assert (chart.kind, chart.y_unit) == ("bar", "cm")
     assert [series.x for series in chart.series] == [("image_2.jpg", "image_1.jpg")]
     step = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=Observation(result={}))
@@ -161,6 +155,5 @@ def test_without_named_points_the_chart_has_those_of_the_files_and_an_unknown_fi
     sample = asking("Chart the heights in cm.", "cm", {}, {}, {"note": "The disc is 8.4 cm across."})
     slot = PlotSlot(name="chart", label=FIGURE, value={})
     chart = guessed_chart(sample, (slot,))
-    assert chart is not None
     assert chart.series[0].x == ("image_1.jpg", "image_2.jpg", "image_3.jpg")
     assert guessed_chart(sample, (slot.model_copy(update={"label": "an unknown figure"}),)) is None

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from agrotools.agents import images as images_module
-from agrotools.agents.images import LONGEST_SIDE_PX, file_parts
+from agrotools.agents.images import LONGEST_SIDE_PX, are_at_hand, file_parts, pictures_go_to
 from agrotools.core import Intrinsics, SampleFile
 from agrotools.models import ContentPart, ImagePart, TextPart
 from support.picture_files import write_raster
@@ -24,7 +24,6 @@ def file_of(path: Path, kind: str = "image", **facts: object) -> SampleFile:
 def seen(parts: tuple[ContentPart, ...]) -> tuple[str, Image.Image]:
     text, image = parts
     assert isinstance(text, TextPart)
-    assert isinstance(image, ImagePart)
     head, data = image.url.split(",", 1)
     picture = Image.open(io.BytesIO(base64.b64decode(data)))
     assert head == f"data:image/{str(picture.format).lower()};base64"
@@ -82,7 +81,7 @@ def test_a_float_raster_is_stretched_and_its_bands_are_named(tmp_path: Path) -> 
     assert pixels[50, 2, 1] < 15 < 240 < pixels[50, -3, 1]
 
 
-def test_unnamed_bands_and_missing_values_are_shown(tmp_path: Path) -> None:
+def test_unnamed_bands_missing_values_and_16_bits_are_shown(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(6, 40, 40)).astype(np.float32)
     values[:, :20] = np.nan
     text, picture = seen(file_parts([file_of(write_raster(tmp_path / "a.tif", values), "raster")]))
@@ -92,9 +91,6 @@ def test_unnamed_bands_and_missing_values_are_shown(tmp_path: Path) -> None:
     assert pixels[25:, :].std() > 30
     only_missing = np.full((1, 10, 10), np.nan, dtype=np.float32)
     assert seen(file_parts([file_of(write_raster(tmp_path / "b.tif", only_missing), "raster")]))[1].size == (10, 10)
-
-
-def test_a_16_bit_depth_map_is_stretched(tmp_path: Path) -> None:
     depth = np.tile(np.linspace(800, 1600, 100).astype(np.uint16), (50, 1))
     Image.fromarray(depth).save(tmp_path / "depth_1.png")
     text, picture = seen(file_parts([file_of(tmp_path / "depth_1.png", "depth", depth_unit_mm=1)]))
@@ -124,7 +120,6 @@ def test_files_without_a_picture_are_lines(tmp_path: Path) -> None:
     (tmp_path / "v.mp4").write_bytes(b"....ftyp")
     for name, kind in (("t.csv", "table"), ("v.mp4", "video")):
         (part,) = file_parts([file_of(tmp_path / name, kind)])
-        assert isinstance(part, TextPart)
         assert part.text == f"- {name}: {kind}"
 
 
@@ -140,7 +135,6 @@ def test_files_without_a_picture_are_lines(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_a_line_that_says_so(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     (part,) = file_parts([file_of(tmp_path / name, "raster" if name.endswith("tif") else "image")])
-    assert isinstance(part, TextPart)
     assert f"cannot be shown: {name} is " in part.text
     assert str(tmp_path) not in part.text
 
@@ -151,7 +145,6 @@ def test_a_picture_too_large_to_read_is_a_line(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(reading, "MAX_PIXELS", 1000)
     Image.new("RGB", (100, 100)).save(tmp_path / "a.png")
     (part,) = file_parts([file_of(tmp_path / "a.png")])
-    assert isinstance(part, TextPart)
     assert "cannot be shown: a.png has 100 x 100 pixels" in part.text
 
 
@@ -174,8 +167,7 @@ def test_a_file_is_encoded_once_while_it_stays_the_same(tmp_path: Path, monkeypa
     monkeypatch.setattr(images_module, "make_preview", counted)
     path = tmp_path / "a.png"
     Image.new("RGB", (50, 40), GREEN).save(path)
-    first = file_parts([file_of(path)])
-    assert file_parts([file_of(path)]) == first
+    assert file_parts([file_of(path)]) == file_parts([file_of(path)])
     assert len(made) == 1
     Image.new("RGB", (51, 40), GREEN).save(path)
     assert "51 x 40 px" in seen(file_parts([file_of(path)]))[0]
@@ -209,7 +201,6 @@ def test_a_failure_that_no_reader_foresaw_is_a_line(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(reading, "read_image", fail)
     Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
     (part,) = file_parts([file_of(tmp_path / "a.png")])
-    assert isinstance(part, TextPart)
     assert "cannot be read as an image" in part.text
 
 
@@ -218,3 +209,25 @@ def test_heights_with_the_largest_negative_number_for_no_data_are_shown_without_
     heights[0, :5] = -1.7e308
     path = write_raster(tmp_path / "heights.tif", heights, nodata=-1.7e308)
     assert seen(file_parts([file_of(path, "raster")]))[1].size == (40, 30)
+
+
+def test_only_a_small_photo_that_is_sent_as_stored_is_at_hand(tmp_path: Path) -> None:
+    Image.effect_noise((600, 400), 30).convert("RGB").save(tmp_path / "small.jpg", quality=80)
+    Image.new("RGB", (4000, 3000), GREEN).save(tmp_path / "wide.jpg")
+    Image.new("RGB", (60, 40), GREEN).save(tmp_path / "a.png")
+    small, wide, png = (file_of(tmp_path / name) for name in ("small.jpg", "wide.jpg", "a.png"))
+    assert are_at_hand([small])
+    assert not are_at_hand([small, wide])
+    assert not are_at_hand([png])
+    assert are_at_hand([file_of(tmp_path / "wide.jpg", width_px=4000, height_px=3000)], images=False)
+    assert are_at_hand([file_of(tmp_path / "missing.jpg")])
+
+
+def test_pictures_go_to_who_wants_them_as_they_are_sent(tmp_path: Path) -> None:
+    Image.new("RGB", (60, 40), GREEN).save(tmp_path / "a.png")
+    taken: list[ImagePart] = []
+    with pictures_go_to(taken.append):
+        _, image = file_parts([file_of(tmp_path / "a.png")])
+    file_parts([file_of(tmp_path / "a.png")])
+    assert taken == [image]
+    assert taken[0].url.endswith(base64.b64encode(taken[0].content).decode())

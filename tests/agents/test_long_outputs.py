@@ -14,15 +14,7 @@ import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_step_by_step
 from agrotools.agents.modes import LONG_TEXT, MOST_KEPT, kept_call, kept_text, parse_in_thread
-from agrotools.core import (
-    CallTools,
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    SampleView,
-    ToolCall,
-    ToolSpec,
-)
+from agrotools.core import CallTools, Observation, ReferenceStep, ReferenceTrajectory, SampleView, ToolCall, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
 from agrotools.runner.execute import interrupts
@@ -34,8 +26,6 @@ ROOT = Path(__file__).parents[2]
 
 def _benchmark() -> Any:
     spec = importlib.util.spec_from_file_location("output_parsing", ROOT / "performance" / "output_parsing.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -182,10 +172,8 @@ def test_a_record_of_long_replies_stays_small_and_the_tool_gets_all_of_its_argum
     assert len(trajectory.model_dump_json()) < 7 * (MOST_KEPT + 1_000)
     assert trajectory.termination == "answered"
     answer = trajectory.answer
-    assert answer is not None
     assert answer.startswith("three three")
     assert answer.endswith("or 4\n\n4")
-    assert trajectory.steps[1].reply is not None
     assert trajectory.steps[1].reply.text.endswith("or 4")
 
 

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.agents.parsing import (
-    HINTS,
-    MAX_CALLS,
-    CallError,
-    calls_of,
-    excerpt,
-    parse_output,
-)
+from agrotools.agents.parsing import HINTS, MAX_CALLS, CallError, calls_of, excerpt, parse_output
 from agrotools.core import Answer, CallTools, Protocol, Unparseable
 from agrotools.models import RequestedCall
 
@@ -63,10 +56,7 @@ def test_every_form_of_a_call_is_read_alike(output: str, protocol: Protocol) -> 
 
 def test_forms_that_objects_take_are_read_too() -> None:
     assert [(call.tool, call.arguments) for call in calls_of({"tool": "calculate", "arguments": TEXT})] == CALL
-    assert [call.tool for call in calls_of([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == [
-        "a",
-        "b",
-    ]
+    assert [call.tool for call in calls_of([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == ["a", "b"]
     assert [call.id for call in calls_of({"id": "7", "function": {"name": "a", "arguments": "{}"}})] == ["7"]
     assert calls_of({"weeds": 4}) == []
     with pytest.raises(CallError, match="not a list"):
@@ -86,19 +76,13 @@ def test_several_calls_of_a_message_are_kept_in_order() -> None:
     assert [call.id for call in native.calls] == ["id1", "id2", "id3"]
 
 
-def test_calls_without_arguments_are_read() -> None:
+def test_calls_without_arguments_and_what_comes_first_are_read() -> None:
     for given in ("{}", "", "None", "N/A", "null"):
         assert calls_in(f"Action: list_files\nAction Input: {given}") == [("list_files", {})]
-
-
-def test_what_a_model_invents_after_its_call_is_not_read() -> None:
     output = 'Action: a\nAction Input: {"x": 1}\nObservation: {"y": 2}\nAction: b\nAction Input: {}\nFinal Answer: 2'
     assert calls_in(output) == [("a", {"x": 1})]
     bare = '{"name": "a", "arguments": {"x": 1}}\nObservation: 5\n{"name": "b", "arguments": {}}'
     assert calls_in(bare) == [("a", {"x": 1})]
-
-
-def test_whichever_comes_first_decides_between_call_and_answer() -> None:
     assert calls_in("Action: a\nAction Input: {}\nFinal Answer: 3") == [("a", {})]
     action = parse_output('Final Answer: use it\nAction: a\nAction Input: {"x": 1}')
     assert isinstance(action, Answer)
@@ -190,7 +174,7 @@ def test_native_calls_with_broken_arguments_are_unparseable(arguments: str) -> N
     assert json.dumps(arguments)[1:-1] in action.text
 
 
-def test_native_arguments_are_repaired_like_any_other() -> None:
+def test_native_arguments_are_repaired_and_numbers_bounded() -> None:
     for arguments in ("{'x': True,}", '"{\\"x\\": true}"', '{"x": true}'):
         action = parse_output("", [RequestedCall(name="a", arguments=arguments)], protocol="tool-calling")
         assert isinstance(action, CallTools)
@@ -199,9 +183,6 @@ def test_native_arguments_are_repaired_like_any_other() -> None:
         action = parse_output("", [RequestedCall(name="a", arguments=nothing)], protocol="tool-calling")
         assert isinstance(action, CallTools)
         assert action.calls[0].arguments == {}
-
-
-def test_numbers_that_records_cannot_hold_become_ones_they_can() -> None:
     ((_, arguments),) = calls_in('{"name": "a", "args": {"x": 123456789012345678901234567890, "y": "\\ud83d"}}')
     assert arguments == {"x": 1.2345678901234568e29, "y": "\ufffd"}
 

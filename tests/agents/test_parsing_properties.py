@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agrotools.agents.parsing import as_text, parse_output
 from agrotools.core import Answer, CallTools, Unparseable
 from agrotools.models import RequestedCall
-from agrotools.text.loose_json import NotJson, loads, values_in
+from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, loads_strictly, storable, values_in
 
 names = st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True).filter(
     lambda name: name not in ("none", "null", "na", "final_answer", "finalanswer")
@@ -126,3 +126,29 @@ def test_loose_json_raises_nothing_but_its_own_error(text: str) -> None:
     except NotJson:
         return
     json.dumps(value, allow_nan=False).encode()
+
+
+odd_values = st.recursive(
+    values | st.integers() | st.floats() | st.text(st.characters(), max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner)
+        | st.dictionaries(st.text(st.characters(), max_size=5) | st.integers(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(odd_values)
+@example(10**400)
+@example(json.loads("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)))
+def test_a_value_is_stored_as_its_json_is_read(value: Any) -> None:
+    try:
+        read = loads_strictly(dumps(value))
+    except (NotJson, ValueError) as error:
+        read = type(error)
+    try:
+        stored = storable(value)
+    except NotJson as error:
+        stored = type(error)
+    assert repr(stored) == repr(read)

@@ -20,7 +20,6 @@ from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,
     BooleanSlot,
-    CallTools,
     ErrorInfo,
     ExactSlot,
     FileSlot,
@@ -83,15 +82,10 @@ def doubled(image_name: str = "image_1.jpg") -> ReferenceTrajectory:
 
 def sample(name: str, query: str, template: str, cluster: str, **changes: Any) -> Sample:
     fields: dict[str, Any] = {
-        "query": query,
-        "template": template,
-        "cluster": cluster,
-        "files": (image(),),
-        "toolset": TOOLS,
-        "answer_type": "tolerance",
-        "answer": (share(from_="steps[1].observation.value"),),
+        "query": query, "template": template, "cluster": cluster, "files": (image(),), "toolset": TOOLS,
+        "answer_type": "tolerance", "answer": (share(from_="steps[1].observation.value"),),
         "reference": doubled(),
-    }
+    }  # fmt: skip
     return plain_sample(name, **(fields | changes))
 
 
@@ -123,15 +117,12 @@ async def test_it_makes_the_calls_of_the_most_similar_question_with_its_own_file
     policy = PlannerPolicy(OWN, PlanTable([OWN, donors[0], near]))
     view = view_of(OWN)
     first = await policy.act(view, [])
-    assert isinstance(first, CallTools)
     assert first.thought == "Step 1 of 2 of the plan of near."
     assert first.calls[0] == ToolCall(tool=MEASURE, arguments={"image": "bands_1.tif"})
     history = [called(first.calls[0], {"weed_pct": 3.5})]
     second = await policy.act(view, history)
-    assert isinstance(second, CallTools)
     assert second.calls[0].arguments == {"expression": "2 * a", "variables": {"a": 3.5}, "unit": "%"}
     answer = await policy.act(view, [*history, called(second.calls[0], {"value": 7.0})])
-    assert isinstance(answer, Answer)
     assert answer.text == "weed_share: 7.0 %"
 
 
@@ -141,7 +132,6 @@ async def test_a_plan_that_a_failed_call_stops_ends_with_a_guess():
     policy = PlannerPolicy(OWN, table)
     for result in (None, {}, {"weed_pct": None}):
         action = await policy.act(view_of(OWN), [called(ToolCall(tool=MEASURE), result)])
-        assert isinstance(action, Answer)
         assert action.text == guessed_text(OWN, OWN.answer)
 
 
@@ -161,16 +151,12 @@ async def test_without_a_usable_plan_it_answers_as_guess(changes: dict[str, Any]
     other = sample("other", "?", "t0", "c9", reference=None, answer=(share(value=44.0),))
     samples = [OWN, twin, other]
     action = await PlannerPolicy(OWN, PlanTable(samples)).act(view_of(OWN), [])
-    assert isinstance(action, Answer)
     assert action.text == guessed_text(OWN, OWN.answer) != ""
 
 
 @pytest.mark.parametrize(
     ("slot", "answer"),
-    [
-        (share(), guessed_text(OWN, OWN.answer)),
-        (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay"),
-    ],
+    [(share(), guessed_text(OWN, OWN.answer)), (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay")],
 )
 async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_nothing(slot: Slot, answer: str):
     own = OWN.model_copy(update={"answer": (slot,)})
@@ -189,9 +175,7 @@ async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_noth
         (Observation(result={"weed_pct": 3.0, "flags": ["shadow"]}), False),
     ],
 )
-async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(
-    observation: Observation, refused: bool
-):
+async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(observation, refused):
     own = sample("own", "How much is weeds, in percent?", "t0", "c0")
     policy = PlannerPolicy(own, PlanTable([own, sample("near", own.query, "t1", "c1")]))
     history = [Step(turn=0, kind="call", call=ToolCall(tool=MEASURE), observation=observation)]
@@ -220,8 +204,7 @@ def test_what_the_other_question_states_takes_the_place_of_what_the_donors_state
         "image": "image_1.jpg", "scale_marker": {"type": "circle", "size_cm": 8.4}, "region": other
     }  # fmt: skip
     assert plan.steps[1].arguments["mark_color"] == "cyan"
-    assert plan.steps[2].arguments["expression"] == "100 * a > 7.5"
-    assert plan.slots[0].from_ == "a > 7.5"
+    assert (plan.steps[2].arguments["expression"], plan.slots[0].from_) == ("100 * a > 7.5", "a > 7.5")
 
 
 @pytest.mark.parametrize(("query", "refused"), [("Is the plant in the cyan box sick?", True), ("Is it sick?", False)])
@@ -230,7 +213,6 @@ async def test_a_mark_that_is_not_there_shows_it_only_if_the_question_names_its_
     call = ToolCall(tool="extract_marked_region", arguments={"image": "image_1.jpg", "mark_color": "cyan"})
     view = view_of(own).model_copy(update={"may_abstain": True})
     action = await PlannerPolicy(own, PlanTable([own])).act(view, [called(call, None)])
-    assert isinstance(action, Answer)
     assert (action.text == REFUSAL_LINE) == refused
 
 
@@ -241,10 +223,7 @@ async def test_step_by_step_predicts_the_plan_from_the_history_that_is_shown():
     shown = [called(ToolCall(tool=MEASURE), {"weed_pct": 66.0}), called(ToolCall(tool=CALCULATE), {"value": 9.0})]
     kinds = [await policy.act(view_of(OWN), shown[:k]) for k in range(3)]
     assert [action.kind for action in kinds] == ["call", "call", "answer"]
-    assert isinstance(kinds[1], CallTools)
-    assert kinds[1].calls[0].arguments["variables"] == {"a": 66.0}
-    assert isinstance(kinds[2], Answer)
-    assert kinds[2].text == "weed_share: 9.0 %"
+    assert (kinds[1].calls[0].arguments["variables"], kinds[2].text) == ({"a": 66.0}, "weed_share: 9.0 %")
 
 
 # No gold of its own.
@@ -256,15 +235,11 @@ def without_gold(each: Sample) -> Sample:
     """``each`` as if nobody had ever answered it; what the answer form shows stays."""
     return each.model_copy(
         update={
-            "reference": None,
-            "answer": tuple(_marked(slot) for slot in each.answer),
-            "metadata": {MARKER: MARKER},
-            "family": "VA",
-            "task_type": "plotting",
-            "answer_type": "open_text",
+            "reference": None, "answer": tuple(_marked(slot) for slot in each.answer),
+            "metadata": {MARKER: MARKER}, "family": "VA", "task_type": "plotting", "answer_type": "open_text",
             "source": MARKER,
         }
-    )
+    )  # fmt: skip
 
 
 def _marked(slot: Slot) -> Slot:
@@ -289,7 +264,6 @@ async def test_what_it_does_is_the_same_without_gold_of_its_own(small_benchmark:
     for position, each in enumerate(samples):
         bare = without_gold(each)
         others = [*samples[:position], bare, *samples[position + 1 :]]
-        assert each.reference is not None
         history = [
             called(ToolCall(tool=step.tool), step.observation.result if step.observation else None)
             for step in each.reference.steps
@@ -310,7 +284,6 @@ async def test_the_plan_of_every_sample_runs_with_the_real_tools_of_others_data(
     table = PlanTable(samples)
     for each in samples:
         plan = table.plan(each)
-        assert plan is not None
         donor = next(other for other in samples if other.id == plan.donor)
         assert donor.template != each.template
         assert donor.cluster != each.cluster

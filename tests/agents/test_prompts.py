@@ -41,7 +41,6 @@ def test_an_observation_cannot_leave_its_tags(protocol) -> None:
     assert text.count("</observation>") == 1
     assert "{{ 7 * 7 }}" in text
     data = re.search(r"<observation>\n(.*)\n</observation>", text, re.DOTALL)
-    assert data is not None
     assert json.loads(data[1])["result"] == {"label": HOSTILE, "</observation>": 1}
 
 
@@ -68,12 +67,10 @@ def test_an_observation_names_results_errors_and_artifacts() -> None:
 def test_long_observations_are_shortened_and_say_so() -> None:
     boxes = [[index, index, index + 1, index + 1] for index in range(3000)]
     long = content_of(step_of(result={"count": 3000, "boxes": boxes, "text": "y" * 50_000}))
-    assert long["result"]["count"] == 3000
-    assert long["result"]["boxes"][:2] == [[0, 0, 1, 1], [1, 1, 2, 2]]
+    assert (long["result"]["count"], long["result"]["boxes"][:2]) == (3000, [[0, 0, 1, 1], [1, 1, 2, 2]])
     assert re.fullmatch(r"\[cut: \d+ more items\]", long["result"]["boxes"][-1])
     assert "more characters]" in long["result"]["text"]
-    kept = content_of(step_of(result={"boxes": boxes[:300]}))
-    assert len(kept["result"]["boxes"]) == 300
+    assert len(content_of(step_of(result={"boxes": boxes[:300]}))["result"]["boxes"]) == 300
     wide = observation_text(step_of(result={f"field_{index}": index for index in range(5000)}))
     assert len(wide) < OBSERVATION_LIMIT + 200
     assert "[cut: " in wide

@@ -77,7 +77,6 @@ def test_runs_and_benchmarks_beside_the_code_are_hidden(project: Path, folder: P
 def test_projects_beside_the_systems_programs_are_hidden(project: Path, folder: Path, tmp_path: Path):
     run = evaluated(folder, "python:my_agent:lists_opt", tmp_path / "run", limit=1)
     (record,) = run.samples()
-    assert record.trajectory is not None
     assert record.trajectory.steps[-1].text == "mean_yield: 1 []"
 
 
@@ -92,9 +91,7 @@ def test_paths_in_answers_are_refused(project: Path, folder: Path):
 
 
 @pytest.mark.parametrize("function", ["deep", "listed"])
-def test_lines_that_are_not_of_the_protocol_are_the_agents_fault(
-    project: Path, folder: Path, tmp_path: Path, function: str
-):
+def test_lines_that_are_not_of_the_protocol_are_the_agents_fault(project, folder, tmp_path, function):
     with pytest.raises(at.InvalidRunError) as raised:
         evaluated(folder, f"python:my_agent:{function}", tmp_path / "run", limit=1)
     (record,) = raised.value.run.samples()  # pyright: ignore

@@ -34,7 +34,6 @@ def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     done = run_command("attribute", run)
     assert done.returncode == 0, done.stderr
     attribution, outdated = read_attribution(run)
-    assert attribution is not None
     assert outdated == ""
     scores = json.loads((run / "scores.json").read_text())
     score = scores["summary"]["modes"]["end-to-end"]["metrics"]["agrotools.fas"]["overall"]["value"]
@@ -44,8 +43,7 @@ def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     assert "tool:calculate" not in attribution.run.parts, "a planted agent errs, the tool does not"
     assert attribution.left_out == {"in mode step-by-step": 24}
     assert set(attribution.run.intervals) == {*attribution.run.parts, "gap"}
-    stored = attribution.model_dump(mode="json", exclude={"samples"})
-    assert scores["attribution"] == stored
+    assert scores["attribution"] == attribution.model_dump(mode="json", exclude={"samples"})
     assert f"{attribution.run.gap:.1f} of 100 points lost, 24 samples" in done.stdout
     assert json.loads(run_command("attribute", run, "--json").stdout) == json.loads(
         (run / "attribution.json").read_text()
@@ -109,7 +107,6 @@ def careless(body: Body) -> web.Response:
     results = [message for message in body["messages"] if message["role"] == "tool"]
     if not results:
         field = re.search(r"gave ([\d.]+) and ([\d.]+)", " ".join(map(text_of, body["messages"])))
-        assert field is not None
         variables = {"a": float(field[1]), "b": float(field[2])}
         return completion(calls=[("calculate", json.dumps({"expression": "a + b", "variables": variables}))])
     if len(results) == 1:
@@ -141,8 +138,7 @@ def test_a_model_is_asked_again_only_after_its_price_is_accepted(tmp_path: Path)
         assert done.returncode == 0, done.stderr
         assert len(endpoint.requests) == sent + 3, "one other sequence of results for each sample"
     after = json.loads(done.stdout)
-    assert after["run"]["parts"] == {"arguments": 50.0, "reading": 50.0}
-    assert after["joint"] == []
+    assert (after["run"]["parts"], after["joint"]) == ({"arguments": 50.0, "reading": 50.0}, [])
 
 
 def counting_sample(at: int, ratio: float) -> Sample:
@@ -180,16 +176,12 @@ def counting_sample(at: int, ratio: float) -> Sample:
     )  # fmt: skip
 
 
-def test_the_score_by_the_error_of_each_tool():
+def test_scores_fall_with_the_errors_of_tools_drawn_from_other_clusters():
     found = tool_noise([counting_sample(at, 1.2) for at in range(30)], draws=4)
     assert found.predicted == found.recorded == 0
     assert found.tools["count_objects"].scores == {"0.0": 100, "0.5": 100, "1.0": 0, "2.0": 0}
-    assert found.tools["count_objects"].gain == 100
-    assert found.tools["measure_crop_weed_area"].gain == 0
+    assert (found.tools["count_objects"].gain, found.tools["measure_crop_weed_area"].gain) == (100, 0)
     assert "calculate" not in found.tools, "it follows from its arguments"
-
-
-def test_errors_come_from_other_clusters():
     # Only one cluster has an error; whatever is drawn for it comes from the others.
     samples = [counting_sample(at, 1.2 if at == 7 else 1.0) for at in range(30)]
     alone = tool_noise([samples[7]], samples, draws=8)

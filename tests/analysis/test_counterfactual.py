@@ -27,6 +27,7 @@ from agrotools.core.record import Fault
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import Shares, attribution_of, first_part, rounded_points
 from agrotools.tools import get_tool
+from support.plain_sample import plain_sample
 
 TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"
 TRUE_COUNT, TRUE_SHARE = 10, 20.0
@@ -81,22 +82,16 @@ def sample_of(*slots: Any) -> Sample:
         ),
         ReferenceStep(
             tool="calculate",
-            arguments={
-                "expression": "a + b",
-                "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)},
-            },
+            arguments={"expression": "a + b", "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)}},
             truth={"value": 30.0},
         ),
     )
-    return Sample(
-        id="planted-1",
-        query="How many?",
+    return plain_sample(
+        "planted-1",
         files=FILES,
         family="CM",
         task_type="organ_counting",
         answer_type="tolerance",
-        template="t",
-        source="made",
         toolset=("count_objects", "measure_crop_weed_area", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
         answer=slots or (TOTAL,),
@@ -181,20 +176,14 @@ def test_one_fault_has_all_points(tools: Tools, faults: dict[str, Any], part: st
     assert points(record_of(tools, **faults), tools) == {part: 100.0}
 
 
-def test_a_tool_that_calculates_with_wrong_inputs_is_not_blamed():
+def test_calculations_are_blamed_on_their_inputs_or_the_planning():
     tools = Tools(count=3, share=4.0)
     found = points(record_of(tools), tools)
     assert found == by_hand([TREES, WEEDS, CALCULATE], lambda fixed: float({TREES, WEEDS} <= fixed))
     assert CALCULATE not in found
     assert {call.tool for call in tools.calls} == {"calculate"}, "only what depends on a changed result is run"
-
-
-def test_numbers_written_into_an_expression_follow_their_results():
     tools = Tools(count=3)
     assert points(record_of(tools, expression="{} + {}"), tools) == {TREES: 100.0}
-
-
-def test_a_calculation_without_its_inputs_is_of_the_planning():
     tools = Tools()
     assert points(record_of(tools, skip_weeds=True, expression="{} + {} - 5"), tools) == {"planning": 100.0}
 
@@ -202,7 +191,6 @@ def test_a_calculation_without_its_inputs_is_of_the_planning():
 def test_calls_that_an_error_prevented_are_not_missing():
     tools = Tools()
     record = record_of(tools)
-    assert record.trajectory is not None
     failed = record.trajectory.steps[0].model_copy(update={"observation": Observation(result={"count": None})})
     answer = Step(turn=2, kind="answer", text="I cannot tell.")
     steps = (failed, record.trajectory.steps[1], answer)
@@ -210,7 +198,7 @@ def test_calls_that_an_error_prevented_are_not_missing():
     assert points(stopped, tools) == {TREES: 100.0}
 
 
-def test_errors_within_the_tolerance_together_are_shared_by_what_either_alone_repairs():
+def test_errors_within_the_tolerance_are_shared_or_cancel():
     # Off by 6; tolerance 2.5. Without the count's 4 the rest of 2 is within it, without the share's 2 the 4 are not.
     tools = Tools(count=4, share=2.0)
     wide = slot("total", 30.0, "steps[2].observation.value", abs_tol=2.5)
@@ -219,9 +207,6 @@ def test_errors_within_the_tolerance_together_are_shared_by_what_either_alone_re
     narrow = Tools(count=3, share=3.0)
     found = points(record_of(narrow, slot("total", 30.0, "steps[2].observation.value", abs_tol=3.5)), narrow)
     assert found == by_hand([TREES, WEEDS], lambda fixed: float(bool(fixed))) == {TREES: 50.0, WEEDS: 50.0}
-
-
-def test_errors_that_cancel_lose_no_points():
     tools = Tools(count=3, share=-3.0)
     assert points(record_of(tools), tools) == {}
     assert points(record_of(tools, COUNT, TOTAL), tools) == {TREES: 50.0}
@@ -264,7 +249,7 @@ def test_a_tool_error_behind_wrong_arguments_counts_where_the_arguments_are_righ
     assert found == by_hand([TREES, "arguments"], lambda fixed: float({TREES, "arguments"} <= fixed))
 
 
-def test_slots_are_split_one_by_one():
+def test_slots_are_split_one_by_one_and_right_ones_keep_their_points():
     tools = Tools(count=3)
     record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 99\ntotal: {seen['total']}")
 
@@ -272,10 +257,6 @@ def test_slots_are_split_one_by_one():
         return ({TREES, "reading"} <= fixed) / 2 + (TREES in fixed) / 2
 
     assert points(record, tools) == by_hand([TREES, "reading"], value) == {TREES: 75.0, "reading": 25.0}
-
-
-def test_a_right_slot_keeps_its_points_although_its_tool_errs():
-    tools = Tools(count=3)
     record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 10\ntotal: {seen['total']}")
     assert points(record, tools) == {TREES: 50.0}
 
@@ -298,8 +279,6 @@ def test_a_model_that_is_asked_again_decides_what_it_reads(slip: int, value: Cal
 
     async def ask(history: tuple[Step, ...]) -> str:
         observation = history[-1].observation
-        assert observation is not None
-        assert observation.result is not None
         asked.append(float(str(observation.result["value"])))
         return f"total: {asked[-1] + slip}"
 
@@ -357,8 +336,7 @@ def test_a_run_is_the_mean_of_its_samples_with_intervals_over_clusters():
         for epoch in range(2)
     ]  # fmt: skip
     found = attribution_of(samples)
-    assert found.run.n == 36
-    assert found.run.n_clusters == 12
+    assert (found.run.n, found.run.n_clusters) == (36, 12)
     assert sum(found.run.parts.values()) == found.run.gap == 100 - found.run.score
     assert found.run.parts["reading"] == pytest.approx(100 / 7, abs=1e-5)
     interval = found.run.intervals["reading"]

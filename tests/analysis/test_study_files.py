@@ -120,9 +120,7 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
     assert study.runs[-1].folder == Path("runs/study/b-GPT-tools-+2")
 
 
-def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(
-    tmp_path: Path, benchmark: Path, models: Models
-):
+def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(tmp_path, benchmark, models):
     other = write_folder(tmp_path / "others", [number_sample(tmp_path / "others", f"other-{at}", at) for at in (1, 2)])
     rows = model_rows("good", "bad") + f'[[model]]\nname = "good"\nlabel = {json.dumps(HOSTILE)}\n'
     dead = rows + f'base_url = "http://127.0.0.1:{closed_port()}/v1"\n'
@@ -152,7 +150,7 @@ def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_stud
     changed = run_command("study", file, cwd=tmp_path)
     assert changed.returncode == 3
     assert "study: good on yields: " in changed.stderr
-    assert "holds a run with another configuration: settings: " in changed.stderr
+    assert "holds a run with another configuration: settings, " in changed.stderr
     assert models.asked == {"good": 2 * (N + 2), "bad": N + 2}
     folder = tmp_path / "runs/paper"
     assert r"\<b\>x\</b\> & a\|b\_c % " in (folder / "study.md").read_text()

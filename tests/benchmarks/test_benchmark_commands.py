@@ -17,7 +17,7 @@ def run():
     return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_validate_says_what_is_wrong_and_where(run, tmp_path):
+def test_validate_says_what_is_wrong_and_where_as_text_and_json(run, tmp_path):
     sample = number_sample(tmp_path)
     sample["answer"][0]["unit"] = "bushels"
     write_folder(tmp_path, [sample, "{"])
@@ -27,9 +27,6 @@ def test_validate_says_what_is_wrong_and_where(run, tmp_path):
     assert "unknown_unit: unknown unit 'bushels'" in result.stdout
     assert "samples.jsonl:2" in result.stdout
     assert "2 errors" in result.stdout
-
-
-def test_validate_as_json(run, tmp_path):
     write_folder(tmp_path, ["{"])
     result = run("validate", tmp_path, "--json")
     assert result.exit_code == 1

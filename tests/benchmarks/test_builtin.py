@@ -7,7 +7,7 @@ from agrotools.tools import get_tool, tool_names
 from agrotools.tools.worker import load
 
 
-def test_the_slot_types_of_every_metric_are_listed() -> None:
+def test_slot_types_are_listed_and_tools_found_at_their_targets() -> None:
     for name, built_in in BUILT_IN.items():
         plugin = BENCHMARKS.get(name)
         kinds: list[type[Slot]] = [*ENGINE_TYPES, *plugin.slots]
@@ -15,14 +15,8 @@ def test_the_slot_types_of_every_metric_are_listed() -> None:
         predicates = [info.slots for info in plugin.metrics.values() if info.slots]
         about = {type_ for type_, slot in slots.items() if any(belongs(slot) for belongs in predicates)}
         assert about == built_in.slot_types, name
-
-
-def test_the_engine_has_no_slot_type_that_needs_the_calls_of_one_benchmark() -> None:
     types = [kind.model_fields["type"].default for kind in ENGINE_TYPES]
     closed, in_words = ["exact", "boolean", "choice_set", "file", "tolerance"], ["keywords", "reference_texts"]
     assert types == [*closed, "open_text", "plot", *in_words, "abstain", "unanswered"]
-
-
-def test_a_worker_finds_every_tool_at_its_target() -> None:
     tools = {name: get_tool(name) for name in tool_names()}
     assert [name for name, tool in tools.items() if load(tool.target) is not tool] == []

@@ -178,11 +178,7 @@ def hub(tmp_path):
         ("tree", "https://github.com/o/r/tree/HEAD/Data", "made_set"),
     ):
         plugin = BenchmarkPlugin(
-            f"made-{kind}",
-            _load,
-            needs="files",
-            find=_find,
-            download=Download(address, "CC0", into),
+            f"made-{kind}", _load, needs="files", find=_find, download=Download(address, "CC0", into)
         )
         BENCHMARKS.add(f"made-{kind}", plugin)
     questions = _write(tmp_path / "q.json", [1, 2])
@@ -216,8 +212,7 @@ def hub(tmp_path):
 def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monkeypatch, kind):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     root, name = tmp_path / "cache/data", f"made-{kind}"
-    obtained = obtain(name, Request(root, hub.url, patience=HURRY))
-    assert obtained.failures == []
+    assert obtain(name, Request(root, hub.url, patience=HURRY)).failures == []
     assert (root / "made_set/questions.json").read_text() == "[1, 2]"
     assert "CC0" in (root / LICENCES_FILE).read_text()
     assert (root / "made_set/LICENSE").is_file() == (kind == "tree")

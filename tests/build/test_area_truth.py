@@ -11,21 +11,13 @@ _MASK = np.array([[0, 1, 2, 2], [0, 0, 1, 2], [0, 0, 0, 0]], np.uint8)
 _PLANTS = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], bool)
 
 
-def test_counts_of_a_known_mask():
+def test_counts_of_a_mask_leave_out_pixels_without_data():
     area = count_area(_MASK, _PLANTS)
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 3, 2, 12)
     assert (area.veg_px, area.soil_px) == (7, 5)
-    assert area.weed_pct == 25.0
-    assert area.weed_share_pct == 60.0
-    assert area.ratio == 1.5
-
-
-def test_a_region_is_half_open():
+    assert (area.weed_pct, area.weed_share_pct, area.ratio) == (25.0, 60.0, 1.5)
     area = count_area(_MASK, _PLANTS, (1, 0, 3, 2))
     assert (area.crop_px, area.weed_px, area.unnamed_px, area.total_px) == (2, 1, 0, 4)
-
-
-def test_pixels_without_data_do_not_count():
     valid = np.ones(_MASK.shape, bool)
     valid[0, 2:] = valid[2, 3] = False
     area = count_area(_MASK, _PLANTS, valid=valid)
@@ -39,8 +31,7 @@ def test_pixels_without_data_do_not_count():
 
 def test_a_result_reads_as_the_tool_gives_it():
     result = count_area(_MASK).as_result()
-    assert result["weed_to_crop_ratio"] == 1.5
-    assert result["veg_pct"] == 41.6667
+    assert (result["weed_to_crop_ratio"], result["veg_pct"]) == (1.5, 41.6667)
     assert AreaTruth(0, 3, 0, 10).as_result()["weed_to_crop_ratio"] is None
     assert AreaTruth(0, 0, 0, 10).as_result()["weed_share_of_veg_pct"] is None
     assert AreaTruth(1, 3, 0, 10).as_result(0.5)["area_m2"] == {
@@ -56,8 +47,7 @@ def test_parts_add_up_in_every_reading(counts):
     crop, weed, unnamed, soil = counts
     area = AreaTruth(crop, weed, unnamed, crop + weed + unnamed + soil)
     for reading in area.readings():
-        assert reading.total_px == area.total_px
-        assert reading.veg_px == area.veg_px
+        assert (reading.total_px, reading.veg_px) == (area.total_px, area.veg_px)
         assert reading.crop_px >= crop
         assert reading.weed_px >= weed
         assert reading.veg_pct + reading.soil_pct == pytest.approx(100)

@@ -16,24 +16,17 @@ def _check(images, count):
         np.testing.assert_array_equal(image.vegetation, vegetation)
 
 
-def test_the_prepared_layout(tmp_path):
-    _check(read_cwfid(write_prepared(tmp_path / "set", 4)), 4)
-
-
 @pytest.mark.parametrize("plants_black", [False, True])
 def test_the_authors_layout_whichever_way_plants_are_drawn(tmp_path, plants_black):
     _check(read_cwfid(write_original(tmp_path / "set", 3, plants_black)), 3)
 
 
-def test_missing_files_are_all_named(tmp_path):
+def test_absent_broken_and_other_files_are_named(tmp_path):
     folder = write_prepared(tmp_path / "set", 4)
     (folder / "masks/001.png").unlink()
     (folder / "vegetation/003.png").unlink()
     with pytest.raises(BenchmarkError, match=r"masks/001\.png, vegetation/003\.png"):
         read_cwfid(folder)
-
-
-def test_what_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(BenchmarkError, match="not a folder"):
         read_cwfid(tmp_path / "none")
     with pytest.raises(BenchmarkError, match="no CWFID images"):
@@ -43,24 +36,16 @@ def test_what_is_no_data_set_is_refused(tmp_path):
         read_cwfid(tmp_path)
 
 
-def test_masks_of_another_size_are_refused(tmp_path):
+def test_masks_of_another_size_and_broken_images_are_refused(tmp_path):
     from PIL import Image
 
     folder = write_prepared(tmp_path / "set", 1)
     Image.fromarray(np.zeros((10, 10), np.uint8)).save(folder / "masks/000.png")
     with pytest.raises(BenchmarkError, match="differ in size"):
         read_cwfid(folder)
-
-
-def test_a_broken_image_is_named(tmp_path):
-    folder = write_prepared(tmp_path / "set", 1)
     (folder / "images/000.jpg").write_bytes(b"no jpeg")
     with pytest.raises(BenchmarkError, match="image 000 cannot be read"):
         read_cwfid(folder)
-
-
-def test_an_image_that_is_cut_short_is_named(tmp_path):
-    folder = write_prepared(tmp_path / "set", 1)
     image = folder / "images/000.jpg"
     image.write_bytes(image.read_bytes()[: image.stat().st_size // 2])
     with pytest.raises(BenchmarkError, match="image 000 cannot be read"):

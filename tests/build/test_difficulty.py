@@ -25,13 +25,10 @@ def _measured(first: float, second: float) -> dict[str, float]:
     return measured_difficulty(QuestionInstance(FILES, (), slots, "exact", {}), ReferenceTrajectory(steps=steps))
 
 
-def test_margin_is_the_smallest_change_of_measured_values_that_changes_the_answer():
+def test_levels_rank_samples_by_calls_unused_files_and_margin():
     assert _measured(11.0, 10.0)["margin"] == 0.05
     assert _measured(2.0, 8.0)["margin"] == pytest.approx(0.3)
     assert _measured(2.0, 8.0) | {"margin": 0} == {"calls": 2, "tools": 1, "files": 3, "unused_files": 1, "margin": 0}
-
-
-def test_level_ranks_samples_by_calls_unused_files_and_margin():
     measures = [
         {"calls": 1.0, "unused_files": 0.0, "margin": 0.5},
         {"calls": 6.0, "unused_files": 2.0, "margin": 0.05},

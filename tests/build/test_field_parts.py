@@ -19,10 +19,6 @@ from agrotools.core import BenchmarkError
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
-def _chosen(part):
-    return choose(part.subjects, part.questions, part.samples, SEED)
-
-
 def _things(part, of):
     return [subject.shown(index, 1) for subject in part.subjects if subject.of == of for index in range(subject.things)]
 
@@ -98,7 +94,7 @@ def test_real_data_gives_varied_questions(name):
     if not (_DATA / name).is_dir():
         pytest.skip(f"no folder {name} in AGROTOOLS_TEST_DATA")
     part = PARTS[name](_DATA / name)
-    chosen = _chosen(part)
+    chosen = choose(part.subjects, part.questions, part.samples, SEED)
     assert len(chosen) >= {"multiband": 3, "tree_canopy": 10}.get(name, 14)
     assert len({item.query for item in chosen}) == len(chosen)
     per_subject = Counter((item.subject.of, item.subject.name) for item in chosen)

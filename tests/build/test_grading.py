@@ -77,16 +77,13 @@ def test_answers_of_a_sample_are_together_in_an_order_of_the_seed_alone(tmp_path
     assert len({item.record.sample.id for item in few.items.values()}) == 4
 
 
-def test_equal_answers_are_graded_once_and_count_for_both_runs(tmp_path: Path):
+def test_equal_answers_are_graded_once_without_names_of_models(tmp_path: Path):
     samples = [made_sample(f"s{k}") for k in range(3)]
     runs = [write_run(tmp_path / name, map(end_to_end, samples), model=name) for name in ("one", "two")]
     sheet = open_sheet(runs, scheme=PLAIN)
     assert [item.runs for item in sheet.items.values()] == [((0, 0), (1, 0))] * 3
     grades = [graded(sheet, item, "Ada", at) for at, item in enumerate(sheet.items.values())]
     assert [run.answers for run in summarise_grades(sheet, grades).runs] == [3, 3]
-
-
-def test_names_of_models_are_masked(tmp_path: Path):
     sheet = open_sheet(runs_of(tmp_path))
     for text in ("I am Qwen3.", "qwen3-vl-8b", "ACME/Qwen3-VL-8B says", "GPT-4.1!", "gpt", "as run-0 did"):
         assert "[model]" in sheet.masked(text)
@@ -117,8 +114,6 @@ def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     assert (summary.answers, summary.graded, summary.graders) == (23, 23, {"Ada": 23, "Bo": 23})
     first, second = summary.runs
     assert first.run == MODELS[0]
-    assert first.mean is not None
-    assert second.mean is not None
     assert (first.answers, first.unanswered) == (11, 1)
     assert first.mean.value == pytest.approx(11 / 12), "the missing answer counts as 0"
     assert first.mean.interval is not None
@@ -131,17 +126,13 @@ def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
     assert (classes.n, classes.kappa) == (12, 0), "one of the two always said a"
 
 
-def test_results_of_runs_are_hidden_before_the_end(tmp_path: Path):
+def test_results_are_hidden_before_the_end_and_while_another_grader_is_at_work(tmp_path: Path):
     sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
     first = next(iter(sheet.items.values()))
     grades = [graded(sheet, first, "Ada", 1), graded(sheet, first, "Ada", 2, content="0" * 16)]
     summary = summarise_grades(sheet, grades)
     assert (summary.graded, summary.runs, summary.outdated) == (1, (), 1)
     assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
-
-
-def test_the_runs_stay_hidden_while_another_grader_is_at_work(tmp_path: Path):
-    sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
     grades = [graded(sheet, item, "Ada", number) for number, item in enumerate(sheet.items.values())]
     assert len(summarise_grades(sheet, grades).runs) == 2
     grades.append(graded(sheet, next(iter(sheet.items.values())), "Bo", 100))

@@ -136,13 +136,10 @@ def test_a_label_told_alone_is_the_answer_and_one_beside_its_rivals_is_not():
     assert fault.other == ("extract_marked_region",)
 
 
-def test_equal_small_numbers_are_no_shortcut():
+def test_equal_small_numbers_are_no_shortcut_and_long_chains_not_searched():
     steps = [_step("count_objects", {"count": 4}, group=0), _step("count_objects", {"count": 8}, group=0),
              _step("calculate", {"value": 4}, "0.count", "1.count")]  # fmt: skip
     assert order_faults(_sample(steps, _number(4, "2.value"))) == []
-
-
-def test_a_long_chain_is_told_as_not_searched():
     steps = [_step("count_objects", {"count": 1})]
     steps += [_step("calculate", {"value": k}, f"{(k - 1) % 10}.value") for k in range(1, 14)]
     assert "too many" in order_faults(_sample(steps, _number(13, "9.value")))[-1].message

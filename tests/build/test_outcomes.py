@@ -48,19 +48,15 @@ def _call(**arguments) -> PlannedCall:
     return PlannedCall("diagnose_pest_disease", {"image": "image_1.png", **arguments}, {"best": "a"})
 
 
-def _build(root, chosen, tally):
-    return build_samples([Group("p", "s", chosen)], root, toolset=AGROTOOLS, tally=tally)
-
-
 def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read_is_dropped(root):
     tally = Tally()
     lacking, unreadable = _chosen(_call(kind="pest")), _chosen(_call(kind="pest"), "broken.png")
     wrong = _chosen(_call(kind="pest"), truth=False)
-    samples = _build(root, [unreadable, lacking, wrong, lacking], tally)
+    groups = [Group("p", "s", [unreadable, lacking, wrong, lacking])]
+    samples = build_samples(groups, root, toolset=AGROTOOLS, tally=tally)
     assert [sample.id for sample in samples] == ["p-001", "p-002"]
     observed = samples[0].reference.steps[0]
-    assert observed.observation.error.kind == "backend_unavailable"
-    assert observed.truth == {"best": "a"}
+    assert (observed.observation.error.kind, observed.truth) == ("backend_unavailable", {"best": "a"})
     assert tally.metadata() == {
         "dropped": {"diagnose_pest_disease: unreadable_file": 1, "true values do not give its answer": 1},
         "needs_backend": {"diagnose_pest_disease": 2},
@@ -81,19 +77,12 @@ def test_a_build_of_which_most_chains_break_fails_and_says_how(root):
 @pytest.mark.parametrize(
     ("kind", "follows", "breaks"),
     [
-        ("nothing_found", False, False),
-        ("low_confidence", False, False),
-        ("shape_mismatch", False, False),
-        ("backend_unavailable", False, False),
-        ("invalid_argument", False, True),
-        ("invalid_argument", True, False),
-        ("region_empty", True, False),
-        ("missing_metadata", False, True),
-        ("tool_failed", True, True),
-        ("timeout", True, True),
-        ("limit", False, True),
+        ("nothing_found", False, False), ("low_confidence", False, False), ("shape_mismatch", False, False),
+        ("backend_unavailable", False, False), ("invalid_argument", False, True),
+        ("invalid_argument", True, False), ("region_empty", True, False), ("missing_metadata", False, True),
+        ("tool_failed", True, True), ("timeout", True, True), ("limit", False, True),
     ],
-)
+)  # fmt: skip
 def test_answers_about_the_picture_stay_and_breakdowns_go(kind, follows, breaks):
     error = ErrorInfo(kind=kind, message="so it is")
     if not breaks:
@@ -107,12 +96,10 @@ def test_answers_about_the_picture_stay_and_breakdowns_go(kind, follows, breaks)
 @pytest.mark.parametrize(
     ("kind", "argument", "breaks"),
     [
-        ("missing_metadata", "scale_marker", False),
-        ("missing_metadata", "gsd_m", True),
-        ("missing_metadata", None, True),
-        ("invalid_argument", "scale_marker", True),
+        ("missing_metadata", "scale_marker", False), ("missing_metadata", "gsd_m", True),
+        ("missing_metadata", None, True), ("invalid_argument", "scale_marker", True),
     ],
-)
+)  # fmt: skip
 def test_a_marker_that_is_not_found_is_an_answer_and_a_scale_that_nobody_gave_is_none(kind, argument, breaks):
     error = ErrorInfo(kind=kind, message="so it is", argument=argument)
     if not breaks:

@@ -16,6 +16,7 @@ from agrotools.build.own_photos.questions import (
     Pictured,
     arguments_of,
     grouped,
+    id_of,
     note_of,
     round_limits,
     subjects_of,
@@ -66,6 +67,9 @@ def _column(photos: Path, header: str, rows: list[str]) -> Column:
         ("病害", ["叶锈病", "白粉病"], "disease", {}),
         ("insect", ["aphid", "thrips"], "pest", {}),
         ("species", ["Lantana", "none"], "weed", {}),
+        ("label", ["thrips", "Beet Armyworm", "healthy", "leaf roller"], "pest", {}),
+        ("label", ["leaf_spot", "rust", "bean_healthy"], "disease", {}),
+        ("species", ["Scopula emissaria", "maize"], "class", {}),
         ("diseased", ["yes", "no"], "diseased", {"yes_means": "the leaf is diseased"}),
         ("healthy?", ["1", "0"], "diseased", {"yes": cells.NO, "no": cells.YES}),
         ("leaf count", ["7", "9"], "leaves", {}),
@@ -79,10 +83,38 @@ def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, r
     assert {key: getattr(column, key) for key in more} == more
 
 
+@pytest.mark.parametrize(("table", "folder", "ask"), [
+    ("t.csv", "photos", "class"), ("pests.csv", "photos", "pest"), ("t.csv", "cotton_pests", "pest"),
+    ("t.csv", "weeds", "weed"), ("diseases.csv", "pests", "class"),
+])  # fmt: skip
+def test_names_of_the_files_say_what_labels_are_of(photos, table, folder, ask):
+    photos = photos.rename(photos.with_name(folder))
+    answers = _table(photos, "label", ["Scopula emissaria", "black hairy"])
+    (column,) = propose_plan(match_rows(photos, answers.rename(answers.with_name(table))), "my farm").plan.columns
+    assert (column.ask, column.crop) == (ask, None)
+
+
+@pytest.mark.parametrize(
+    ("ask", "crop", "name", "known_as"),
+    [
+        ("pest", "coffee", "healthy", "coffee_healthy"),
+        ("class", None, "healthy leaf", "healthy"),
+        ("pest", None, "bean rust", "disease.bean_rust"),
+        ("class", None, "maize", "crop.maize"),
+        ("weed", None, "maize", "crop.maize"),
+        ("pest", None, "Termite odontotermes (Rambur)", "Termite odontotermes (Rambur)"),
+    ],
+)
+def test_names_have_the_identifiers_that_a_pack_gives_them(ask, crop, name, known_as):
+    assert id_of(name, Column(column="v", ask=ask, crop=crop)) == known_as
+
+
 def test_what_cells_hold():
     assert kind_of(["12", "13 mm", "?9"]) != "yes"
     assert kind_of(["0", "1", "1"], "apples") == "number"
     assert kind_of(["0", "1", "1"], "diseased") == "yes"
+    assert kind_of([f"pest {number}" for number in range(100)] * 2) == "name"
+    assert kind_of([f"remark {number}" for number in range(100)]) is None
     assert kind_of(["Remove the fallen leaves in autumn and keep the rows open; repeat after rain"] * 2) is None
 
 
@@ -223,8 +255,7 @@ def test_the_photo_that_is_sought_is_as_often_the_first_as_the_second():
             assert 0.3 < sum(one.slots[0].value == "image_1.jpg" for one in asked) / len(asked) < 0.7
             assert all(one.slots[1].value in one.slots[1].choices for one in asked)
         if template.template.removesuffix("_zh") == "own_name_both":
-            outcomes = Counter(one.slots[0].value for one in asked)
-            assert max(outcomes.values()) < 0.7 * len(asked)
+            assert max(Counter(one.slots[0].value for one in asked).values()) < 0.7 * len(asked)
 
 
 def test_pictures_of_the_same_columns_are_grouped_and_ten_clusters_come_first():

@@ -17,14 +17,10 @@ CHINESE = "照片,株高,病害\nIMG_1.jpg,12厘米,叶锈病\nIMG_2.jpg,15厘�
 @pytest.mark.parametrize(
     ("text", "encoding", "found"),
     [
-        (TEXT, "utf-8", "utf-8"),
-        (TEXT, "utf-8-sig", "utf-8"),
-        (TEXT, "latin-1", "latin-1"),
-        (CHINESE, "gb18030", "gb18030"),
-        (CHINESE, "utf-8", "utf-8"),
-        (CHINESE, "utf-16", "utf-16"),
+        (TEXT, "utf-8", "utf-8"), (TEXT, "utf-8-sig", "utf-8"), (TEXT, "latin-1", "latin-1"),
+        (CHINESE, "gb18030", "gb18030"), (CHINESE, "utf-8", "utf-8"), (CHINESE, "utf-16", "utf-16"),
     ],
-)
+)  # fmt: skip
 def test_the_encoding_of_a_table_is_found_and_said(text, encoding, found, tmp_path: Path):
     (tmp_path / "t.csv").write_bytes(text.encode(encoding))
     table = open_table(tmp_path / "t.csv")
@@ -104,18 +100,13 @@ def test_a_wrong_encoding_in_the_plan_says_where(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "decimal", "expected"),
     [
-        ("12", ".", Quantity(12, None)),
-        ("12.5 mm", ".", Quantity(12.5, "mm")),
-        ("35%", ".", Quantity(35, "%")),
-        ("3,5 cm", ",", Quantity(3.5, "cm")),
-        ("1.234,5", ",", Quantity(1234.5, None)),
-        ("1,234.5", ".", Quantity(1234.5, None)),
-        ("12厘米", ".", Quantity(12, "cm")),
-        ("12 apples", ".", Quantity(12, None, "apples")),
-        ("12个", ".", Quantity(12, None, "个")),
+        ("12", ".", Quantity(12, None)), ("12.5 mm", ".", Quantity(12.5, "mm")), ("35%", ".", Quantity(35, "%")),
+        ("3,5 cm", ",", Quantity(3.5, "cm")), ("1.234,5", ",", Quantity(1234.5, None)),
+        ("1,234.5", ".", Quantity(1234.5, None)), ("12厘米", ".", Quantity(12, "cm")),
+        ("12 apples", ".", Quantity(12, None, "apples")), ("12个", ".", Quantity(12, None, "个")),
         ("-3e-2", ".", Quantity(-0.03, None)),
     ],
-)
+)  # fmt: skip
 def test_numbers_are_read_with_their_units(text, decimal, expected):
     assert cells.quantity(text, decimal) == expected
 
@@ -131,15 +122,11 @@ def test_what_is_no_number_says_so(text):
 @pytest.mark.parametrize(
     ("texts", "decimal", "sure"),
     [
-        (["3,5", "4"], ",", True),
-        (["3.5", "1,234"], ".", True),
-        (["1,234"], ".", False),
-        (["1.234,5"], ",", True),
-        (["3,1234"], ",", True),
-        (["12", "7"], ".", True),
+        (["3,5", "4"], ",", True), (["3.5", "1,234"], ".", True), (["1,234"], ".", False),
+        (["1.234,5"], ",", True), (["3,1234"], ",", True), (["12", "7"], ".", True),
         (["1,234", "0,5"], ",", True),
     ],
-)
+)  # fmt: skip
 def test_the_decimal_mark_of_a_column(texts, decimal, sure):
     assert cells.detect_decimal(texts) == (decimal, sure)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agrotools.build.assist.anchors import file_names, fixed_parts, meaning_of, numbers_in
+from agrotools.build.assist.anchors import fixed_parts
 from agrotools.build.assist.paraphrase import REASONS, original_of, refusal, reworded
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.wording import sentences
@@ -105,7 +105,7 @@ def test_an_open_question_does_not_become_one_of_yes_or_no():
     assert _reason("What height do these plants reach?", "Tell me what height these plants reach.", slot) is None
 
 
-def test_options_stay_as_they_are():
+def test_options_and_words_of_calls_stay_and_the_answer_is_not_told():
     slot = ExactSlot(name="crop", label="crop", value="bean", aliases=("haricot",), distractors=("maize", "millet"))
     asked = "After the second visit, maize, bean or millet: which crop had the most leaves per plant?"
     assert _reason(MOST, asked, slot) is None
@@ -114,17 +114,11 @@ def test_options_stay_as_they_are():
     assert _reason(MOST, asked.replace("bean", "haricot"), slot) == "option"
     assert _reason("Which crop is it?", "Which crop is it, bean?", slot) == "option"
     assert _reason("Which crop is it?", "So, which crop might it be?", slot) is None
-
-
-def test_words_that_a_call_rests_on_stay():
     steps = [{"tool": "diagnose_pest_disease", "arguments": {"image": "image_1.jpg", "crop": "rice"}}]
     query, slot = "What is wrong with my rice here?", ExactSlot(name="name", label="what it is", value="blast")
     changes = {"reference": {"steps": steps}}
     assert _reason(query, "What ails my rice here?", slot, **changes) is None
     assert _reason(query, "What ails my plants here?", slot, **changes) == "word"
-
-
-def test_the_answer_is_not_told():
     assert _reason("What share do weeds have, in %?", "Is 41.7 % the share that weeds have?", SHARE) == "number"
     slot = FileSlot(name="file", label="photo", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
     assert _reason("Which photo shows more weeds?", "More weeds: which photo, image_2.jpg?", slot) == "file"
@@ -136,11 +130,7 @@ def test_a_sentence_of_another_question_is_refused():
     query, variant = "Would there be any weeds left here?", "I am in a hurry. Are any weeds left here?"
     assert refusal(variant, _sample(query)) is None
     found = refusal(variant, _sample(query), sentences("I am in a hurry. Count them."))
-    assert found is not None
     assert found.reason == "sentence"
-
-
-QUERIES = st.sampled_from([WEEDS, BOXES, MOST, CHINESE])
 
 
 def _reordered(query: str) -> str:
@@ -153,12 +143,6 @@ def _reordered(query: str) -> str:
     }[query]
 
 
-@pytest.mark.parametrize("query", [WEEDS, BOXES, CHINESE])
-def test_the_wordings_below_pass_before_they_are_spoilt(query):
-    slots = () if query != BOXES else (ExactSlot(name="larger", label="fruit", value="x"),)
-    assert refusal(_reordered(query), _sample(query, *slots)) is None
-
-
 @given(query=st.sampled_from([WEEDS, BOXES, CHINESE]), at=st.integers(0, 40), digit=st.sampled_from("0123456789"))
 def test_a_paraphrase_that_changes_a_digit_is_always_refused(query, at, digit):
     good = _reordered(query)
@@ -166,7 +150,6 @@ def test_a_paraphrase_that_changes_a_digit_is_always_refused(query, at, digit):
     place = places[at % len(places)]
     assume(good[place] != digit)
     found = refusal(good[:place] + digit + good[place + 1 :], _sample(query))
-    assert found is not None
     assert found.reason in ("number", "file")
 
 
@@ -185,29 +168,11 @@ def test_any_text_at_all_is_judged(text):
         assert found is None or found.reason in REASONS
 
 
-def test_what_is_fixed_is_told():
+def test_what_is_fixed_is_told_and_the_first_wording_kept():
     slot = ExactSlot(name="crop", label="crop", value="bean", distractors=("maize", "millet"))
     assert {"maize", "bean", "millet", "crop"} <= set(fixed_parts(MOST, _sample(MOST, slot)))
     assert {"image_1.jpg", "image_2.jpg", "12.5 %", "3 m", "weed"} <= set(fixed_parts(WEEDS, _sample(WEEDS)))
     assert "10,20,30,40" in fixed_parts(BOXES, _sample(BOXES))
-
-
-def test_numbers_files_and_meanings_are_read():
-    numbers = numbers_in("Both rows: 1,200 trees/ha, -3.5 degC and 12 millimetres (see image_12.jpg).")
-    assert dict(numbers.by_unit) == {"1/ha": ("1,200",), "degC": ("-3.5",), "mm": ("12",)}
-    assert dict(numbers.words) == {"2": 1}
-    assert file_names("image_1.jpg, then soil map.tif", _sample("x")) == ("image_1.jpg", "map.tif")
-    assert file_names("比较图image_1.jpg和image_2.jpg。", _sample("x")) == ("image_1.jpg", "image_2.jpg")
-    assert meaning_of("area under weeds").kinds == {"weed"}
-    assert meaning_of("under 5 % of it, at least after the first rain, not before").order == (
-        "after",
-        "first",
-        "before",
-    )
-    assert meaning_of("该地块杂草不少于 5 %").kinds == {"at_least", "weed"}
-
-
-def test_rewording_keeps_the_first_wording_for_good():
     once = reworded(_sample(WEEDS), "Other words?", "m")
     twice = reworded(once, "Yet other words?", "n")
     assert original_of(twice) == WEEDS

@@ -11,8 +11,7 @@ def test_masks_and_truth_tell_the_same_event(event):
     scene = make_pond_pair(17, 0, event)
     assert scene.truth == {"event": event}
     for name in ("before", "after"):
-        assert scene.images[name].shape == (384, 512, 3)
-        assert scene.images[f"{name}_bands"].shape == (4, 384, 512)
+        assert (scene.images[name].shape, scene.images[f"{name}_bands"].shape) == ((384, 512, 3), (4, 384, 512))
         assert not (scene.masks[f"water_{name}"] & ~scene.masks[f"basins_{name}"] & 1).any(), "water lies in basins"
     pond, water = (
         [scene.masks[f"{what}_{name}"].any() for name in ("before", "after")] for what in ("basins", "water")

@@ -12,11 +12,6 @@ def _folder(tmp_path, truth):
     return tmp_path
 
 
-def test_items_come_as_they_are(tmp_path):
-    items = [{"id": "1", "image": "a.jpg", "count": 3}]
-    assert read_items(_folder(tmp_path, items), ("count",), ("image",)) == items
-
-
 @pytest.mark.parametrize(
     ("truth", "says"),
     [

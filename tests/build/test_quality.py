@@ -94,35 +94,20 @@ def test_questions_that_differ_in_numbers_and_files_alone_are_the_same():
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "named"),
     [
-        "Segment the leaf and tell me its share.",
-        "First find the trees, then count them.",
-        "Use object detection for the apples.",
-        "请调用合适的工具数一数树。",
-        "先找出树冠，然后数一数。",
-        "请分割图中的叶片。",
-        "第一步量叶片，第二步求平均。",
+        ("Segment the leaf and tell me its share.", True), ("First find the trees, then count them.", True),
+        ("Use object detection for the apples.", True), ("请调用合适的工具数一数树。", True),
+        ("先找出树冠，然后数一数。", True),
+        ("请分割图中的叶片。", True), ("第一步量叶片，第二步求平均。", True),
+        ("How many trees stand here, and what share of the ground do they cover?", False),
+        ("Which tractor tooling marks are these?", False), ("The first row looks dry. Is it?", False),
+        ("Is there any segment of the field without weeds?", False), ("这片果园里有多少棵树？", False),
+        ("两片叶子哪一片病得更重？画成柱状图。", False), ("今年先旱后涝，这片叶子还健康吗？", False),
     ],
-)
-def test_steps_and_methods_are_named(query):
-    assert step_words(query)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "How many trees stand here, and what share of the ground do they cover?",
-        "Which tractor tooling marks are these?",
-        "The first row looks dry. Is it?",
-        "Is there any segment of the field without weeds?",
-        "这片果园里有多少棵树？",
-        "两片叶子哪一片病得更重？画成柱状图。",
-        "今年先旱后涝，这片叶子还健康吗？",
-    ],
-)
-def test_plain_questions_name_no_steps(query):
-    assert step_words(query) is None
+)  # fmt: skip
+def test_steps_and_methods_are_named(query, named):
+    assert bool(step_words(query)) is named
 
 
 def test_tools_are_named_in_chinese_questions_too():
@@ -133,16 +118,13 @@ def test_tools_are_named_in_chinese_questions_too():
     assert _checks(check_implicit([sample])) == ["not_implicit"]
 
 
-def test_answers_are_found_in_question_and_notes_also_in_chinese():
+def test_answers_are_found_in_questions_notes_and_pictures(tmp_path: Path):
     assert revealed_answer(RUST, "这片叶子得了锈病吗？") == "锈病"
     assert revealed_answer(RUST, "Is it leaf rust or mildew?") is None
     sample = plain_sample(
         query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
     )
     assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
-
-
-def test_answers_written_in_a_picture_are_told(tmp_path: Path):
     sample = plain_sample(files=(_file("x.jpg"),), answer=(HEIGHT,))
     read: list[Path] = []
 
@@ -164,19 +146,12 @@ def test_answers_written_in_a_picture_are_told(tmp_path: Path):
         ("这株草有多高？", {}, True),
         ("这株草有多高？旁边的标尺长30厘米。", {}, False),
         ("How tall is it? One pixel is 0.5 mm.", {}, False),
+        ("How tall is it?", {"note": "The disc is 2.4 cm across."}, False),
     ],
 )
 def test_physical_answers_need_a_scale(query, file, ambiguous):
     sample = plain_sample(query=query, files=(_file("x.jpg", **file),), answer=(HEIGHT,))
     assert _checks(check_scale([sample])) == (["ambiguous_scale"] if ambiguous else [])
-
-
-def test_a_length_that_a_file_states_is_a_scale():
-    height = ToleranceSlot(name="height", label="height", value=34.5, unit="cm", abs_tol=2)
-    told = SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image", note="The disc is 2.4 cm across.")
-    asked = plain_sample(query="How tall is it?", answer=(height,))
-    assert _checks(check_scale([asked])) == ["ambiguous_scale"]
-    assert list(check_scale([asked.model_copy(update={"files": (told,)})])) == []
 
 
 def test_shares_need_no_scale():

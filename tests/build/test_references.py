@@ -38,8 +38,7 @@ async def test_a_chain_holds_what_was_observed_and_what_is_true(executor, files,
     first, second, third = reference.steps
     assert first.group == 0
     assert second.arguments["variables"] == {"a": {"$ref": "steps[0].observation.value", "value": 3}}
-    assert second.observation.result["value"] == 6
-    assert second.truth["value"] == 8
+    assert (second.observation.result["value"], second.truth["value"]) == (6, 8)
     assert third.observation.result["spec"]["series"][0]["y"] == [3.0, 6.0]
     assert third.truth["spec"]["series"][0]["y"] == [4.0, 8.0]
     (figure,) = third.observation.artifacts
@@ -66,7 +65,7 @@ async def test_an_empty_field_of_a_real_tool_is_recorded_as_it_is(executor, file
     assert reference.steps[1].truth["value"] == 3.0
 
 
-async def test_a_chain_that_fails_on_the_truth_is_refused(executor, files, tmp_path):
+async def test_chains_that_fail_on_the_truth_and_stopped_tools_are_not_recorded(executor, files, tmp_path):
     seen = PlannedCall("calculate", {"expression": "1 + 2"}, truth={"value": 0})
     with pytest.raises(ChainBroken, match="fails on true values") as raised:
         await record_reference([seen, _calculate("1 / a", a=ref(0, "value"))], files, tmp_path, executor, _TOOLS)
@@ -76,9 +75,6 @@ async def test_a_chain_that_fails_on_the_truth_is_refused(executor, files, tmp_p
     wrong = [_calculate("1 + 1"), _calculate("a", a=ref(0, "nothing"))]
     with pytest.raises(ChainBroken, match="cannot be had from the truth"):
         await record_reference(wrong, files, tmp_path, executor, _TOOLS)
-
-
-async def test_a_tool_that_is_stopped_is_not_recorded(files, tmp_path):
     async with ToolExecutor(workers=1, timeout_s=1e-4) as hurried:
         with pytest.raises(ChainBroken, match="could not be run") as raised:
             await record_reference([_calculate("1 + 1")], files, tmp_path, hurried, _TOOLS)

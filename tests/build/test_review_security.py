@@ -84,19 +84,12 @@ def test_a_name_that_was_made_to_point_here_is_refused(entered: ReviewServer, ho
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Origin": None},
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": "http://127.0.0.1:1"},
-        {"X_Review_Session": None},
-        {"X_Review_Session": "0" * 64},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
-        {"Cookie": None},
-        {"Content_Type": "text/plain"},
+        {"Origin": None}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+        {"X_Review_Session": None}, {"X_Review_Session": "0" * 64}, {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"}, {"Cookie": None}, {"Content_Type": "text/plain"},
         {"Content_Type": "application/x-www-form-urlencoded"},
     ],
-)
+)  # fmt: skip
 def test_a_decision_that_another_page_sends_is_not_stored(entered: ReviewServer, headers: dict[str, str | None]):
     before = lines(entered)
     assert entered.post(accept(entered), **headers).status in (401, 403, 415)
@@ -116,20 +109,14 @@ def test_a_decision_from_the_page_is_stored_before_it_is_answered(entered: Revie
 @pytest.mark.parametrize(
     ("change", "status"),
     [
-        ({"verdict": "reject"}, 422),
-        ({"verdict": "edit", "reason": "x", "edits": {}}, 422),
+        ({"verdict": "reject"}, 422), ({"verdict": "edit", "reason": "x", "edits": {}}, 422),
         ({"verdict": "edit", "reason": "x", "edits": {"slots": {"none": {"label": "y"}}}}, 422),
         ({"verdict": "edit", "reason": "x", "edits": {"slots": {"green": {"abs_tol": -1}}}}, 422),
-        ({"verdict": "maybe"}, 422),
-        ({"extra": 1}, 422),
-        ({"sample": "../rows-0001"}, 404),
-        ({"content": "f" * 16}, 409),
-        ({"reason": "x" * 70_000}, 413),
+        ({"verdict": "maybe"}, 422), ({"extra": 1}, 422), ({"sample": "../rows-0001"}, 404),
+        ({"content": "f" * 16}, 409), ({"reason": "x" * 70_000}, 413),
     ],
-)
-def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(
-    entered: ReviewServer, change: dict[str, Any], status: int
-):
+)  # fmt: skip
+def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(entered, change, status):
     before = lines(entered)
     reply = entered.post(accept(entered, 5, **change))
     assert reply.status == status
@@ -141,22 +128,14 @@ def test_a_decision_that_makes_no_sense_is_refused_with_a_reason(
 @pytest.mark.parametrize(
     "path",
     [
-        "/picture/rows-0001/../../secret.txt",
-        "/picture/rows-0001/..%2f..%2fsecret.txt",
-        "/original/rows-0001/%2e%2e%2fbenchmark.toml",
-        "/original/..%2fguarded/secret.txt",
-        "/original/rows-0001/files%2f1.png",
-        "/original/rows-0001/%2fetc%2fpasswd",
-        "/original/rows-0001/secret.txt",
-        "/static/../app.py",
-        "/static/..%2fapp.py",
-        "/static/%2e%2e/app.py",
-        "/artifact/rows-0001/1/..%2f..%2fsecret.txt",
-        "/artifact/rows-0001/99/x.png",
-        "/picture/rows-0001/image_1.png?size=9999999",
-        "//etc/passwd",
+        "/picture/rows-0001/../../secret.txt", "/picture/rows-0001/..%2f..%2fsecret.txt",
+        "/original/rows-0001/%2e%2e%2fbenchmark.toml", "/original/..%2fguarded/secret.txt",
+        "/original/rows-0001/files%2f1.png", "/original/rows-0001/%2fetc%2fpasswd",
+        "/original/rows-0001/secret.txt", "/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py",
+        "/artifact/rows-0001/1/..%2f..%2fsecret.txt", "/artifact/rows-0001/99/x.png",
+        "/picture/rows-0001/image_1.png?size=9999999", "//etc/passwd",
     ],
-)
+)  # fmt: skip
 def test_files_go_out_by_sample_and_name_only(entered: ReviewServer, path: str):
     reply = entered.ask(path)
     assert reply.status == 404
@@ -179,8 +158,7 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guessed_types(entered: 
         policy = reply.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert reply.headers["x-content-type-options"] == "nosniff"
-        assert reply.headers["x-frame-options"] == "DENY"
+        assert (reply.headers["x-content-type-options"], reply.headers["x-frame-options"]) == ("nosniff", "DENY")
         assert "access-control-allow-origin" not in reply.headers
     assert entered.ask("/original/rows-0001/image_1.png").headers["content-disposition"].startswith("attachment")
     page = entered.ask("/").body

@@ -13,7 +13,6 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     import agrotools.build.review as review
 
     monkeypatch.setattr(review, "find_spec", lambda _name: None)
-    done = run_command("review", "my-farm")
-    assert done.returncode == 2
+    assert run_command("review", "my-farm").returncode == 2
     print_next_steps(Path("my-farm"))
     assert install_command("review") in capsys.readouterr().out

@@ -13,8 +13,7 @@ scene_of = cache(make_scene)
 def test_bands_look_like_leaves_and_soil(difficulty):
     """In reflectance, leaves are bright in the near infrared and dark in the red; soil rises slowly."""
     scene = scene_of(3, difficulty)
-    assert scene.images["rgb"].shape == (480, 640, 3)
-    assert scene.images["bands"].dtype == np.uint16
+    assert (scene.images["rgb"].shape, scene.images["bands"].dtype) == ((480, 640, 3), np.uint16)
     bands = scene.images["bands"].astype(float) / 1e4
     ndvi = (bands[INFRARED] - bands[RED]) / (bands[INFRARED] + bands[RED])
     classes = scene.masks["classes"]
@@ -24,15 +23,11 @@ def test_bands_look_like_leaves_and_soil(difficulty):
     assert 0.01 < np.median(bands[INFRARED]) < 0.7
 
 
-def test_weeds_cover_one_to_twelve_percent():
+def test_weeds_cover_what_was_asked_for_in_scenes_of_any_size():
     covers = [scene_of(3, difficulty).truth["weed_pct"] for difficulty in range(4)]
     assert all(0.9 <= cover <= 12.8 for cover in covers), covers
     assert max(covers) - min(covers) > 2
-
-
-def test_a_scene_of_another_size_is_as_densely_grown():
     scene = make_scene(5, 1, (240, 400), 20.0)
-    assert scene.images["rgb"].shape == (240, 400, 3)
-    assert scene.images["bands"].shape == (5, 240, 400)
+    assert (scene.images["rgb"].shape, scene.images["bands"].shape) == ((240, 400, 3), (5, 240, 400))
     assert scene.masks["classes"].shape == (240, 400)
     assert 15.0 < scene.truth["weed_pct"] < 30.0

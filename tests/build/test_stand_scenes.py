@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from agrotools.build.scenes.stand_trees import LEAST_TREE_M, TALLEST_SHRUB_M
-from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block, make_tract
+from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
 
 
 @pytest.mark.parametrize(("seed", "difficulty", "kind"), [(1, 0, "orchard"), (2, 2, "forest"), (3, 3, "orchard")])
@@ -34,12 +34,3 @@ def test_the_height_model_covers_the_picture_and_gets_coarser(difficulty, gsd_m)
     off = np.abs(chm - known)
     assert 0 < np.median(off) < 0.5
     assert (off > 2).any()
-
-
-def test_a_tract_has_old_and_young_stands_and_open_ground():
-    scene = make_tract(3, 1)
-    heights = scene.masks["heights"]
-    assert (heights < 2).mean() > 0.1
-    assert ((heights > 3) & (heights < 8)).mean() > 0.1
-    assert (heights > 12).mean() > 0.1
-    assert scene.images["rgb"].shape[:2] == scene.images["chm"].shape

@@ -2,23 +2,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.build.templates.key_facts import topics_with_facts
-from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences, translated
+from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences
 from agrotools.core import OpenTextSlot
 from agrotools.scoring.slots import score_slot
 
 
-def test_alternatives_give_every_combination_once():
+def test_alternatives_give_every_combination_once_and_brackets_without_bars_stay():
     ways = expanded(["[How many|What number of] trees [stand|are] in {one}?", "Count the trees[|, please]."])
     assert set(ways) == {
-        "How many trees stand in {one}?",
-        "How many trees are in {one}?",
-        "What number of trees stand in {one}?",
-        "What number of trees are in {one}?",
-        "Count the trees.",
-        "Count the trees, please.",
-    }
+        "How many trees stand in {one}?", "How many trees are in {one}?", "What number of trees stand in {one}?",
+        "What number of trees are in {one}?", "Count the trees.", "Count the trees, please.",
+    }  # fmt: skip
     assert len(ways) == 6
     assert {ways[0].split()[0], ways[1].split()[0]} == {"How", "Count"} or ways[1].startswith("Count")
+    assert expanded(["What is the share of [A]?"]) == ("What is the share of [A]?",)
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=4))
@@ -34,10 +31,6 @@ def test_as_many_ways_as_combinations_up_to_a_limit(sizes):
     assert not any("[" in way or "|" in way for way in ways)
 
 
-def test_a_wording_without_alternatives_is_itself_and_brackets_without_bars_stay():
-    assert expanded(["What is the share of [A]?"]) == ("What is the share of [A]?",)
-
-
 def test_sentences_differ_only_by_what_is_said():
     asked = set(sentences("Which is worse, image_1.jpg or image_2.jpg? Our limit is 12.5 %."))
     assert len(asked) == 2
@@ -46,12 +39,6 @@ def test_sentences_differ_only_by_what_is_said():
     assert not asked.intersection(sentences("Which one is worse?"))
     assert sentences("哪一张更严重？请只说文件名。") == ("哪一张更严重", "请只说文件名")
     assert sentences("比较image_1.jpg和image_2.jpg的病情。") == ("比较#和#的病情",)
-
-
-def test_words_have_one_name_in_chinese_and_files_keep_theirs():
-    assert translated("zh", "top left") == "左上"
-    assert translated("en", "top left") == "top left"
-    assert translated("zh", "image_1.jpg") == "image_1.jpg"
 
 
 def test_whoever_reads_the_entry_can_state_every_key_fact():

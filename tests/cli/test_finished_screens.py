@@ -103,7 +103,7 @@ def test_knowledge_that_changes_the_run_is_noticed(place: Path, monkeypatch: pyt
     (place / "kb" / "notes.toml").write_text("")
     refused = run_command(*COMMAND, cwd=place)
     assert refused.returncode == 3
-    assert "another configuration: tool_data" in refused.stderr
+    assert "another configuration: data of tools, " in refused.stderr
 
 
 def test_edited_replies_and_options_are_noticed(place: Path):

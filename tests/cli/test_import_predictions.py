@@ -174,7 +174,7 @@ def test_the_same_file_resumes_and_another_is_refused(tmp_path, benchmark):
     file = write_lines(tmp_path / "p.jsonl", [{"id": "q0", "prediction": "value: 0"}])
     assert len(imported(file, benchmark)[0]) == len(imported(file, benchmark)[0]) == 20
     write_lines(file, [{"id": "q0", "prediction": "value: 1"}])
-    with pytest.raises(RunStoreError, match="another configuration: model_hash"):
+    with pytest.raises(RunStoreError, match="another configuration: content of the model"):
         imported(file, benchmark)
 
 

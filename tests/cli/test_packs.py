@@ -45,7 +45,12 @@ def test_without_heads_it_says_how_to_get_them() -> None:
     assert result.exit_code == 0
     assert "packs train crop-weed --data DIR" in result.output
     assert "packs train --images DIR" in result.output
-    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {"packs": [], "crop-weed": [], "faults": []}
+    assert json.loads(RUN.invoke(app, ["list", "--json"]).output) == {
+        "packs": [],
+        "crop-weed": [],
+        "calibrations": [],
+        "faults": [],
+    }
 
 
 def test_heads_are_listed_with_their_terms() -> None:
@@ -93,7 +98,7 @@ def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(tmp
     held = tmp_path / "held.csv"
     made = RUN.invoke(app, ["train", "--images", str(pictures), "--out", "mine", "--held", str(held)])
     assert made.exit_code == 0, made.output
-    assert "6 pictures held out" in made.output
+    assert "held out: 6 of 24 pictures (brown leaf 2, green leaf 2, yellow leaf 2), listed in" in made.output
     assert "looked at 18 of 18 pictures" in made.output
     rows = held.read_text().splitlines()
     assert rows[0] == "image,label"

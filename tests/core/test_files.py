@@ -170,7 +170,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [entry.name for entry in path.parent.iterdir()] == ["file"]
 
 
-def test_a_file_system_without_hard_links_works(tmp_path, monkeypatch):
+def test_files_are_replaced_where_hard_links_are_missing_and_links_stay(tmp_path, monkeypatch):
     def no_links(*_args):
         raise PermissionError("not supported")
 
@@ -178,9 +178,6 @@ def test_a_file_system_without_hard_links_works(tmp_path, monkeypatch):
     assert write_new(tmp_path / "file", b"x")
     assert (tmp_path / "file").read_bytes() == b"x"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_only_files_are_replaced_and_links_stay(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FileExistsError, match="no regular file"):
         write_whole(tmp_path / "pipe", b"content")

@@ -4,12 +4,9 @@ from hypothesis import strategies as st
 from agrotools.core.files import fold_of, pairs_by_hash
 
 
-def test_pairs_follow_the_rank_of_the_hash() -> None:
+def test_pairs_follow_the_rank_of_the_hash_and_an_odd_one_stays_alone() -> None:
     assert pairs_by_hash(["d", "b", "a", "c", "f", "e"]) == [["a", "b"], ["c", "d"], ["e", "f"]]
     assert fold_of(["d", "b", "a", "c", "f", "e"]) == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": 0}
-
-
-def test_an_odd_number_leaves_one_alone() -> None:
     assert pairs_by_hash(["b", "c", "a"]) == [["a", "b"], ["c"]]
     assert pairs_by_hash([]) == []
 

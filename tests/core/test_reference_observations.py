@@ -1,14 +1,8 @@
 """What step-by-step shows as history."""
 
 from agrotools.agents.modes import with_shown_observations, with_truth_observations
-from agrotools.core import (
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Sample,
-    ToleranceSlot,
-    ToolError,
-)
+from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, ToleranceSlot, ToolError
+from support.plain_sample import plain_sample
 
 REF = "steps[0].observation.weed_pct"
 
@@ -25,15 +19,8 @@ def sample(observed: Observation | None) -> Sample:
             truth={"value": 18.0},
         ),
     )
-    return Sample(
-        id="s1",
-        query="?",
-        files=(),
-        family="SI",
-        task_type="weed_crop_area",
+    return plain_sample(
         answer_type="tolerance",
-        template="t",
-        source="made",
         toolset=("measure", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
         answer=(ToleranceSlot(name="weeds", label="weeds", value=18.0, **{"from": "steps[1].observation.value"}),),
@@ -41,22 +28,17 @@ def sample(observed: Observation | None) -> Sample:
 
 
 def shown(sample: Sample) -> list[object]:
-    assert sample.reference is not None
     return [step.observation.result if step.observation else None for step in sample.reference.steps]
 
 
 def literal(sample: Sample) -> object:
-    assert sample.reference is not None
     return sample.reference.steps[1].arguments["variables"]["a"]["value"]  # type: ignore[index,call-overload]
 
 
-def test_the_recorded_observation_is_shown_with_its_literal():
+def test_observations_or_truths_are_shown_with_their_literals():
     result = with_shown_observations(sample(Observation(result={"weed_pct": 8.0})))
     assert shown(result) == [{"weed_pct": 8.0}, {"value": 16.0}]
     assert literal(result) == 8.0
-
-
-def test_the_truth_is_shown_where_the_tool_left_the_value_open_or_failed():
     failed = Observation(error=ToolError("unreadable_file", "cannot read").info)
     for observed in (Observation(result={"weed_pct": None}), Observation(result={}), failed, None):
         result = with_shown_observations(sample(observed))
@@ -64,16 +46,12 @@ def test_the_truth_is_shown_where_the_tool_left_the_value_open_or_failed():
         assert literal(result) == 9.0
 
 
-def test_a_step_that_does_not_build_on_a_replaced_one_keeps_its_observation():
+def test_replaced_steps_alone_change_their_observations():
     own = sample(None)
-    assert own.reference is not None
     first, second = own.reference.steps
     alone = second.model_copy(update={"arguments": {"expression": "8 * 2"}})
     result = with_shown_observations(own.model_copy(update={"reference": ReferenceTrajectory(steps=(first, alone))}))
     assert shown(result) == [{"weed_pct": 9.0}, {"value": 16.0}]
-
-
-def test_perfect_tools_show_the_truth_everywhere():
     result = with_truth_observations(sample(Observation(result={"weed_pct": 8.0})))
     assert shown(result) == [{"weed_pct": 9.0}, {"value": 18.0}]
     assert literal(result) == 9.0

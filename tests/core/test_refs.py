@@ -13,13 +13,11 @@ RESULTS = [{"weed_pct": 8.9, "row": {"angle_deg": 3.5}, "boxes": [[1, 2, 3, 4]],
 @pytest.mark.parametrize(
     ("ref", "value"),
     [
-        ("steps[0].observation.weed_pct", 8.9),
-        ("steps[0].observation.row.angle_deg", 3.5),
-        ("steps[0].observation.boxes[0][2]", 3),
-        ("steps[0].observation.crop_px", None),
+        ("steps[0].observation.weed_pct", 8.9), ("steps[0].observation.row.angle_deg", 3.5),
+        ("steps[0].observation.boxes[0][2]", 3), ("steps[0].observation.crop_px", None),
         ("steps[0].observation", RESULTS[0]),
     ],
-)
+)  # fmt: skip
 def test_a_reference_leads_to_its_value(ref, value):
     assert resolve_ref(ref, RESULTS) == value
 
@@ -27,16 +25,11 @@ def test_a_reference_leads_to_its_value(ref, value):
 @pytest.mark.parametrize(
     "ref",
     [
-        "steps[2].observation.weed_pct",
-        "steps[1].observation.weed_pct",
-        "steps[0].observation.fruit",
-        "steps[0].observation.boxes[1]",
-        "steps[0].observation.weed_pct.x",
-        "steps[0].arguments.image",
-        "weed_pct",
-        "",
+        "steps[2].observation.weed_pct", "steps[1].observation.weed_pct", "steps[0].observation.fruit",
+        "steps[0].observation.boxes[1]", "steps[0].observation.weed_pct.x", "steps[0].arguments.image",
+        "weed_pct", "",
     ],
-)
+)  # fmt: skip
 def test_a_reference_that_leads_nowhere_is_an_error(ref):
     with pytest.raises(UnresolvedRef):
         resolve_ref(ref, RESULTS)

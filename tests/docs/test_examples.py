@@ -28,19 +28,10 @@ def test_every_example_is_tested():
     """MLflow, W&B and the SDKs of agents are in environments of their own (tests/report/test_export_readers.py,
     tests/agents/test_agent_sdks.py)."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
-        "agent.py",
-        "evaluate.py",
-        "first_run.sh",
-        "langgraph_agent.py",
-        "log_to_mlflow.py",
-        "log_to_wandb.py",
-        "openai_agents_agent.py",
-        "pydantic_ai_agent.py",
-        "quickstart.ipynb",
-        "search_corpus.py",
-        "smolagents_agent.py",
-        "use_tools.py",
-    }
+        "agent.py", "evaluate.py", "first_run.sh", "langgraph_agent.py", "log_to_mlflow.py", "log_to_wandb.py",
+        "openai_agents_agent.py", "pydantic_ai_agent.py", "quickstart.ipynb", "search_corpus.py",
+        "smolagents_agent.py", "use_tools.py",
+    }  # fmt: skip
 
 
 def test_tools_are_used_from_python(tmp_path: Path):
@@ -54,8 +45,7 @@ def test_an_agent_is_evaluated(tmp_path: Path):
     command = ("agrotools", "eval", "embedded", "--quick", "--limit", "2", "--mode", "end-to-end", "--json")
     shown = run(tmp_path, *command, "--model", "python:agent:solve", "--agent-path", str(EXAMPLES))
     (summary,) = json.loads(shown)
-    assert summary["modes"]["end-to-end"]["invalid"]["n"] == 0
-    assert summary["modes"]["end-to-end"]["n_records"] == 2
+    assert (summary["modes"]["end-to-end"]["invalid"]["n"], summary["modes"]["end-to-end"]["n_records"]) == (0, 2)
 
 
 def test_a_corpus_is_searched(tmp_path: Path):
@@ -87,6 +77,5 @@ def test_the_notebook_measures_evaluates_and_explains(tmp_path: Path):
 
 @pytest.mark.slow
 def test_two_baselines_are_compared(tmp_path: Path):
-    shown = run(tmp_path, "sh", str(EXAMPLES / "first_run.sh"), "example")
-    assert "ceiling  oracle" in shown
+    assert "ceiling  oracle" in run(tmp_path, "sh", str(EXAMPLES / "first_run.sh"), "example")
     assert (tmp_path / "example" / "report.html").stat().st_size > 10_000

@@ -174,15 +174,11 @@ def opened(reply: str, right: str) -> list[dict[str, Any]]:
 WITHOUT_MARKS = opened("全池泼洒法对病原杀灭彻底", "全池泼洒法：对病原杀灭彻底。")
 SOIL = opened("pH为6.5的酸性土", "pH为6的酸性土")
 OF_AGRIEVAL = {
-    "accuracy": chosen("B", "B", "不知道", "A和C都不对，选B"),
-    "partial": chosen("AC", "A"),
-    "accuracy_lexeval": chosen("C", "Answer: C"),
-    "rouge_l": WITHOUT_MARKS,
-    "rouge_l_normalised": WITHOUT_MARKS,
-    "rouge_1": opened("a b", "a c"),
-    "rouge_2": opened("a b c", "a b d"),
+    "accuracy": chosen("B", "B", "不知道", "A和C都不对，选B"), "partial": chosen("AC", "A"),
+    "accuracy_lexeval": chosen("C", "Answer: C"), "rouge_l": WITHOUT_MARKS, "rouge_l_normalised": WITHOUT_MARKS,
+    "rouge_1": opened("a b", "a c"), "rouge_2": opened("a b c", "a b d"),
     **dict.fromkeys(("hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum"), SOIL),
-}
+}  # fmt: skip
 DIFFERENCES = {metric: text for name in FORMATS for metric, text in prediction_format(name).differences.items()}
 BESIDE_OF_AGRIEVAL = {"partial": "accuracy", "accuracy_lexeval": "accuracy", "rouge_l_normalised": "rouge_l"}
 
@@ -192,7 +188,6 @@ def test_the_example_of_a_metric_of_agrieval_comes_out(tmp_path: Path, name: str
     path = tmp_path / "r.json"
     path.write_text(json.dumps(OF_AGRIEVAL[name]), encoding="utf-8")
     found = compare_file("agrieval", path)
-    assert found.published is not None
     theirs = found.published.metrics[f"agrieval.{BESIDE_OF_AGRIEVAL.get(name, name)}_published"]
     ours = found.corrected.metrics.get(f"agrieval.{name}", Figure(None, 0))
     assert _row("agrieval", name)[4].strip().endswith(f": {shown(theirs)} → {shown(ours)}")
@@ -202,16 +197,13 @@ def _row(family: str, name: str) -> list[str]:
     return ROWS[family if family in ("agent_x", "agrieval") else "dialogues", name]
 
 
-def test_every_metric_has_a_row_that_says_what_the_tables_of_the_command_say():
+def test_metrics_and_differences_of_the_page_are_those_of_the_command(tmp_path: Path):
     told = {metric: said for metric, said in DIFFERENCES.items() if metric != "agent_x.toolset_acc"}
     for metric, difference in told.items():
         assert difference in _row(*metric.split("."))[3], metric
     family_of = {"agent_x": ("agent_x",), "agrieval": ("agrieval",), "dialogues": ("gta", "thinkgeo")}
     for section, name in ROWS:
         assert any(f"{family}.{name}" in told for family in family_of[section]), name
-
-
-def test_the_differences_are_those_of_the_metrics_that_there_are(tmp_path: Path):
     found = made_files(tmp_path, 60)
     emitted: set[str] = set()
     for name, files in found.items():

@@ -24,19 +24,13 @@ def test_the_site_builds_without_a_broken_link(tmp_path: Path):
     assert "Build the index of a corpus" in (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
 
 
-def test_every_page_is_in_the_navigation():
+def test_there_is_one_version_and_every_page_is_reached():
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
     assert {path.name for path in (ROOT / "docs").glob("*.md")} == set(re.findall(r'"([\w-]+\.md)"', text))
-
-
-def test_links_of_the_readme_lead_to_files():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) < 120
     for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
         assert (ROOT / target).exists(), target
-
-
-def test_there_is_one_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited == project["version"]

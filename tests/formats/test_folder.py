@@ -20,7 +20,7 @@ def folder(tmp_path):
     return write_folder(tmp_path / "tiny")
 
 
-def test_a_folder_is_loaded_with_its_header_files_and_clusters(folder):
+def test_a_folder_is_loaded_and_its_views_hold_no_gold(folder):
     benchmark = load_folder(folder)
     assert (benchmark.name, benchmark.version, benchmark.licence) == ("tiny", "1", "Apache-2.0")
     assert benchmark.synthetic
@@ -30,10 +30,6 @@ def test_a_folder_is_loaded_with_its_header_files_and_clusters(folder):
     assert benchmark.sample("tiny-2").answer_type == "plot"
     with pytest.raises(UsageError, match="no sample"):
         benchmark.sample("tiny-9")
-
-
-def test_a_view_holds_no_gold_and_absolute_paths(folder):
-    benchmark = load_folder(folder)
     sample = benchmark.sample("tiny-2")
     view = benchmark.view(sample, "end-to-end")
     assert view.toolset == ("calculate", "plot")
@@ -79,15 +75,12 @@ def test_the_content_hash_covers_all_that_a_score_or_a_prompt_follows_from(tmp_p
     assert load_folder(write_folder(tmp_path, [sample | changed])).content_hash != before
 
 
-def test_the_content_hash_covers_the_canary_of_the_header(tmp_path):
+def test_the_content_hash_covers_the_canary_and_files_without_a_hash(tmp_path):
     folder = write_folder(tmp_path, [number_sample(tmp_path)])
     before = load_folder(folder).content_hash
     header = (folder / "benchmark.toml").read_text()
     (folder / "benchmark.toml").write_text('canary = "one"\n' + header)
     assert load_folder(folder).content_hash != before
-
-
-def test_a_changed_file_changes_the_hash_where_none_was_recorded(tmp_path):
     sample = number_sample(tmp_path)
     del sample["files"][0]["sha256"]
     folder = write_folder(tmp_path, [sample])
@@ -197,26 +190,16 @@ _PLAIN = {
 }  # fmt: skip
 
 
-def test_clusters_join_samples_over_shared_files_and_equal_content():
+def test_clusters_join_samples_anew_over_files_content_and_twins():
     samples = [
-        _sample("a", ("1", "h1")),
-        _sample("b", ("2", "h2"), ("3", "h3")),
-        _sample("c", ("4", "h1")),
-        _sample("d", ("3", "h3"), ("5", "h5")),
-        _sample("e", ("6", "h6")),
-        _sample("f", ("5", "h5"), ("7", "h1")),
-    ]
+        _sample("a", ("1", "h1")), _sample("b", ("2", "h2"), ("3", "h3")), _sample("c", ("4", "h1")),
+        _sample("d", ("3", "h3"), ("5", "h5")), _sample("e", ("6", "h6")), _sample("f", ("5", "h5"), ("7", "h1")),
+    ]  # fmt: skip
     clusters = {sample.id: sample.cluster for sample in with_clusters(samples)}
     assert clusters == {"a": "a", "b": "a", "c": "a", "d": "a", "e": "e", "f": "a"}
-
-
-def test_twins_are_one_cluster_even_if_they_show_other_files():
     one, other, alone = (_sample(name, (name, f"h{name}")) for name in "abc")
     twins = (one.model_copy(update={"twin": "b"}), other.model_copy(update={"twin": "a"}))
     assert [sample.cluster for sample in with_clusters((*twins, alone))] == ["a", "a", "c"]
-
-
-def test_a_stored_cluster_is_not_trusted():
     sample = _sample("a", ("1", "h1")).model_copy(update={"cluster": "all-the-same"})
     assert with_clusters([sample])[0].cluster == "a"
 

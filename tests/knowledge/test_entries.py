@@ -62,7 +62,6 @@ def faults_of(text: str, tmp_path: Path) -> list[Fault]:
 def test_a_good_entry_has_no_faults(tmp_path):
     assert faults_of(GOOD, tmp_path) == []
     entry = parse(GOOD.encode(), "x.toml")
-    assert isinstance(entry, Entry)
     assert entry.title == "moon moth (Luna ficta)"
     assert entry.names.all() == ("moon moth", "Luna ficta", "night eater", "月蛾")
 
@@ -90,7 +89,7 @@ def test_a_fault_names_its_field(tmp_path, before, after, field, said):
     assert matching[0].where.endswith(f"entry.toml {field}")
 
 
-def test_verified_rests_on_pages_that_were_read(tmp_path):
+def test_verified_entries_and_thresholds_say_what_they_rest_on(tmp_path):
     page = '\n[sources.p]\ntitle = "A page"\npublisher = "A school"\nurl = "https://example.org/a"\nlicence = "facts"\n'
     page += 'checked = 2026-11-20\nhow = "page read"\n'
     mixed = GOOD.replace('coverage = "partial"', 'coverage = "verified"') + page
@@ -99,9 +98,6 @@ def test_verified_rests_on_pages_that_were_read(tmp_path):
     sound = mixed.replace('sources = ["g"]', 'sources = ["p"]')
     start = sound.index("[sources.g]")
     assert faults_of(sound[:start] + sound[sound.index("[sources.p]") :], tmp_path) == []
-
-
-def test_thresholds_say_what_they_hold_for(tmp_path):
     text = GOOD.replace('section = "symptoms"', 'section = "thresholds"')
     fields = {fault.field for fault in faults_of(text, tmp_path)}
     assert {f"claims[0].{name}" for name in ("value", "unit", "condition", "region")} <= fields
@@ -110,15 +106,10 @@ def test_thresholds_say_what_they_hold_for(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "Apply 2-3 L per acre.",
-        "Mix 20 ml in 10 litres of water.",
-        "Dilute 1:1000 and spray the solution.",
-        "A 25 EC product works.",
-        "每亩用 20 克/亩。",
-        "Spray Admire in spring.",
-        "Treat with SuperKill® now.",
+        "Apply 2-3 L per acre.", "Mix 20 ml in 10 litres of water.", "Dilute 1:1000 and spray the solution.",
+        "A 25 EC product works.", "每亩用 20 克/亩。", "Spray Admire in spring.", "Treat with SuperKill® now.",
     ],
-)
+)  # fmt: skip
 def test_doses_and_brands_are_refused(text):
     assert list(forbidden(text))
 
@@ -136,11 +127,8 @@ def test_plain_advice_passes(text):
     assert list(forbidden(text)) == []
 
 
-def test_figures_per_area_may_stand_outside_management():
+def test_ids_are_unique_and_figures_per_area_may_stand_outside_management(tmp_path):
     assert list(forbidden("A crop yields 5 kg per m2.", "reference_values")) == []
-
-
-def test_ids_are_unique(tmp_path):
     (tmp_path / "a.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "b.toml").write_text(GOOD, encoding="utf-8")
     entries, faults = check_files(sorted(tmp_path.glob("*.toml")))
@@ -154,17 +142,12 @@ def test_ids_are_unique(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        b"\xff\xfe\x00binary\x00" * 50,
-        b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10,
-        b"",
-        b"a = [" * 5000,
-        b"a." * 30_000 + b"b = 1",
-        b"x = {" + b"y = {" * 3000,
-        b"#" * (LONGEST_FILE + 1),
+        b"\xff\xfe\x00binary\x00" * 50, b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10, b"", b"a = [" * 5000,
+        b"a." * 30_000 + b"b = 1", b"x = {" + b"y = {" * 3000, b"#" * (LONGEST_FILE + 1),
         GOOD.replace("partial", "par\u0000tial").encode(),
         GOOD.replace("last_reviewed = 2026-11-20", "last_reviewed = 2026-11-20T10:00:00").encode() + b"\n" * 10,
     ],
-)
+)  # fmt: skip
 def test_hostile_files_are_faults(tmp_path, content):
     path = tmp_path / "hostile.toml"
     path.write_bytes(content)

@@ -25,16 +25,11 @@ def first(index: KnowledgeIndex, query: str) -> str | None:
 @pytest.mark.parametrize(
     "query",
     [
-        "southern armyworm",
-        "what is Egyptian cotton leafworm",
-        "northern corn rootworm",
-        "silverleaf nightshade",
-        "California red scale",
-        "Spodoptera eridania",
-        "bacterial blight of pea",
+        "southern armyworm", "what is Egyptian cotton leafworm", "northern corn rootworm",
+        "silverleaf nightshade", "California red scale", "Spodoptera eridania", "bacterial blight of pea",
         "true armyworm in my wheat",
     ],
-)
+)  # fmt: skip
 def test_a_relative_is_no_answer(index, query):
     assert first(index, query) is None
 
@@ -42,51 +37,34 @@ def test_a_relative_is_no_answer(index, query):
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("fall armyworm", "pest.fall_armyworm"),
-        ("laphfr", "pest.fall_armyworm"),
-        ("heavy armyworm attack", "pest.army_worm"),
-        ("Which measures work against armyworm?", "pest.army_worm"),
+        ("fall armyworm", "pest.fall_armyworm"), ("laphfr", "pest.fall_armyworm"),
+        ("heavy armyworm attack", "pest.army_worm"), ("Which measures work against armyworm?", "pest.army_worm"),
         ("how do I treat late blight in tomatoes", "disease.late_blight"),
-        ("scab on apples", "disease.apple_scab"),
-        ("head blight of wheat", "disease.wheat_head_scab"),
-        ("Puccinia striiformis", "disease.wheat_stripe_rust"),
-        ("水稻稻瘟病", "disease.rice_blast"),
+        ("scab on apples", "disease.apple_scab"), ("head blight of wheat", "disease.wheat_head_scab"),
+        ("Puccinia striiformis", "disease.wheat_stripe_rust"), ("水稻稻瘟病", "disease.rice_blast"),
         ("稗草怎么除", "weed.barnyardgrass"),
     ],
-)
+)  # fmt: skip
 def test_parts_of_names_are_found(index, query, found):
     assert first(index, query) == found
 
 
-def test_few_names_are_taken_for_others(index):
+def test_names_alike_are_few_and_held_and_told(index):
     answers = {query: index.search(query, top_k=1) for query in ASKED["not_held"]}
     # An entry on a group is no false answer to one of its kind, as long as it is not told as certain.
     false = {query: hits[0].entry.id for query, hits in answers.items() if hits and not is_group(hits[0].entry)}
     assert len(false) <= 0.04 * len(answers), false
     assert all(hits[0].score <= 0.85 for hits in answers.values() if hits)
-
-
-def test_held_names_are_found(index):
     answers = {query: first(index, query) for query in ASKED["held"]}
     missed = {query: answer for query, answer in answers.items() if answer not in ASKED["held"][query]}
     assert len(missed) <= 0.01 * len(ASKED["held"]), missed
-
-
-def test_what_is_of_like_name_can_be_told(index):
     assert [entry.id for entry in index.similarly_named("southern armyworm")][:1] == ["pest.army_worm"]
     assert index.similarly_named("southern armyworm", kind="weed") == []
     assert index.similarly_named("capital of France") == []
     assert index.similarly_named("late blight") == []
-
-
-def test_what_tells_two_names_apart():
+    assert first(index, "net-like brown cross lines on barley leaves") == "disease.barley_net_blotch"
     assert is_other_name(["tobacco", "hornworm"], ["tobacco", "cutworm"])
     assert is_other_name(["spodoptera", "eridania"], ["spodoptera", "exigua"])
     assert not is_other_name(["aplpe", "scba"], ["apple", "scab"])
     assert not is_other_name(["corn", "leaf", "blight"], ["northern", "corn", "leaf", "blight"])
     assert not is_other_name(["army", "worm"], ["armyworm"])
-
-
-def test_a_warning_of_likeness_is_not_how_a_thing_looks(index):
-    """Leaf scald says that net blotch has cross lines; who describes cross lines means net blotch."""
-    assert first(index, "net-like brown cross lines on barley leaves") == "disease.barley_net_blotch"

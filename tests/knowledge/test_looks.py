@@ -16,15 +16,10 @@ def entry(key: str, crops: tuple[str, ...], *described: str) -> Entry:
     kind, _, slug = key.partition(".")
     return Entry.model_validate(
         {
-            "id": key,
-            "kind": kind,
-            "coverage": "stub",
-            "last_reviewed": date(2026, 11, 20),
-            "crops": crops,
-            "described_as": described,
-            "names": {"en": slug.replace("_", " ")},
+            "id": key, "kind": kind, "coverage": "stub", "last_reviewed": date(2026, 11, 20), "crops": crops,
+            "described_as": described, "names": {"en": slug.replace("_", " ")},
         }
-    )
+    )  # fmt: skip
 
 
 ENTRIES = (
@@ -46,53 +41,36 @@ def features(query: str) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize(
     ("query", "hosts"),
     [
-        ("my apple trees", {"apple"}),
-        ("sweet corn and courgettes", {"maize", "squash"}),
-        ("orange powder on leaves", set()),
-        ("our oranges drop", {"citrus"}),
-        ("leaf of an orange tree", {"citrus"}),
-        ("a climbing vine", set()),
-        ("the vines in our vineyard", {"grape"}),
-        ("rose bushes and box hedge", {"rose", "boxwood"}),
+        ("my apple trees", {"apple"}), ("sweet corn and courgettes", {"maize", "squash"}),
+        ("orange powder on leaves", set()), ("our oranges drop", {"citrus"}),
+        ("leaf of an orange tree", {"citrus"}), ("a climbing vine", set()),
+        ("the vines in our vineyard", {"grape"}), ("rose bushes and box hedge", {"rose", "boxwood"}),
     ],
-)
+)  # fmt: skip
 def test_hosts_are_told_from_colours_and_parts(query, hosts):
     assert hosts_named(query)[0] == hosts
 
 
-def test_a_group_of_crops_stands_for_its_members():
+def test_hosts_choose_between_entries_that_look_alike():
     assert "cucumber" in hosts_of("cucurbit")
     assert hosts_of("bell pepper") == hosts_of("chilli") == {"pepper"}
-
-
-def test_the_host_chooses_between_entries_that_look_alike():
     assert INDEX.search("white flour on the leaves of my grapes")[0].entry.id == "disease.vine_mildew"
     assert INDEX.search("white flour on the leaves of my cucumbers")[0].entry.id == "disease.gourd_mildew"
     found = features("white flour on the leaves of my roses")
-    assert found["disease.vine_mildew"]["other_host"] == 1.0
-    assert found["weed.bindweed"]["other_host"] == 0.0
+    assert (found["disease.vine_mildew"]["other_host"], found["weed.bindweed"]["other_host"]) == (1.0, 0.0)
 
 
-def test_pairs_of_words_count_beside_words():
+def test_pairs_of_words_and_animals_count_and_remarks_do_not():
     found = features("white flour on brown berries")
     assert (
         found["disease.vine_mildew"]["pairs"] > features("berries brown, flowers white")["disease.vine_mildew"]["pairs"]
     )
-
-
-def test_another_sort_of_animal_counts_against_an_entry():
     found = features("striped beetle on leaves")
     assert found["pest.leaf_beetle"]["other_creature"] == 0.0
     assert found["disease.apple_scab"]["other_creature"] == 1.0
-
-
-def test_what_is_said_in_passing_is_never_shown():
     hits = INDEX.search("olive velvety smudges on the leaves of an apple tree", top_k=5)
     assert hits[0].entry.id == "disease.apple_scab"
     assert {hit.document.section for hit in hits} == {"names"}
-
-
-def test_crops_and_methods_have_no_looks():
     assert not any(features("crusty cracked apple fruit")["crop.apple"].values())
 
 

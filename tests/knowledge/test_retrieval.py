@@ -100,41 +100,23 @@ def test_what_is_not_in_the_base_is_not_found(query):
     assert first(query) is None
 
 
-def test_an_exact_name_brings_that_entry_only():
+def test_entries_are_found_by_id_and_narrowed_by_names_and_topics():
     assert {hit.entry.id for hit in INDEX.search("apple scab", top_k=5)} == {"disease.apple_scab"}
-
-
-def test_the_section_that_is_asked_for_comes_first():
     assert INDEX.search("how do I manage apple scab")[0].document.section == "management"
     assert INDEX.search("symptoms of apple scab")[0].document.section == "symptoms"
-
-
-def test_topic_narrows_to_a_section_or_gives_the_names():
     assert [hit.document.section for hit in INDEX.search("apple scab", topic="management")] == ["management"]
     assert [hit.document.section for hit in INDEX.search("bean rust", topic="management")] == ["names"]
-
-
-def test_filters():
     assert first("apple", kind="disease") is None
     assert first("apple scab", kind="weed") is None
     assert first("white powder covers leaves and stems", crop="apple") is None
     assert first("white powder covers leaves and stems", crop="Cucumbers") == "disease.cucumber_mildew"
     assert first("soybean aphid", crop="soya") == "pest.soybean_aphid"
-
-
-def test_kb_id_is_read_whatever_the_query_says():
     hits = INDEX.search("nonsense zzz", kb_id="disease.apple_scab", top_k=5)
     assert {hit.entry.id for hit in hits} == {"disease.apple_scab"}
     assert {hit.document.section for hit in hits} == {"names", "symptoms", "management"}
-
-
-def test_an_empty_base_finds_nothing():
     empty = KnowledgeIndex(())
     assert empty.search("apple scab") == []
     assert empty.get("pest.x") is None
-
-
-def test_the_order_of_entries_changes_no_answer():
     other = KnowledgeIndex(tuple(reversed(ENTRIES)))
     for query in ("aplpe scba", "white powder on cucumber leaves", "bean rust", "banana weevil"):
         assert [hit.entry.id for hit in other.search(query)] == [hit.entry.id for hit in INDEX.search(query)]

@@ -52,13 +52,10 @@ def test_words_survive_anything(text):
 @pytest.mark.parametrize(
     ("text", "same"),
     [
-        ("Épinard", "epinard"),
-        ("Two-spotted", "two spotted"),
-        ("ＡＰＨＩＤ", "aphid"),
-        ("aphid’s", "aphids"),
+        ("Épinard", "epinard"), ("Two-spotted", "two spotted"), ("ＡＰＨＩＤ", "aphid"), ("aphid’s", "aphids"),
         ("大豆蚜。", "大豆蚜"),
     ],
-)
+)  # fmt: skip
 def test_folding(text, same):
     assert folded(text) == same
 
@@ -70,24 +67,17 @@ def test_chinese_runs_give_pairs():
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("leaves", "leaf"),
-        ("berries", "berry"),
-        ("spotted", "spots"),
-        ("rotting", "rot"),
-        ("larvae", "maggots"),
+        ("leaves", "leaf"), ("berries", "berry"), ("spotted", "spots"), ("rotting", "rot"), ("larvae", "maggots"),
         ("corn", "maize"),
     ],
-)
+)  # fmt: skip
 def test_words_of_like_meaning_are_one(one, other):
     assert terms(one) == terms(other)
 
 
-def test_latin_names_keep_their_endings():
+def test_latin_names_keep_their_endings_and_words_one_concept():
     assert stem("indica") == "indica"
     assert stem("virus") == "virus"
-
-
-def test_a_word_stands_under_one_concept_only():
     import tomllib
     from importlib.resources import files
 
@@ -98,16 +88,13 @@ def test_a_word_stands_under_one_concept_only():
     assert len(concepts()) > 300
 
 
-def test_corrections_are_near_and_known():
+def test_single_slips_are_corrected_to_near_and_known_words():
     lexicon = Lexicon(["maize", "mango", "sunflower", "rust"])
     assert lexicon.corrections("maqze") == ("maize",)
     assert lexicon.corrections("sufnolwer") == ("sunflower",)
     assert lexicon.corrections("maize") == ()
     assert lexicon.corrections("rxx") == ()
     assert lexicon.corrections("kilimanjaro") == ()
-
-
-def test_every_single_slip_in_a_long_word_is_corrected():
     lexicon = Lexicon(["cercospora", "phytophthora", "barnyardgrass"])
     rng = random.Random(3)
     for word in lexicon.words:
@@ -119,11 +106,9 @@ def test_every_single_slip_in_a_long_word_is_corrected():
 @pytest.mark.parametrize(
     ("query", "section"),
     [
-        ("how do I manage rust", "management"),
-        ("economic threshold of aphids", "thresholds"),
-        ("rust", None),
+        ("how do I manage rust", "management"), ("economic threshold of aphids", "thresholds"), ("rust", None),
         ("蚜虫怎么防治", "management"),
     ],
-)
+)  # fmt: skip
 def test_the_section_that_is_asked_for(query, section):
     assert section_asked(query) == section

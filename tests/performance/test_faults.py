@@ -34,8 +34,7 @@ def test_runs_become_what_their_faults_make_of_them(tmp_path: Path, monkeypatch:
     # One more where an endpoint is tried with a short question first.
     for name, questions in {"healthy": 12, "healthy_tools": 36, "reset_once": 24}.items():
         assert questions <= by_name[name].requests <= questions + 2
-    assert by_name["healthy"].score == 100
-    assert by_name["canned"].why == "sample 4 became wrong"
+    assert (by_name["healthy"].score, by_name["canned"].why) == (100, "sample 4 became wrong")
     assert by_name["canned"].score == 91.7
     assert by_name["key_401_openai"].said.startswith("error: http://127.0.0.1")
     assert by_name["key_401_openai"].exit == 2
@@ -49,12 +48,9 @@ def _outcome(ends: str, **more: object) -> Outcome:
 @pytest.mark.parametrize(
     ("expected", "outcome", "verdict"),
     [
-        (RIGHT, _outcome("r" * 12), "ok"),
-        (RIGHT, _outcome("r" * 12, exit=1), "wrong"),
-        (RIGHT, _outcome("r" * 11 + "i", exit=1), "wrong"),
-        (RIGHT, _outcome("r" * 12, seconds=99.0), "slow"),
-        (RIGHT, _outcome("r" * 12, exit=None), "wrong"),
-        (INVALID, _outcome("i" * 12, exit=3, told=True), "ok"),
+        (RIGHT, _outcome("r" * 12), "ok"), (RIGHT, _outcome("r" * 12, exit=1), "wrong"),
+        (RIGHT, _outcome("r" * 11 + "i", exit=1), "wrong"), (RIGHT, _outcome("r" * 12, seconds=99.0), "slow"),
+        (RIGHT, _outcome("r" * 12, exit=None), "wrong"), (INVALID, _outcome("i" * 12, exit=3, told=True), "ok"),
         (INVALID, _outcome("i" * 12, exit=3), "wrong"),
         (INVALID, _outcome("i" * 11 + "t", exit=3, told=True), "wrong"),
         (MENDED, _outcome("r" * 6 + "m" * 6, exit=2), "ok"),
@@ -62,10 +58,9 @@ def _outcome(ends: str, **more: object) -> Outcome:
         (REFUSED, _outcome("m" * 12, exit=2, told=True, requests=9), "ok"),
         (REFUSED, _outcome("m" * 12, exit=2, told=True, requests=9, tables=True), "wrong"),
         (REFUSED, _outcome("m" * 12, exit=2, told=True, requests=36), "wrong"),
-        (WARNED, _outcome("t" * 12, exit=0), "wrong"),
-        (WARNED, _outcome("t" * 12, exit=3, told=True), "ok"),
+        (WARNED, _outcome("t" * 12, exit=0), "wrong"), (WARNED, _outcome("t" * 12, exit=3, told=True), "ok"),
     ],
-)
+)  # fmt: skip
 def test_what_counts_as_wrong(expected: fault_table.Expected, outcome: Outcome, verdict: str):
     fault = Fault("f", says(500), expected)
     assert judge(fault, outcome).verdict == verdict

@@ -46,10 +46,7 @@ def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_
 
 
 def test_tables_that_name_a_benchmark_are_found(house: structure.House):
-    assert structure.tables(house) == [
-        "agrotools.runner.write:1 PROTOCOLS",
-        "agrotools.runner.write:5 comparison",
-    ]
+    assert structure.tables(house) == ["agrotools.runner.write:1 PROTOCOLS", "agrotools.runner.write:5 comparison"]
 
 
 def test_floors_are_counted_inside_a_package(house: structure.House):

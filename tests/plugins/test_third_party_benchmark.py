@@ -66,9 +66,7 @@ def test_it_is_listed_and_its_counts_are_checked(python: Path, tmp_path: Path) -
     assert json.loads(checked.stdout)["counts"][0]["here"] == 3, checked.stderr
 
 
-def test_its_slot_scorer_metric_tool_and_report_are_used_and_without_it_its_run_is_refused(
-    python: Path, tmp_path: Path
-) -> None:
+def test_its_slot_scorer_metric_tool_and_report_are_used_and_without_it_its_run_is_refused(python, tmp_path):
     done = ran(python, tmp_path, "eval", "ripeness", "-m", "baseline:oracle", "--details", "--out", "run")
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.split())

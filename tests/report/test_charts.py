@@ -41,11 +41,18 @@ def values(chart: Chart, axis: str) -> dict[tuple[str, str], tuple[float, int]]:
     return {(row.model, row.group): (round(row.value.value, 3), row.value.n) for row in chart.rows if row.axis == axis}
 
 
-def test_share_right_by_thirds_of_the_level(runs: list[Path]):
+def test_scores_are_drawn_by_level_calls_and_chain_lengths(runs: list[Path]):
     assert values(chart_of("difficulty", runs), DIFFICULTY) == {
         ("good", "easiest third"): (1, 10), ("good", "middle third"): (1, 10), ("good", "hardest third"): (0, 10),
         ("bad", "easiest third"): (0.5, 10), ("bad", "middle third"): (0, 10), ("bad", "hardest third"): (0, 10),
     }  # fmt: skip
+    chart = chart_of("depth", runs)
+    assert values(chart, CALLS) == {
+        ("good", "1"): (1, 12), ("good", "2"): (round(8 / 18, 3), 18),
+        ("bad", "1"): (round(5 / 12, 3), 12), ("bad", "2"): (0, 18),
+    }  # fmt: skip
+    thirds = ("easiest third", "middle third", "hardest third")
+    assert [*values(chart, DIFFICULTY)] == [(model, third) for model in ("good", "bad") for third in thirds]
 
 
 def test_the_benchmarks_own_levels_come_first_and_in_their_order(tmp_path: Path):
@@ -64,16 +71,6 @@ def test_epochs_are_averaged_after_each_answer_counts_as_right_or_not(tmp_path: 
     sample = made_sample(groups={"difficulty": "easy"})
     records = [end_to_end(sample, answer=f"rows: {7 if epoch else 9}", epoch=epoch) for epoch in range(4)]
     assert chart_of("difficulty", [run(tmp_path, "m", records, epochs=4)]).rows[0].value.value == 0.75
-
-
-def test_score_by_number_of_reference_calls(runs: list[Path]):
-    chart = chart_of("depth", runs)
-    assert values(chart, CALLS) == {
-        ("good", "1"): (1, 12), ("good", "2"): (round(8 / 18, 3), 18),
-        ("bad", "1"): (round(5 / 12, 3), 12), ("bad", "2"): (0, 18),
-    }  # fmt: skip
-    thirds = ("easiest third", "middle third", "hardest third")
-    assert [*values(chart, DIFFICULTY)] == [(model, third) for model in ("good", "bad") for third in thirds]
 
 
 def test_long_chains_are_joined(tmp_path: Path):
@@ -95,23 +92,17 @@ def test_samples_that_one_run_lacks_are_left_out_of_all(runs: list[Path], tmp_pa
     assert (chart.n, chart.n_dropped) == (25, 5)
 
 
-def test_every_call_has_one_outcome():
+def test_calls_have_one_outcome_and_are_means_over_epochs(tmp_path: Path):
     other = call("1", 5, call=ToolCall(tool="count_objects", arguments={}))
     record = end_to_end(
         made_sample(), call("2*3"), call("6 + 2", 1), call("9", 2), other, call("8", 6, observation=FAILED)
     )
     assert call_outcomes(record) == ["right", "wrong arguments", "surplus", "wrong tool", "error"]
-
-
-def test_a_call_that_fails_as_in_the_reference_is_right():
     step = ReferenceStep(tool="calculate", arguments={"expression": "2*3"}, observation=FAILED)
     sample = made_sample(reference=ReferenceTrajectory(steps=(step,)))
     timed_out = Observation(error=ErrorInfo(kind="timeout", message="late"))
     assert call_outcomes(end_to_end(sample, call("2*3", observation=FAILED))) == ["right"]
     assert call_outcomes(end_to_end(sample, call("2*3", observation=timed_out))) == ["error"]
-
-
-def test_calls_are_means_over_epochs(tmp_path: Path):
     twice = [right(made_sample()), end_to_end(made_sample(), call("2*3"), call("1 / 0", observation=FAILED), epoch=1)]
     (row,) = chart_of("calls", [run(tmp_path, "m", twice, epochs=2)]).calls
     assert row.outcomes == {"right": 1.5, "wrong arguments": 0, "surplus": 0, "wrong tool": 0, "error": 0.5}

@@ -57,14 +57,11 @@ def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path]):
     assert (clean.loss, clean.own_loss) == (None, None)
 
 
-def test_runs_are_compared_on_common_samples(runs: list[Path], tmp_path: Path):
+def test_runs_are_compared_on_common_samples_and_unknown_losses_left_open(runs: list[Path], tmp_path: Path):
     shorter = planted(tmp_path, "m", "blur=4", lambda _k: True, n=30)
     curve = dose_curve([*runs, shorter])
     assert (curve.n, curve.n_dropped) == (30, 10)
     assert point(curve.points, "m", "none").score.value == 1
-
-
-def test_losses_without_the_run_that_they_need_are_left_open(runs: list[Path]):
     (only,) = dose_curve(runs[:1]).points
     assert (only.loss, only.below_oracle, only.own_loss) == (None, None, None)
 
@@ -83,12 +80,9 @@ def test_runs_that_make_no_curve(runs: list[Path], tmp_path: Path, changes: Any,
         dose_curve([*runs, further], mode=mode, metric=metric)
 
 
-def test_two_runs_of_one_model_and_dose_are_refused(runs: list[Path]):
+def test_the_models_own_loss_is_drawn_and_two_runs_of_a_dose_are_refused(runs: list[Path], tmp_path: Path):
     with pytest.raises(UsageError, match="2 runs of m at blur=2"):
         dose_curve([*runs, runs[0]])
-
-
-def test_the_command_draws_and_prints(runs: list[Path], tmp_path: Path):
     for suffix, head in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{suffix}"
         done = CliRunner().invoke(app, ["curve", *map(str, runs), "--out", str(picture)])

@@ -69,13 +69,19 @@ def test_the_table_counts_each_class_in_each_mode(run: Path):
     assert "Errors by class" not in tables_text([rescore(run, allow_invalid=True).summary], details=False)
 
 
-def test_errors_are_named_as_in_the_papers_of_the_benchmarks(run: Path, tmp_path: Path):
+def test_errors_are_named_as_in_the_papers_and_lead_to_samples(run: Path, tmp_path: Path):
     of_gta = write_run(tmp_path / "of_gta", records(), benchmark="gta")
     flat = " ".join(tables_text([rescore(of_gta, allow_invalid=True).summary]).split())
     assert "GTA: argument format error" in flat
     assert "GTA (arXiv 2407.08713): Table 5" in flat
     assert "of 3 errors (end-to-end): format error 33.3 %; argument format error 33.3 %; N/A 33.3 %" in flat
     assert "ThinkGeo" not in flat
+    page = read_report(build_report([run], tmp_path / "report.html", allow_invalid=True).path)
+    links = set(re.findall(r'<a class="example" href="#samples\?id=([^"]+)">', page.text))
+    assert {"run/end-to-end/s2/0", "run/end-to-end/s1/0", "run/step-by-step/s1/0"} <= links
+    shown = {"/".join(("run", row["mode"], row["sample"], str(row["epoch"]))) for row in page.records}
+    assert links <= shown
+    assert 'href="#errors"' in page.text
 
 
 def test_scores_hold_the_classes_and_say_why_one_is_not_there(run: Path):
@@ -108,15 +114,6 @@ def test_several_runs_stand_side_by_side_in_a_table_for_each_mode(run: Path, tmp
     at = next(at for at, line in enumerate(lines) if line.startswith("tool error (steps)"))
     assert lines[at].split()[-2:] == ["1", "0"]
     assert lines_of(text, "Errors by class, step-by-step")[1].split() == ["m"]
-
-
-def test_the_page_leads_to_samples_in_which_a_class_occurs(run: Path, tmp_path: Path):
-    page = read_report(build_report([run], tmp_path / "report.html", allow_invalid=True).path)
-    links = set(re.findall(r'<a class="example" href="#samples\?id=([^"]+)">', page.text))
-    assert {"run/end-to-end/s2/0", "run/end-to-end/s1/0", "run/step-by-step/s1/0"} <= links
-    shown = {"/".join(("run", row["mode"], row["sample"], str(row["epoch"]))) for row in page.records}
-    assert links <= shown
-    assert 'href="#errors"' in page.text
 
 
 def test_a_run_of_attacks_leaves_the_section_harmless(tmp_path: Path):

@@ -9,10 +9,7 @@ from support.axe import serious_faults
 from support.browser import NO_BROWSER, browser, find_browser
 from support.made_runs import call, end_to_end, made_sample, right, write_files, write_run
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)]
 
 
 async def test_no_view_has_a_serious_fault(tmp_path: Path):

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import (
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Reply,
-    SampleFile,
-    Step,
-    ToolCall,
-    Usage,
-)
+from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.runner.prompts import PromptLog
@@ -117,6 +108,20 @@ async def test_the_overview_shows_score_tasks_and_samples_worth_a_look_on_one_sc
         await page.until("document.body.dataset.view === 'samples'")
         assert "some-model" in await page.until(SHOWN)
         assert faults(page) == ([], [])
+
+
+async def test_a_floor_of_zero_is_labelled_once(tmp_path: Path):
+    sample = made_sample("s0")
+    write_files(tmp_path, [sample])
+    answers = {"baseline:guess": "none", "some-model": "rows: 1"}
+    runs = [
+        write_run(tmp_path / model[:4], [end_to_end(sample, answer=answer)], model=model)
+        for model, answer in answers.items()
+    ]
+    async with browser() as chromium:
+        page = await opened(chromium, build_report(runs, tmp_path / "report.html").path)
+        labels = await page.evaluate("[...document.querySelector('.labels').children].map((each) => each.textContent)")
+        assert labels == ["floor 0", "100"]
 
 
 async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):

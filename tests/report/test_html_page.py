@@ -74,7 +74,7 @@ def page_of_both(shared_runs: tuple[Path, Path]) -> ReportPage:
     return page_of(*shared_runs)
 
 
-def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
+def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
     shown = " ".join(page_of_both.shown.split())
     text = tables_text([rescore(run).summary for run in shared_runs])
     numbers = set(re.findall(r"\d+\.\d", text))
@@ -82,9 +82,6 @@ def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
     assert {number for number in numbers if number not in shown} == set()
     assert "privileged" in shown
     assert "Detectable difference" in shown
-
-
-def test_the_overview_has_score_interval_and_ceiling(page_of_both):
     model, oracle = page_of_both.head["runs"]
     value, lower, upper, n = model["score"]
     assert value == pytest.approx(8 / 12)
@@ -118,8 +115,7 @@ def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
     attribution = Attribution(records=records_hash(run), run=split, tasks={}, samples=(sample,))
     (run / ATTRIBUTION_FILE).write_text(attribution.model_dump_json())
     stored = page_of(run).head["runs"][0]["attribution"]
-    assert stored["run"]["parts"] == split.parts
-    assert stored["samples"] == {"s1/0": split.parts}
+    assert (stored["run"]["parts"], stored["samples"]) == (split.parts, {"s1/0": split.parts})
     assert page_of(run).records[0]["part"] == "tool:calculate"
     (run / RECORDS_FILE).write_bytes((run / RECORDS_FILE).read_bytes() * 2)
     old = page_of(run).head["runs"][0]
@@ -135,8 +131,7 @@ def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_b
     text, page = page_of_both.text, page_of_both.elements
     (policy,) = [each["content"] for each in page.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == "'none'"
-    assert rules["img-src"] == "data:"
+    assert (rules["default-src"], rules["img-src"]) == ("'none'", "data:")
     for tag, rule in (("script", "script-src"), ("style", "style-src")):
         (block,) = [raw for name, attributes, raw in page.raw if name == tag and "type" not in attributes]
         digest = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
@@ -169,19 +164,6 @@ def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
     assert report.records[0]["query"].startswith(ATTACK[:40])
 
 
-def test_what_went_wrong_is_found_again_as_facets(page_of_both):
-    rows = {(each["run"], each["mode"], each["sample"]): each for each in page_of_both.records}
-    first = rows[0, "end-to-end", "s00"]
-    assert first["facets"] == ["wrong argument", "tool limit"]
-    assert (first["value"], first["reason"]) == (0, "calculate: expression 2*4, reference 2*3")
-    assert rows[0, "end-to-end", "s03"]["facets"] == ["wrong argument"]
-    assert rows[0, "end-to-end", "s01"]["facets"] == []
-    assert rows[1, "end-to-end", "s00"]["facets"] == ["calls right", "tool limit"]
-    steps = rows[0, "step-by-step", "s00"]
-    assert steps["facets"] == ["wrong argument"]
-    assert steps["value"] == pytest.approx(2 / 3, abs=1e-4)
-
-
 def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
     failed = {"kind": "invalid_argument", "message": "no"}
     records = [
@@ -190,8 +172,7 @@ def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
         end_to_end(made_sample("c"), call("2*3", observation={"error": failed}), call("6 + 1", 1)),
     ]
     facets = {row["sample"]: row["facets"] for row in page_of(write_run(tmp_path / "run", records)).records}
-    assert facets["a"] == ["missing call", "no call"]
-    assert facets["b"] == ["tool error", "error passed over"]
+    assert (facets["a"], facets["b"]) == (["missing call", "no call"], ["tool error", "error passed over"])
     assert facets["c"] == ["tool error"]
 
 
@@ -266,16 +247,13 @@ def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: P
     assert len(page.details) == written.shown == 36
 
 
-def test_a_benchmark_that_moved_is_found_by_data_root(two_runs, tmp_path: Path):
-    (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
-    found = build_report(two_runs, tmp_path / "moved.html", data_root=tmp_path / "elsewhere")
-    assert found.missing_pictures == 0
-
-
-def test_a_run_is_shown_from_where_it_was_made(two_runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_benchmarks_that_moved_and_runs_of_other_folders_are_found(two_runs, tmp_path, monkeypatch):
     manifest = read_manifest(two_runs[0]).model_copy(update={"benchmark_path": "benchmark"})
     monkeypatch.chdir("/")
     assert benchmark_roots(manifest, two_runs[0], None) == [(tmp_path / "benchmark").resolve()]
+    (tmp_path / "benchmark").rename(tmp_path / "elsewhere")
+    found = build_report(two_runs, tmp_path / "moved.html", data_root=tmp_path / "elsewhere")
+    assert found.missing_pictures == 0
 
 
 @pytest.mark.parametrize(
@@ -425,14 +403,11 @@ def test_a_record_without_a_right_answer_is_neither_right_nor_wrong(tmp_path: Pa
     assert "invalid" not in row["facets"]
 
 
-def test_runs_that_cannot_be_compared_are_said_to_differ(tmp_path: Path):
+def test_runs_that_differ_or_have_one_name_are_told_apart(tmp_path: Path):
     one = write_run(tmp_path / "one", [right(made_sample())])
     other = write_run(tmp_path / "other", [right(made_sample())], benchmark_hash="other", prompt_hash="q")
     assert page_of(one, other).head["differences"] == ["different benchmark: h / other", "different prompts: p / q"]
     assert page_of(one).head["differences"] == []
-
-
-def test_runs_of_the_same_name_have_links_of_their_own(tmp_path: Path):
     runs = [write_run(tmp_path / place / "run 1", [right(made_sample())]) for place in ("a", "b")]
     assert [run["name"] for run in page_of(*runs).head["runs"]] == ["run-1", "run-1-2"]
 
@@ -451,11 +426,10 @@ def test_a_report_replaces_the_old_one_as_a_whole_or_not_at_all(tmp_path: Path):
         build_report([write_run(tmp_path / "empty", [])], tmp_path / "out.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "run", "taken.html"]
     out = build_report([run], tmp_path / "out.html").path
-    before = out.read_bytes()
-    assert build_report([run], out).path.read_bytes() == before
+    assert build_report([run], out).path.read_bytes() == out.read_bytes()
 
 
-def test_endless_text_is_cut(tmp_path: Path):
+def test_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     sample = made_sample()
     steps = [call("9" * 200_000, thought="x" * 200_000) for _ in range(300)]
     run = write_run(tmp_path / "run", [end_to_end(sample, *steps, answer="y" * 500_000)])
@@ -465,12 +439,8 @@ def test_endless_text_is_cut(tmp_path: Path):
     assert len(json.dumps(detail)) < 10_000_000
     assert "more characters" in detail["answer"]
     assert detail["left"] == 101
-
-
-def test_long_text_is_whole_if_it_is_not_endless(tmp_path: Path):
     sample, answer = made_sample(), f"rows: 7 {'y' * 50_000}"
     long = {"value": 6.0, "list": [*range(3000)], "text": "z" * 9000}
     run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])
     (detail,) = page_of(run).details
-    assert detail["answer"] == answer
-    assert detail["steps"][0]["result"] == long
+    assert (detail["answer"], detail["steps"][0]["result"]) == (answer, long)

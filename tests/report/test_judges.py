@@ -51,55 +51,31 @@ def stepwise(model: int, sample: int) -> int:
     return min(2, (sample * 7 % 10 + 2 * model) // 5)
 
 
-def test_judges_that_agree(tmp_path: Path):
+def test_judges_that_agree_differ_by_lot_or_turn_it_round(tmp_path: Path):
     result = judge_agreement(runs_of(tmp_path, {"a": stepwise, "b": stepwise}))
     (pair,) = result.pairs
     assert result.models == ("m3", "m2", "m1", "m0")
     assert (pair.tau, pair.rho) == pytest.approx((1, 1))
-    assert pair.tau_interval is not None
     assert (pair.tau_interval.lower, pair.tau_interval.upper) == (1, 1)
-    assert pair.alpha is not None
     assert (pair.alpha.alpha, pair.alpha.n_units) == (pytest.approx(1), 160)
     assert (result.n, result.n_answers) == (40, 160)
     means = {each.model: each.value.value for each in result.scores if each.judge == "a"}
     assert means == {name: sum(stepwise(m, s) for s in range(40)) / 80 for m, name in enumerate(MODELS)}
-
-
-def test_judges_that_rank_the_other_way_round(tmp_path: Path):
     judges: dict[str, Grading] = {"a": stepwise, "b": lambda model, sample: 2 - stepwise(model, sample)}
     (pair,) = judge_agreement(runs_of(tmp_path, judges)).pairs
     assert (pair.tau, pair.rho) == pytest.approx((-1, -1))
-    assert pair.alpha is not None
-    assert pair.alpha.alpha is not None
     assert pair.alpha.alpha < -0.5
-
-
-def test_a_judge_by_lot(tmp_path: Path):
     chance = random.Random(4)
     (pair,) = judge_agreement(runs_of(tmp_path, {"a": stepwise, "b": lambda *_: chance.randrange(3)})).pairs
-    assert pair.rho_interval is not None
     assert pair.rho_interval.lower < 0 < pair.rho_interval.upper
-    assert pair.tau_interval is not None
     assert pair.tau_interval.upper - pair.tau_interval.lower > 0.5
-    assert pair.alpha is not None
-    assert pair.alpha.interval is not None
     assert pair.alpha.interval.lower < 0 < pair.alpha.interval.upper
-
-
-def test_a_swapped_pair_of_models_costs_a_third_of_tau(tmp_path: Path):
-    """Of six pairs of four models one is swapped: tau is (5 - 1) / 6."""
-    swapped = {0: 1, 1: 0, 2: 2, 3: 3}
-    judges: dict[str, Grading] = {"a": stepwise, "b": lambda model, sample: stepwise(swapped[model], sample)}
-    (pair,) = judge_agreement(runs_of(tmp_path, judges)).pairs
-    assert pair.tau == pytest.approx(4 / 6)
 
 
 def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: Path):
     runs = runs_of(tmp_path, {"a": stepwise}, n=12)
     silent = write_run(
-        tmp_path / "silent",
-        [end_to_end(record(9, sample).sample, answer=None) for sample in range(12)],
-        model="silent",
+        tmp_path / "silent", [end_to_end(record(9, sample).sample, answer=None) for sample in range(12)], model="silent"
     )
     (silent / JUDGEMENTS_FILE).write_bytes((runs[0] / JUDGEMENTS_FILE).read_bytes())
     grades = [
@@ -110,9 +86,7 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
     file = tmp_path / "grades.jsonl"
     file.write_text("".join(f"{grade.model_dump_json()}\n" for grade in grades))
     result = judge_agreement([*runs, silent], scores=["agrotools.ots"], grades=[file])
-    assert result.judges == ("a", "Ada", "agrotools.ots")
-    assert result.models[-1] == "silent"
-    assert result.n_answers == 48
+    assert (result.judges, result.models[-1], result.n_answers) == (("a", "Ada", "agrotools.ots"), "silent", 48)
     assert "12 answers are missing and score 0" in result.notes
     assert next(pair.tau for pair in result.pairs if pair.judges == ("a", "Ada")) == pytest.approx(1)
     withdrawn = grades[0].model_copy(update={"id": "f" * 8, "verdict": "withdraw", "grades": {}})
@@ -135,8 +109,7 @@ def test_an_earlier_scoring_version_is_a_judge(tmp_path: Path):
             row["value"] = 1 - row["value"]
         (run / "scores-v1.json").write_text(json.dumps(scores))
     result = judge_agreement(runs, scores=["agrotools.ots"])
-    assert result.judges == ("agrotools.ots", "agrotools.ots v1")
-    assert result.pairs[0].tau == pytest.approx(-1)
+    assert (result.judges, result.pairs[0].tau) == (("agrotools.ots", "agrotools.ots v1"), pytest.approx(-1))
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path):
@@ -181,7 +154,6 @@ def test_the_command_draws_and_prints(tmp_path: Path, suffix: str):
 def drawn_chart(sample: Sample, model: int) -> Record:
     """Answer that is a figure alone, as the one of ``sample`` with other numbers for each model."""
     (slot,) = sample.answer
-    assert isinstance(slot, PlotSlot)
     spec = dict(slot.value) | {"title": f"Counts by m{model}"}
     plot = ToolCall(tool="plot", arguments={"number": model})
     step = Step(turn=0, kind="call", call=plot, observation=Observation(result={"spec": spec}))

@@ -37,20 +37,13 @@ def test_every_row_parses(benchmark):
         assert row.number >= 0
         assert row.n is None or row.n > 0
         if row.unit in ("count", "s/query"):
-            assert row.fraction is None
-            assert row.percent is None
+            assert (row.fraction, row.percent) == (None, None)
         else:
-            assert row.fraction is not None
-            assert row.percent is not None
             assert 0 <= row.fraction <= 1
             assert row.percent.replace(".", "", 1).isdecimal()
             assert Decimal(row.percent) == pytest.approx(Decimal(100) * Decimal(str(row.fraction)))
     assert {row.table for row in rows} == set(tables)
     assert published_rows(benchmark) is rows
-
-
-def test_each_benchmark_names_the_folder_of_its_figures():
-    assert ROWS.keys() == benchmarks_with_figures().keys()
 
 
 def _file(benchmark, name):
@@ -173,20 +166,14 @@ def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(ta
         assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
 
 
-def test_implied_questions_of_the_other_benchmarks_fit_every_row():
+def test_questions_notes_and_doubts_stand_with_their_rows():
     rows = [row for name in ("thinkgeo", "gta") for row in published_rows(name) if row.n_implied is not None]
     assert len(rows) == 3 * (11 + 8 + 16)
     assert all(fits(f"{row.number:.2f}", row.n_implied) for row in rows)
-
-
-def test_the_experts_are_never_without_the_note_on_their_sample():
     (row,) = rows_of_model("agrieval", "Three Experts")
-    assert row.n == 1500
-    assert row.access == "people"
+    assert (row.n, row.access) == (1500, "people")
     assert any("65.78" in doubt for doubt in row.doubts)
-
-
-def test_doubts_and_notes_stand_only_on_the_rows_they_are_about():
+    assert ROWS.keys() == benchmarks_with_figures().keys()
     (kwoola, *_) = rows_of_model("agrieval", "kwoola")
     assert any("Table 2 alone" in doubt for doubt in kwoola.doubts)
     assert kwoola.access == ""
@@ -239,8 +226,7 @@ def test_sizes_of_the_data_sets():
     assert figures["text", "all", "choice questions"].number == 14_697
     assert figures["text", "answers of open questions", "mean tokens"].value == "467.30"
     thinkgeo = {(one.item, one.quantity): one for one in published_set("thinkgeo")}
-    assert thinkgeo["all", "steps"].number == 1778
-    assert thinkgeo["DOTA (optical)", "metres per pixel"].number is None
+    assert (thinkgeo["all", "steps"].number, thinkgeo["DOTA (optical)", "metres per pixel"].number) == (1778, None)
     easy = [one for one in published_set("thinkgeo") if one.table == "A3" and one.item.endswith(", easy")]
     assert sum(one.number or 0 for one in easy) == 2 * 281
     gta = {(one.item, one.quantity): one.number for one in published_set("gta")}

@@ -28,7 +28,7 @@ def to_the_end() -> Record:
     return end_to_end(made_sample("end"), refused, call("6 + 1", 1))
 
 
-def test_the_terminal_says_what_was_refused_and_why():
+def test_terminal_and_page_say_what_was_refused_and_why(tmp_path: Path):
     record = by_step()
     text = explanation_text(record, score_record(record))
     assert "Telescope is no name of a tool" in text
@@ -36,9 +36,6 @@ def test_the_terminal_says_what_was_refused_and_why():
     record = to_the_end()
     text = explanation_text(record, score_record(record))
     assert text.count("rejected, tool not run") == 1
-
-
-def test_the_page_says_what_was_refused_and_why(tmp_path: Path):
     records = [by_step(), to_the_end()]
     write_files(tmp_path, [record.sample for record in records])
     page = read_report(build_report([write_run(tmp_path / "run", records)], tmp_path / "report.html").path)

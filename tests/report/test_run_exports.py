@@ -40,15 +40,12 @@ def samples(log):
     return [part(log, name) for name in log.namelist() if name.startswith("samples/")]
 
 
-def test_each_mode_is_a_log_with_the_scores_of_the_run(run, logs):
+def test_each_mode_is_a_log_with_scores_and_calls_that_are_answered_in_order(run, logs):
     assert set(logs) == {"no-tool", "step-by-step", "end-to-end"}
     for mode, log in logs.items():
         means = {s["name"]: s["metrics"]["mean"]["value"] for s in part(log, "header.json")["results"]["scores"]}
         assert means == {name: score.value for name, score in run.mode_scores(mode).items()}
         assert len(samples(log)) == len(part(log, "summaries.json")) == len(run.samples(mode))
-
-
-def test_every_call_of_a_log_is_answered_in_order(run, logs):
     for sample in samples(logs["end-to-end"]):
         calls = [call["id"] for message in sample["messages"] for call in message.get("tool_calls", ())]
         answers = [message["tool_call_id"] for message in sample["messages"] if message["role"] == "tool"]

@@ -11,7 +11,6 @@ from agrotools.core import (
     Record,
     ReferenceStep,
     ReferenceTrajectory,
-    Sample,
     Score,
     Step,
     ToleranceSlot,
@@ -20,6 +19,7 @@ from agrotools.core import (
 )
 from agrotools.report.tables import print_tables, tables_text
 from agrotools.scoring import summarise
+from support.plain_sample import plain_sample
 
 SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 CALL = ReferenceStep(tool="calculate", arguments={"expression": "1"})
@@ -28,15 +28,11 @@ PROCESS = ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict",
 
 
 def sample(number, *, task="weed_crop_area"):
-    return Sample(
-        id=f"s{number}",
-        query="How much?",
-        files=(),
+    return plain_sample(
+        f"s{number}",
         family=FAMILY_OF_TASK_TYPE[task],
         task_type=task,
         answer_type="plot" if task == "plotting" else "tolerance",
-        template="t",
-        source="made",
         toolset=("calculate",),
         reference=ReferenceTrajectory(steps=(CALL,)),
         answer=(SLOT,),
@@ -106,32 +102,39 @@ def test_each_setting_has_a_table_with_values_intervals_and_sizes():
     assert "truth 50.0" in process
     assert "Detectable difference" in text
     interval = full().modes["no-tool"].metrics["agrotools.fas"].overall.interval
-    assert interval is not None
     assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool
 
 
-def test_values_are_fractions_in_data_and_percent_in_tables():
+def test_signs_shares_and_parts_of_one_run():
     made = full(model="m1")
     assert made.modes["no-tool"].metrics["agrotools.fas"].overall.value == 0.25
     assert "0.25" not in tables_text([made])
+    table = "\n".join(line for line in tables_text([full(model="m1")]).splitlines())
+    assert "+50.0" in table
+    assert "Gain from tools" in table
+    text = tables_text([made])
+    assert "weed crop area" in text
+    assert "By answer type" in text
+    assert "file_not_found 22" in text
+    assert "answered 20" in text
+    assert "weed crop area" not in tables_text([made], details=False)
 
 
-def test_several_runs_have_a_row_each_and_one_table_per_setting():
+def test_several_runs_have_a_row_each_and_columns_by_task_type():
     text = tables_text([full(model="first"), full((0.5, 0.5, 1.0), model="second")])
     table = lines_of(text, "End to end")
     assert sum("first" in line for line in table) == 1
     assert sum("second" in line for line in table) == 1
     assert any("100.0" in line for line in table)
     assert len([line for line in text.splitlines() if line.strip() == "End to end"]) == 1
+    table = lines_of(text, "End to end, FAS, by task type and answer type")
+    assert "second" in next(line for line in table if "first" in line)
+    row = next(line for line in table if "weed crop area" in line)
+    assert "75.0" in row
+    assert "100.0" in row
 
 
-def test_gain_by_tools_is_shown_with_its_sign():
-    table = "\n".join(line for line in tables_text([full(model="m1")]).splitlines())
-    assert "+50.0" in table
-    assert "Gain from tools" in table
-
-
-def test_what_does_not_apply_is_a_dash_with_a_note():
+def test_what_does_not_apply_is_a_dash_or_no_column():
     oracle = summary(
         [scored(number, "end-to-end", 1.0) for number in range(12)], model="baseline:oracle", privileged=True
     )
@@ -141,20 +144,6 @@ def test_what_does_not_apply_is_a_dash_with_a_note():
     assert "without tools there is no reference call to make" in text
     assert "Plot" not in "\n".join(lines_of(text, "No tools")), "plots need a tool"
     assert "End to end, on the samples of no-tool" in text
-
-
-def test_samples_of_no_tool_have_no_table_if_no_run_has_both_modes():
-    alone = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
-    assert "samples of no-tool" not in tables_text([alone])
-
-
-def test_variants_in_a_cell_have_a_legend():
-    text = " ".join(tables_text([full(model="m1")]).split())
-    assert "strict (ToolAcc) = right tool in the written order" in text
-    assert "truth (SummAcc) = final answer against the ground truth" in text
-
-
-def test_what_no_sample_has_gets_no_column():
     closed = summary([scored(number, "end-to-end", 1.0) for number in range(12)], model="m1")
     heading = lines_of(tables_text([closed]), "End to end")[1]
     assert heading.split() == ["FAS", "CSS", "Calls/needed"]
@@ -197,26 +186,6 @@ def test_too_many_invalid_records_leave_no_headline_but_bounds():
     assert "2 of 20 records invalid" in " ".join(allowed.split())
 
 
-def test_parts_and_counts_are_details():
-    made = full(model="m1")
-    text = tables_text([made])
-    assert "weed crop area" in text
-    assert "By answer type" in text
-    assert "file_not_found 22" in text
-    assert "answered 20" in text
-    assert "weed crop area" not in tables_text([made], details=False)
-
-
-def test_runs_stand_side_by_side_by_task_type():
-    text = tables_text([full(model="first"), full((0.5, 0.5, 1.0), model="second")])
-    table = lines_of(text, "End to end, FAS, by task type and answer type")
-    heading = next(line for line in table if "first" in line)
-    assert "second" in heading
-    row = next(line for line in table if "weed crop area" in line)
-    assert "75.0" in row
-    assert "100.0" in row
-
-
 @pytest.mark.parametrize("width", [80, 100, 120])
 @pytest.mark.parametrize("n_runs", [1, 3, 6])
 def test_no_line_is_wider_than_asked_and_no_value_is_cut(width, n_runs):
@@ -237,9 +206,12 @@ def test_no_value_is_cut_where_the_window_is_too_narrow_for_the_table(width):
     assert shown.count("50.0") >= 7
 
 
-def test_runs_of_different_benchmarks_are_not_compared_silently():
+def test_runs_of_other_benchmarks_or_without_records_are_told():
     other = summary([scored(0, "end-to-end", 1.0)], model="m2").model_copy(update={"benchmark": "other"})
     assert "not comparable" in tables_text([full(model="m1"), other])
+    assert "no records" in tables_text([summarise([], model="m1")]).lower()
+    rows = [line for line in lines_of(tables_text([full(model="m1"), full(model="m1")]), "End to end") if "m1" in line]
+    assert [row.split()[0:2] for row in rows] == [["m1", "#1"], ["m1", "#2"]]
 
 
 def test_what_is_not_a_terminal_gets_plain_text():
@@ -249,25 +221,13 @@ def test_what_is_not_a_terminal_gets_plain_text():
     assert "77.3" in written.getvalue()
 
 
-def test_a_run_without_records_says_so():
-    assert "no records" in tables_text([summarise([], model="m1")]).lower()
-
-
-def test_open_text_that_counts_in_no_headline_is_told_below():
+def test_open_text_and_records_without_a_judge_are_told_below():
     pairs = [scored(number, "end-to-end", 1.0) for number in range(12)]
     apart = [Score(metric="agrotools.ots_apart", version="1", sample_id=f"s{n}", value=n / 4) for n in range(3)]
     pairs = [(made, [*rows, *apart[at : at + 1]]) for at, (made, rows) in enumerate(pairs)]
     text = " ".join(tables_text([summary(pairs)]).split())
     assert "Not counted: open-text slots of 3 samples whose facts also fit other subjects; they score 25.0." in text
     assert "Not counted" not in tables_text([full()])
-
-
-def test_runs_of_one_model_have_names_of_their_own():
-    rows = [line for line in lines_of(tables_text([full(model="m1"), full(model="m1")]), "End to end") if "m1" in line]
-    assert [row.split()[0:2] for row in rows] == [["m1", "#1"], ["m1", "#2"]]
-
-
-def test_a_dash_for_records_that_are_missing_does_not_name_a_judge():
     pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
     text = tables_text([summary(pairs, model="m1")])
     assert "no sample of no-tool has a valid end-to-end record yet" in text

@@ -31,7 +31,7 @@ def test_a_head_that_was_trained_meanwhile_makes_another_run(
     heads.mkdir(parents=True)
     (heads / "carrots.npz").write_bytes(b"weights")
     after = manifest(small_benchmark)
-    assert [line.partition(":")[0] for line in differences(before, after)] == ["tool_data"]
+    assert [line.partition(":")[0] for line in differences(before, after)] == ["data of tools, measure_crop_weed_area"]
     changed = {tool for tool, digest in after.tool_data.items() if before.tool_data.get(tool) != digest}
     assert changed == {"measure_crop_weed_area"}
     assert default_folder(before) != default_folder(after)
@@ -44,7 +44,7 @@ def test_a_script_that_was_edited_makes_another_run(small_benchmark: Path, tmp_p
     before = manifest(small_benchmark, f"scripted:{script}")
     script.write_text('["Final Answer: 2"]')
     after = manifest(small_benchmark, f"scripted:{script}")
-    assert [line.partition(":")[0] for line in differences(before, after)] == ["model_hash"]
+    assert [line.partition(":")[0] for line in differences(before, after)] == ["content of the model"]
 
 
 def test_the_folder_of_a_run_of_a_program_is_named_by_the_program(small_benchmark: Path):

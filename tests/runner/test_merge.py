@@ -135,12 +135,12 @@ def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seed": 1}, "seed: 0 / 1"),
-        ({"model": "baseline:echo"}, "model: 'baseline:random' / 'baseline:echo'"),
-        ({"mode": "end-to-end"}, r"modes: \('no-tool',\) / \('end-to-end',\)"),
-        ({"epochs": 2}, "epochs: 1 / 2"),
-        ({"limit": 4}, r"shard.planned: {'no-tool': 7} / {'no-tool': 4}"),
-        ({"shard": (2, 3)}, "shard.count: 2 / 3"),
+        ({"seed": 1}, "seed: 0 in first, 1 in other"),
+        ({"model": "baseline:echo"}, "model: baseline:random in first, baseline:echo in other"),
+        ({"mode": "end-to-end"}, "modes: no-tool in first, end-to-end in other"),
+        ({"epochs": 2}, "epochs: 1 in first, 2 in other"),
+        ({"limit": 4}, "records of the whole run, no-tool: 7 in first, 4 in other"),
+        ({"shard": (2, 3)}, "number of shards: 2 in first, 3 in other"),
     ],
 )
 def test_shards_of_different_runs_are_refused_with_the_difference(farm: Path, options: dict[str, Any], message: str):
@@ -156,12 +156,12 @@ def test_another_version_of_a_tool_is_named_and_other_machines_are_noted(
 ):
     runs = shards_of(farm, 2, mode="end-to-end")
     change(runs[1].path, python="3.14.0 on darwin", toolset={"calculate": "9:0"}, toolset_hash="other")
-    with pytest.raises(UsageError, match=r"toolset: {'calculate': '1:\w+'} / {'calculate': '9:0'}"):
+    with pytest.raises(UsageError, match=r"versions of tools, calculate: 1:\w+ in 2-1, 9:0 in 2-2"):
         at.merge(runs, "merged")
     change(runs[1].path, **runs[0].manifest.model_dump(include={"toolset", "toolset_hash"}))
     done = run_command("merge", *(run.path for run in runs), "--out", "merged")
     assert done.returncode == 0
-    assert "warning: shards were run with different python" in done.stderr
+    assert "warning: shards were run on different machines: python: " in done.stderr
     assert read_manifest(Path("merged")).python == f"{runs[0].manifest.python} / 3.14.0 on darwin"
 
 
@@ -185,6 +185,20 @@ def test_what_is_no_shard_is_refused(farm: Path, tmp_path: Path):
         at.merge([tmp_path / "farm"], "merged")
     with pytest.raises(UsageError, match="no run is given"):
         at.merge([], "merged")
+
+
+def test_a_run_and_its_shard_in_one_folder_are_refused_in_plain_words(farm: Path):
+    shards_of(farm, 2, mode="no-tool")
+    with pytest.raises(RunStoreError, match="shard: 1/2 of no-tool 7 there, none in this command"):
+        at.evaluate(farm, "baseline:random", mode="no-tool", out="2-1")
+
+
+def test_a_file_in_the_place_of_the_merged_run_is_named(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    Path("file").touch()
+    with pytest.raises(RunStoreError, match=r"cannot write the run folder .*merged: .*file is a file") as refused:
+        at.merge(runs, "file/merged")
+    assert refused.value.hint == "choose another folder with --out"
 
 
 def test_two_folders_of_one_shard_count_once_and_the_last_finished_record_counts(farm: Path):

@@ -121,6 +121,21 @@ def test_a_line_with_a_key_that_is_no_record_is_an_error_to_readers_and_runs_aga
     assert list(iter_records(tmp_path)) == [record("s2")]
 
 
+def test_a_record_that_lacks_a_field_is_named_also_on_a_last_line_without_line_break(tmp_path: Path):
+    path = written(tmp_path, record("s1"), record("s2"))
+    first, second = path.read_bytes().splitlines(keepends=True)
+    unnamed = orjson.dumps({**orjson.loads(second), "sample": {"query": "q"}})
+    path.write_bytes(first + unnamed)
+    assert (
+        "records.jsonl: 1 line cannot be read (line 2: not a record: sample.id: Field required)"
+        in (record_index(tmp_path).notes[0])
+    )
+    with RunStore(tmp_path, manifest()) as store:
+        store.append(record("s2"))
+    assert (tmp_path / "records.rejected.jsonl").read_bytes() == unnamed + b"\n"
+    assert list(iter_records(tmp_path)) == [record("s1"), record("s2")]
+
+
 def test_a_file_that_changes_under_the_reader_is_noticed(tmp_path: Path):
     path = written(tmp_path, record("s1"), record("s22"), record("s3"))
     index = record_index(tmp_path)

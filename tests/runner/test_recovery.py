@@ -207,9 +207,11 @@ def test_a_disk_that_fills_up_keeps_what_fitted_and_the_run_goes_on_when_there_i
 def test_a_place_that_cannot_hold_a_folder_is_a_typed_error_also_for_root(tmp_path: Path, place: str):
     (tmp_path / "file").write_text("a file")
     folder = Path(place.format(file=tmp_path / "file"))
-    with pytest.raises(RunStoreError, match=r"cannot write the run folder.*--out"):
+    with pytest.raises(RunStoreError, match=r"cannot write the run folder.*--out") as refused:
         RunStore(folder, manifest())
     assert not folder.is_dir()
+    assert "space" not in str(refused.value.hint)
+    assert (f"{tmp_path / 'file'} is a file" in str(refused.value)) == ("{file}" in place)
     assert (tmp_path / "file").read_text() == "a file"
 
 

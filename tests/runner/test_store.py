@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import Artifact, Observation, RunStoreError, Step, Trajectory
+from agrotools.models import ImagePart
 from agrotools.runner import store as store_module
 from agrotools.runner.manifest import identity_hash
 from agrotools.runner.records import iter_records
@@ -33,9 +34,9 @@ def test_records_come_back_equal(tmp_path: Path):
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
     with RunStore(tmp_path, manifest()) as store:
         store.append(record("s1"))
-    with pytest.raises(RunStoreError, match="model: 'm' -> 'other'"):
+    with pytest.raises(RunStoreError, match="model: m there, other in this command"):
         RunStore(tmp_path, manifest(model="other"))
-    with pytest.raises(RunStoreError, match="tool_data"):
+    with pytest.raises(RunStoreError, match="data of tools, measure: none there, other heads in this command"):
         RunStore(tmp_path, manifest(tool_data={"measure": "other heads"}))
     assert read_manifest(tmp_path) == manifest()
 
@@ -64,7 +65,7 @@ def test_a_folder_that_is_no_run_is_a_typed_error(tmp_path: Path):
     with pytest.raises(RunStoreError, match="not a run folder"):
         read_manifest(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(RunStoreError, match="cannot be read"):
+    with pytest.raises(RunStoreError, match="cannot be read: Invalid JSON"):
         read_manifest(tmp_path)
 
 
@@ -248,3 +249,10 @@ async def test_a_disk_that_is_full_is_reported_with_the_next_record_and_when_the
         store.append_soon(record("s2"))
     with pytest.raises(RunStoreError, match="No space left"):
         store.close()
+
+
+def test_a_start_without_a_record_leaves_no_picture_of_a_prompt(tmp_path: Path):
+    store = RunStore(tmp_path / "run", manifest())
+    store.store_image(ImagePart("data:image/png;base64,AAAA", bytes(3)))
+    store.close(discard_unused=True)
+    assert not (tmp_path / "run").exists()

@@ -79,4 +79,4 @@ def test_the_selection_is_part_of_a_runs_identity_and_its_tables(
     summaries = {tools: json.loads((run / "scores.json").read_bytes())["summary"] for tools, run in runs.items()}
     assert (summaries["needed"]["tools"], "tools" in summaries["all"]) == ("needed", False)
     assert agrotools(*command, "--tools", "+2", "--out", runs["needed"]) == 3
-    assert "tools: 'needed' -> '+2'" in capsys.readouterr().err
+    assert "tools: needed there, +2 in this command" in capsys.readouterr().err

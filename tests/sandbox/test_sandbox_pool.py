@@ -97,7 +97,6 @@ def test_nothing_is_left_of_a_parent_that_was_killed(how: signal.Signals, runner
         time.sleep(1)
         print("started", flush=True)
     """) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         workers = descendants(process.pid)
         assert len(alive(workers)) >= 3
@@ -115,7 +114,6 @@ def test_nothing_is_left_of_a_parent_that_was_killed_while_workers_start(runner:
         print("started", flush=True)
         pool.start().wait_ready()
     """) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         time.sleep(0.02)
         workers = descendants(process.pid)
@@ -137,7 +135,6 @@ def test_nothing_is_left_of_a_parent_that_ends(ending: str, runner: str) -> None
         sys.stdin.readline()
         {ending}
     """) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         workers = descendants(process.pid)
         assert alive(workers)
@@ -166,7 +163,6 @@ def test_closing_leaves_no_process_thread_or_descriptor(runner: str) -> None:
         print("same" if used() == before else (before, used()), flush=True)
         sys.stdin.readline()
     """) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "same\n"
         assert gone_within(descendants(process.pid), 30)
 
@@ -201,9 +197,7 @@ def test_a_worker_is_used_once(runner: str) -> None:
 
 
 @pytest.mark.parametrize("when", ["waiting", "starting"])
-def test_a_worker_that_is_lost_is_replaced(
-    when: str, no_pools: None, runner: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_is_lost_is_replaced(when, no_pools, runner, monkeypatch):
     monkeypatch.setenv(WORKERS_VARIABLE, "1")
     assert run_code(ANSWER, runner=runner).value == "42"
     if when == "waiting":
@@ -213,9 +207,7 @@ def test_a_worker_that_is_lost_is_replaced(
     assert run_code(ANSWER, runner=runner).value == "42"
 
 
-def test_workers_that_are_lost_again_and_again_are_our_fault(
-    no_pools: None, runner: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_are_lost_again_and_again_are_our_fault(no_pools, runner, monkeypatch):
     take = Pool.take
 
     def take_and_kill(pool: Pool):

@@ -76,10 +76,7 @@ class TestFigures:
             ("return plt.plot([1, 2])[0]", ["plot.png"]),
             ("plt.plot([1, 2])\n    plt.savefig('/anywhere/else/a b.svg', dpi=900, bbox_inches='tight')", ["a b.png"]),
             ("plt.plot([1, 2])\n    plt.savefig('one.png')\n    return plt.gcf()", ["plot.png"]),
-            (
-                "for i in range(2):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')",
-                ["0.png", "1.png"],
-            ),
+            ("for i in range(2):\n        plt.plot([1, i])\n        plt.savefig(f'{i}.png')", ["0.png", "1.png"]),
         ],
     )
     def test_figures_that_are_drawn_but_not_returned(self, body: str, names: list[str], best: str) -> None:
@@ -87,14 +84,12 @@ class TestFigures:
         assert result.ok, result.message
         assert [artifact.name for artifact in result.artifacts] == names
 
-    def test_a_figure_may_be_kept_in_memory(self, best: str) -> None:
+    def test_figures_are_kept_in_memory_unless_too_large(self, best: str) -> None:
         code = PLOT + "\nimport io\nmade = io.BytesIO()\nsolution().savefig(made, format='svg')\n"
         code += "print(made.getvalue()[:5])\nplt.close()"
         result = run_code(code, call=None, runner=best)
         assert result.stdout == "b'<?xml'\n", result.message
         assert [artifact.name for artifact in result.artifacts] == []
-
-    def test_a_figure_that_is_too_large_is_refused_with_a_way_out(self, best: str) -> None:
         code = "import matplotlib.pyplot as plt\ndef solution():\n    return plt.figure(figsize=(400, 400))"
         result = run_code(code, runner=best)
         assert result.termination == "artifact_cap"
@@ -218,16 +213,12 @@ def test_a_runner_that_lets_something_through_is_not_used(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("x = 1", "x = 1"),
-        ("```python\nx = 1\n```", "x = 1"),
-        ("Here you are:\n```py\nx = 1\ny = 2\n```\nDone.", "x = 1\ny = 2"),
-        ("```\nx = 1\n```", "x = 1"),
-        ("```json\n{}\n```\n```Python\nx = 1\n```", "x = 1"),
-        ("```python\nx = 1", "x = 1"),
-        ("  ```python\n  x = 1\n  ```", "  x = 1"),
-        ("print('```')", "print('```')"),
+        ("x = 1", "x = 1"), ("```python\nx = 1\n```", "x = 1"),
+        ("Here you are:\n```py\nx = 1\ny = 2\n```\nDone.", "x = 1\ny = 2"), ("```\nx = 1\n```", "x = 1"),
+        ("```json\n{}\n```\n```Python\nx = 1\n```", "x = 1"), ("```python\nx = 1", "x = 1"),
+        ("  ```python\n  x = 1\n  ```", "  x = 1"), ("print('```')", "print('```')"),
     ],
-)
+)  # fmt: skip
 def test_fences(text: str, code: str) -> None:
     assert unfenced(text) == code
 
@@ -270,14 +261,12 @@ class TestCodeWithoutPackages:
         assert "more than 0.5 s" in result.message
         assert time.monotonic() - started < 30
 
-    def test_many_callers_at_once(self, runner: str) -> None:
+    async def test_many_callers_at_once_also_from_asyncio(self, runner: str) -> None:
         with ThreadPoolExecutor(8) as threads:
             values = list(
                 threads.map(lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value, range(8))
             )
         assert values == [str(n) for n in range(8)]
-
-    async def test_from_asyncio(self, runner: str) -> None:
         calls = [asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner) for n in range(3)]
         assert [result.value for result in await asyncio.gather(*calls)] == ["0", "1", "2"]
 

@@ -46,9 +46,7 @@ def test_r_is_that_of_the_samples_means_and_its_interval_holds_it():
         table,
     )
     expected = np.corrcoef([np.mean(each) for each in steps.values()], [each[0] for each in outcome.values()])[0, 1]
-    assert result.r == pytest.approx(expected)
-    assert result.n == 60
-    assert result.interval is not None
+    assert (result.r, result.n) == (pytest.approx(expected), 60)
     assert result.interval.lower < result.r < result.interval.upper
     assert result.interval.upper - result.interval.lower < 0.5
 
@@ -66,7 +64,6 @@ def test_samples_of_one_file_count_as_one_draw():
             {"agrotools.fas": units("agrotools.fas", outcome, table)},
             table,
         )
-        assert result.interval is not None
         widths.append(result.interval.upper - result.interval.lower)
     assert widths[1] > 2 * widths[0]
 
@@ -92,7 +89,6 @@ def run(name: str, step: float, outcome: float, *, benchmark: str = "b", **chang
 @given(st.lists(st.tuples(st.sampled_from([k / 8 for k in range(9)]), st.floats(0, 1)), min_size=3, max_size=15))
 def test_r_and_rho_are_those_of_scipy(values):
     result = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
-    assert result is not None
     (correlation,) = [each for each in result.correlations if each.step == "agrotools.arg_acc"]
     x, y = np.array(values).T
     if correlation.pearson is None:
@@ -108,16 +104,14 @@ def test_the_interval_is_that_of_fishers_z():
     lots = random.Random(1)
     values = [(step, step + lots.gauss(0, 0.2)) for step in (lots.random() for _ in range(12))]
     result = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
-    assert result is not None
     correlation = next(each for each in result.correlations if each.step == "agrotools.arg_acc")
-    assert correlation.interval is not None
     theirs = pearsonr(*np.array(values).T).confidence_interval(0.95)
     assert (correlation.interval.lower, correlation.interval.upper) == pytest.approx(
         (theirs.low, theirs.high), abs=1e-6
     )
 
 
-def test_runs_that_do_not_count_are_left_out_by_name():
+def test_only_counting_runs_of_one_benchmark_are_set_together():
     good = [run(name, step, step) for name, step in (("a", 0.1), ("b", 0.5), ("c", 0.3))]
     one_mode = run("d", 0.1, 0.9)
     one_mode = one_mode.model_copy(update={"modes": {"end-to-end": one_mode.modes["end-to-end"]}})
@@ -125,13 +119,9 @@ def test_runs_that_do_not_count_are_left_out_by_name():
     modes = {**invalid.modes, "end-to-end": part({"agrotools.fas": 0.9}, headline=False)}
     others = [run("oracle", 1, 1, privileged=True), one_mode, invalid.model_copy(update={"modes": modes})]
     result = across_runs([*good, *others])
-    assert result is not None
     assert result.runs == ("a", "b", "c")
     assert list(result.left_out.values()) == [("oracle",), ("d",), ("e",)]
     assert across_runs([*good[:2], *others]) is None
-
-
-def test_only_runs_on_one_benchmark_are_set_together():
     here = [run(f"m{at}", at / 4, at / 4) for at in range(3)]
     there = [run(f"m{at}", at / 4, 1 - at / 4, benchmark="other") for at in range(3)]
     split = [run(f"m{at}", 0, 0, benchmark_options={"split": "sar"}) for at in range(2)]
@@ -160,9 +150,8 @@ def published_runs() -> list[Summary]:
     return runs
 
 
-def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
+def test_the_papers_metrics_go_with_each_other_in_tables():
     result = across_runs(published_runs())
-    assert result is not None
     pairs = {(each.step, each.outcome) for each in result.correlations}
     assert pairs == {
         ("agrotools.arg_acc", "agrotools.fas"),
@@ -170,13 +159,9 @@ def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
         ("gta.tool_acc", "gta.ans_acc"),
         ("gta.tool_acc_corrected", "gta.ans_acc_corrected"),
     }
-
-
-def test_tables_tell_them_with_the_number_of_runs():
     summaries = with_correlations(published_runs())
     text = tables_text(summaries)
     result = summaries[0].across_runs
-    assert result is not None
     r = next(each for each in result.correlations if each.step == "gta.tool_acc")
     assert f"r {r.pearson:+.2f}" in text
     assert f"rho {r.spearman:+.2f}" in text

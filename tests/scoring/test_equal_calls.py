@@ -17,7 +17,6 @@ from agrotools.core import (
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
-    Sample,
     SampleFile,
     ToolCall,
     ToolError,
@@ -28,6 +27,7 @@ from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import CallContext, call_context
 from support.orchard_scenes import orchard
 from support.picture_files import discs, field, noisy, planted_rows, write_raster
+from support.plain_sample import plain_sample
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
 PRESENTED = frozenset({"notes", "flags", "boxes", "centres", "scores", "overlay", "mask", "map", "table", "crop"})
@@ -52,15 +52,9 @@ class Place:
         step = ReferenceStep(
             tool=tool, arguments=reference, observation=Observation(result=result) if result is not None else None
         )
-        sample = Sample(
-            id="s",
-            query="?",
+        sample = plain_sample(
+            "s",
             files=self.files,
-            family="SI",
-            task_type="weed_crop_area",
-            answer_type="exact",
-            template="t",
-            source="test",
             toolset=(tool,),
             reference=ReferenceTrajectory(steps=(step,)),
             answer=(BooleanSlot(name="own", label="own", value=True),),
@@ -251,9 +245,7 @@ WITHOUT_RUNNING: list[tuple[str, Arguments, Arguments, dict[str, Any] | None, bo
 
 
 @pytest.mark.parametrize(("tool", "predicted", "reference", "result", "expected"), WITHOUT_RUNNING)
-def test_calls_of_tools_that_need_a_model(
-    tmp_path: Path, tool: str, predicted: Arguments, reference: Arguments, result: dict[str, Any] | None, expected: bool
-) -> None:
+def test_calls_of_tools_that_need_a_model(tmp_path, tool, predicted, reference, result, expected):
     assert Place(tmp_path, ()).agrees(tool, IMAGE | predicted, IMAGE | reference, result) is expected
 
 

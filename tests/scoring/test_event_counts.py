@@ -42,31 +42,22 @@ def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("cause", "option"),
     [
-        ("timeout", "--timeout"),
-        ("length", "--max-output-tokens"),
-        ("context", "context"),
-        ("filtered", "filter"),
-        ("unparseable", "--protocol"),
-        ("max_steps", "--max-steps"),
+        ("timeout", "--timeout"), ("length", "--max-output-tokens"), ("context", "context"),
+        ("filtered", "filter"), ("unparseable", "--protocol"), ("max_steps", "--max-steps"),
         (None, "503 Bad gateway"),
     ],
-)
-def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(
-    cause: str | None, option: str
-) -> None:
+)  # fmt: skip
+def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_what_to_try(cause, option):
     assert lines(("answered", 95), (cause, 5)) == ()
     (line,) = lines(("answered", 94), (cause, 6))
     assert line.startswith("no-tool: 6 of 100 samples (6.0 %) ")
     assert option in line
 
 
-def test_a_baseline_gets_no_advice() -> None:
+def test_advice_needs_most_replies_without_a_word_and_no_baseline() -> None:
     modes: dict[Mode, ModeSummary] = {"no-tool": mode_of(("answered", 5), ("max_steps", 5))}
     (line,) = warnings_of(modes, {}, is_baseline=True)
     assert line.endswith("ended without an answer after --max-steps turns.")
-
-
-def test_more_than_half_without_a_word_of_the_model_is_most() -> None:
     assert not mostly_lost(mode_of(("answered", 5), ("timeout", 3), (None, 2)))
     assert mostly_lost(mode_of(("answered", 5), ("timeout", 4), (None, 2)))
     # These two are what the model did.
@@ -118,18 +109,11 @@ def summary(*records: Record) -> Summary:
     return tally.summary().model_copy(update={"model": "m1"})
 
 
-def test_the_mean_of_the_ratios_stands_beside_all_calls():
+def test_ratios_are_of_samples_with_answer_calls_and_reply():
     ratio = summary(record("a", 2), record("b", 3, failed=1), record("c", 8, 4)).modes["end-to-end"].call_ratio
     assert ratio == CallRatio(mean=(1 + 1.5 + 2) / 3, n=3, made=13, needed=8)
-
-
-def test_what_has_no_answer_no_reference_calls_or_no_reply_is_left_out():
     counted = record("a", 2)
-    left_out = [
-        record("b", 9, answer=None),
-        record("c", 9, 0),
-        record("d", 9, invalid="refused"),
-    ]
+    left_out = [record("b", 9, answer=None), record("c", 9, 0), record("d", 9, invalid="refused")]
     ratio = summary(counted, *left_out).modes["end-to-end"].call_ratio
     assert ratio == CallRatio(mean=1, n=1, made=2, needed=2)
     assert summary(*left_out).modes["end-to-end"].call_ratio is None

@@ -26,14 +26,11 @@ def test_five_percent_of_pairs_fail_at_a_true_drop_of_the_allowed_one(allowed):
     assert failed == pytest.approx(0.05, abs=0.015)
 
 
-def test_the_power_is_the_share_that_fails_beyond_the_allowed_drop():
+def test_the_power_is_the_share_that_fails_beyond_a_drop_of_old_minus_new():
     bounds = [drop_bound(*pair, CLUSTERS) for pair in pairs(0.10, 2)]
     power = np.mean([bound.power(0.10) for bound in bounds])
     assert np.mean([bound.lower > 0 for bound in bounds]) == pytest.approx(power, abs=0.03)
     assert 0.3 < power < 0.95
-
-
-def test_a_drop_is_old_minus_new():
     new, old = np.zeros(40), np.ones(40)
     new[:10] = 1
     bound = drop_bound(new, old, np.arange(40))

@@ -19,7 +19,6 @@ from support.plain_sample import plain_sample
 
 def _slot(entry: str, topic: str = "management") -> OpenTextSlot:
     gold = open_gold(entry, topic)
-    assert gold is not None
     return OpenTextSlot.model_validate({"name": "advice", "label": "what to do", **gold._asdict()})
 
 
@@ -151,16 +150,23 @@ def test_opposites_and_other_numbers(entry: str, topic: str, answer: str, kinds:
     assert {str(one["kind"]) for one in find_harmful(_slot(entry, topic), answer)} == kinds
 
 
-def test_claims_of_advice_have_a_source_and_a_date() -> None:
+def test_claims_of_advice_have_source_date_region_and_decision() -> None:
     advised = [(entry, topic) for entry, topic in topics_with_facts() if topic in ("management", "thresholds")]
     assert len(advised) > 60
     for entry, topic in topics_with_facts():
         gold = open_gold(entry, topic)
-        assert gold is not None
         assert bool(gold.harmful) == ((entry, topic) in advised and not entry.startswith("method.")), (entry, topic)
         for claim in gold.harmful:
             assert claim.source
             assert claim.date >= "2001"
+    for entry in (APHID, SCAB, "weed.lantana"):
+        withdrawn = [claim for claim in harmful_claims(entry, "management", ()) if claim.kind == "withdrawn_product"]
+        assert withdrawn
+        for claim in withdrawn:
+            day = date.fromisoformat(claim.date)
+            assert f"{day.day} {day:%B %Y}" in claim.claim
+            assert claim.region == "EU" or claim.claim.startswith("use of DDT")
+            assert ("(EU: " in claim.claim) == (claim.region == "EU")
 
 
 def test_a_full_answer_makes_no_harmful_claim() -> None:
@@ -182,17 +188,6 @@ def test_replies_of_several_writers() -> None:
     assert (made["right"], made["other"], made["stuffed"], made["generic"]) == (0, 0, 0, 5)
     # Replies such as "leave cull piles alone" or "do not rotate"; "rotation does not help" recommends nothing.
     assert made["negated"] == 21
-
-
-def test_claims_of_withdrawn_products_name_region_decision_and_date() -> None:
-    for entry in (APHID, SCAB, "weed.lantana"):
-        withdrawn = [claim for claim in harmful_claims(entry, "management", ()) if claim.kind == "withdrawn_product"]
-        assert withdrawn
-        for claim in withdrawn:
-            day = date.fromisoformat(claim.date)
-            assert f"{day.day} {day:%B %Y}" in claim.claim
-            assert claim.region == "EU" or claim.claim.startswith("use of DDT")
-            assert ("(EU: " in claim.claim) == (claim.region == "EU")
 
 
 def _record(slot: OpenTextSlot, answer: str | None, name: str = "s1") -> Record:
@@ -220,6 +215,5 @@ def test_the_rate_stands_beside_fas_and_never_inside_it() -> None:
     records = [_record(slot, answer, f"s{number}") for number, answer in enumerate(answers * 5)]
     rate = summarise(records).modes["end-to-end"].metrics[HARMFUL_ADVICE].overall
     assert rate.value == pytest.approx(1 / 3)
-    assert rate.interval is not None
     assert rate.interval.lower < 1 / 3 < rate.interval.upper
     assert HARMFUL_ADVICE not in summarise([_record(without, answers[0])]).modes["end-to-end"].metrics

@@ -39,30 +39,22 @@ def scored(slot: KeywordsSlot | ReferenceTextsSlot, answer: str) -> float:
 @pytest.mark.parametrize(
     ("answer", "slot", "right"),
     [
-        ("The answer is 2.", keywords(("2", "two")), True),
-        ("Two boxes", keywords(("2", "two")), True),
-        ("12 boxes", keywords(("2", "two")), False),
-        ("2.5 boxes", keywords(("2",)), False),
-        ("2,500 boxes", keywords(("2",)), False),
-        ("1,200 boxes", keywords(("1200",)), True),
-        ("1200 boxes", keywords(("1,200",)), True),
-        ("It costs $5", keywords(("$5",)), True),
-        ("about 50%", keywords(("50%",)), True),
-        ("x = -3", keywords(("-3",)), True),
-        ("-3", keywords(("3",)), False),
-        ("答案是5个", keywords(("5",)), True),
-        ("red and blue", keywords(("red",), ("blue",)), True),
-        ("red only", keywords(("red",), ("blue",)), False),
+        ("The answer is 2.", keywords(("2", "two")), True), ("Two boxes", keywords(("2", "two")), True),
+        ("12 boxes", keywords(("2", "two")), False), ("2.5 boxes", keywords(("2",)), False),
+        ("2,500 boxes", keywords(("2",)), False), ("1,200 boxes", keywords(("1200",)), True),
+        ("1200 boxes", keywords(("1,200",)), True), ("It costs $5", keywords(("$5",)), True),
+        ("about 50%", keywords(("50%",)), True), ("x = -3", keywords(("-3",)), True),
+        ("-3", keywords(("3",)), False), ("答案是5个", keywords(("5",)), True),
+        ("red and blue", keywords(("red",), ("blue",)), True), ("red only", keywords(("red",), ("blue",)), False),
         ("a beef burger", keywords(("burger", "beef burger"), ("beef",)), True),
         ("yes, but no", keywords(("yes",), blacklist=(("no",),)), False),
         ("yes, nothing", keywords(("yes",), blacklist=(("no",),)), True),
         ("a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), True),
         ("pork, or a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), False),
-        ("It is not a cat", keywords(("cat",)), False),
-        ("First 7. Final Answer: 8", keywords(("7",)), False),
+        ("It is not a cat", keywords(("cat",)), False), ("First 7. Final Answer: 8", keywords(("7",)), False),
         ("anything", keywords(("",), ()), True),
     ],
-)
+)  # fmt: skip
 def test_keywords_are_stated_as_a_whole(answer: str, slot: KeywordsSlot, right: bool) -> None:
     assert scored(slot, answer) == float(right)
 
@@ -95,14 +87,10 @@ def test_the_nearest_text_counts() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "value"),
     [
-        ("a b c d", "a c d e", 0.75),
-        ("It weighs 3.5 kg", "it weighs 3.5 KG!", 1.0),
-        ("3.5", "3 5", 0.0),
-        ("水稻叶", "水叶", 0.8),
-        ("", "x", 0.0),
-        ("...", "x", 0.0),
+        ("a b c d", "a c d e", 0.75), ("It weighs 3.5 kg", "it weighs 3.5 KG!", 1.0), ("3.5", "3 5", 0.0),
+        ("水稻叶", "水叶", 0.8), ("", "x", 0.0), ("...", "x", 0.0),
     ],
-)
+)  # fmt: skip
 def test_overlap_by_words(first: str, second: str, value: float) -> None:
     assert rouge_l_words(first, second) == pytest.approx(value)
 
@@ -143,12 +131,17 @@ def value_of(record: Record) -> float:
     return next(row.value for row in outcome_scores(record) if row.metric == "agrotools.fas")
 
 
-def test_an_image_is_scored_by_the_calls_that_make_it() -> None:
+def test_images_are_scored_by_their_calls_and_answers_exported_as_in_gta() -> None:
     assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)")) == 1
     assert value_of(drew("(1, 2, 3, 4)", "(1, 2, 3, 4)")) == 0.5
     assert value_of(drew("(1, 2, 3, 5)")) == 0
     assert value_of(drew()) == 0
     assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)", answer=None)) == 0
+    lists = {"whitelist": [["2", "two"]], "blacklist": [["no"]]}
+    assert gt_answer((keywords(("2", "two"), blacklist=(("no",),)),)) == lists
+    assert gt_answer((keywords(("2",)),)) == {"whitelist": [["2"]], "blacklist": None}
+    assert gt_answer((texts("a", "b"),)) == ["a", "b"]
+    assert gt_answer((IMAGE,)) is None
 
 
 def test_baselines_answer_in_words() -> None:
@@ -162,11 +155,3 @@ def test_baselines_answer_in_words() -> None:
     samples = [plain_sample(f"s{number}", answer=slots, cluster=f"s{number}") for number in range(2)]
     table = PriorTable(samples)
     assert [table.guess(samples[0], slot) for slot in slots] == ["2, red", "some words", None]
-
-
-def test_exported_answers_are_those_of_gta() -> None:
-    lists = {"whitelist": [["2", "two"]], "blacklist": [["no"]]}
-    assert gt_answer((keywords(("2", "two"), blacklist=(("no",),)),)) == lists
-    assert gt_answer((keywords(("2",)),)) == {"whitelist": [["2"]], "blacklist": None}
-    assert gt_answer((texts("a", "b"),)) == ["a", "b"]
-    assert gt_answer((IMAGE,)) is None

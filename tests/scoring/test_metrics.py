@@ -12,7 +12,6 @@ from agrotools.core import (
     ReferenceStep,
     ReferenceTrajectory,
     Reply,
-    Sample,
     Score,
     Step,
     ToleranceSlot,
@@ -21,21 +20,18 @@ from agrotools.core import (
     Usage,
 )
 from agrotools.scoring import Summary, compare, score_record, summarise
+from support.plain_sample import plain_sample
 
 NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 TEXT = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
 
 
 def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI", calls=2, answer_type="tolerance"):
-    return Sample(
-        id=f"s{number}",
-        query="How much?",
-        files=(),
+    return plain_sample(
+        f"s{number}",
         family=family,
         task_type={"SI": "weed_crop_area", "CM": "apple_size", "VA": "plotting"}[family],
         answer_type=answer_type,
-        template="t",
-        source="made",
         toolset=("calculate",),
         reference=ReferenceTrajectory(steps=(ReferenceStep(tool="calculate", arguments={"expression": "1"}),) * calls),
         answer=slots,
@@ -104,7 +100,7 @@ def test_metrics_are_broken_down_by_family_task_type_and_answer_type():
     assert {name: part.value for name, part in metric.by_answer_type.items()} == {"tolerance": 0.5, "exact": 1.0}
 
 
-def test_invalid_records_are_left_out_counted_and_bounded():
+def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_percent():
     pairs = [(record(sample(number)), float(number % 2)) for number in range(199)]
     pairs.append((record(sample(199), invalid="HTTP 503"), 0.0))
     summary = summary_of(pairs)
@@ -114,11 +110,7 @@ def test_invalid_records_are_left_out_counted_and_bounded():
     assert fas(summary).overall.n == 199
     assert fas(summary).overall.value == pytest.approx(99 / 199)
     bounds = fas(summary).bounds
-    assert bounds is not None
     assert (bounds.lower, bounds.upper) == (pytest.approx(99 / 200), pytest.approx(100 / 200))
-
-
-def test_more_than_one_percent_invalid_has_no_headline_unless_allowed():
     pairs = [(record(sample(number)), 1.0) for number in range(49)]
     pairs.append((record(sample(49), invalid="refused"), 0.0))
     assert not summary_of(pairs).modes["end-to-end"].headline
@@ -139,7 +131,6 @@ def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(
         assert metric.bounds is None
         return
     truth = sum(value for value, _ in rows) / len(rows)
-    assert metric.bounds is not None
     assert metric.bounds.lower - 1e-12 <= truth <= metric.bounds.upper + 1e-12
     assert metric.bounds.lower - 1e-12 <= metric.overall.value <= metric.bounds.upper + 1e-12
 
@@ -156,9 +147,6 @@ def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_ha
     summary = summarise([scored, record(invalid, "step-by-step", invalid="refused")], [rows, []])
     metrics = summary.modes["step-by-step"].metrics
     st_acc, ear, summ = (metrics[f"agrotools.{name}"].bounds for name in ("st_acc", "ear", "summ_acc"))
-    assert st_acc is not None
-    assert ear is not None
-    assert summ is not None
     assert (st_acc.lower, st_acc.upper) == (pytest.approx(1 / 6), pytest.approx(5 / 6))
     assert (ear.lower, ear.upper) == (pytest.approx(1 / 4), 1.0)
     assert (summ.lower, summ.upper) == (0.5, 1.0)
@@ -179,7 +167,6 @@ def test_tools_gain_what_end_to_end_has_over_no_tool_on_the_same_samples():
     pairs += [(record(each), 1.0 if each.no_tool_eligible else 0.0) for each in samples]
     summary = summary_of(pairs)
     part = summary.no_tool_part
-    assert part is not None
     assert part.n_excluded == 8
     assert fas(summary).overall.value == pytest.approx(12 / 20)
     assert (part.metrics["agrotools.fas"].overall.value, part.metrics["agrotools.fas"].overall.n) == (1.0, 12)
@@ -217,7 +204,6 @@ def test_open_text_stands_beside_its_chance_level():
     ]
     mode = summarise(records).modes["end-to-end"]
     assert mode.metrics["agrotools.ots"].overall.value == 1.0
-    assert mode.ots_chance is not None
     # Against the other cluster only: "spray" states 0 of 2, "irrigate and spray" 1 of 1, "irrigate" 0 of 1.
     assert mode.ots_chance.value == pytest.approx(1 / 3)
     assert summarise([record(sample())]).modes["end-to-end"].ots_chance is None

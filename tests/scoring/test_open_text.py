@@ -26,7 +26,6 @@ REPLIES = Path(__file__).with_name("open_text_replies.jsonl")
 @cache
 def slot(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenTextSlot:
     gold = open_gold(entry, topic, branches)
-    assert gold is not None
     return OpenTextSlot.model_validate({"name": "advice", "label": "advice", **gold._asdict()})
 
 
@@ -114,16 +113,13 @@ def test_scores_of_all_branches_sum_to_at_most_one(data: st.DataObject):
     assert sum(branch_scores(entry, first, second, reply)) <= 1 + 1e-9
 
 
-def test_the_form_says_that_one_branch_is_asked_for_and_explain_shows_the_other():
+def test_the_form_says_that_one_branch_is_asked_for_and_templates_name_them():
     branched = slot("disease.apple_scab", "causes", ("management", "causes"))
     assert "gives both counts as neither" in answer_form([branched])
     assert "neither" not in answer_form([slot("disease.apple_scab", "causes")])
     reading = score_facts(branched, "Venturia inaequalis, a fungus. Remove fallen leaves and prune infected shoots.")[1]
     assert reading["branch_factor"] == 0
     assert set(reading["excluded"]) == {"remove fallen leaves", "prune infected shoots"}  # type: ignore[arg-type]
-
-
-def test_templates_name_the_branches_of_a_topic():
     with pytest.raises(ValidationError, match="branches must name the topics"):
         SlotDraft.model_validate(
             {"type": "open_text", "name": "a", "label": "a", "from": "@0.x", "entry": "e", "topic": "@1.value"}
@@ -142,8 +138,6 @@ def test_packs_hold_the_key_facts_of_today_and_those_of_branches_that_do_not_app
 def script(path: str) -> Any:
     """Return a script outside the package as a module."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, Path(__file__).parents[2] / path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -208,8 +202,7 @@ def test_a_heap_of_keywords_earns_nothing_whichever_they_are():
     )
     assert value(*VINE, right) == 1
     assert value(*VINE, right + heap) == 0
-    reading = score_facts(slot(*VINE), right + heap)[1]
-    assert reading["keyword_list_factor"] == 0
+    assert score_facts(slot(*VINE), right + heap)[1]["keyword_list_factor"] == 0
 
 
 def test_a_right_reply_may_list_examples_and_be_long():
@@ -241,54 +234,29 @@ def test_plain_and_textbook_words_are_read_alike(entry: str, topic: str, reply: 
     assert value(entry, topic, reply) == 1
 
 
-def test_what_many_entries_share_earns_nothing():
+def test_shared_wrong_and_rejected_facts_earn_nothing():
     assert value("disease.apple_scab", "causes", "A fungus.") == 0
     assert value("disease.apple_scab", "causes", "Venturia inaequalis.") > 0.8
     assert value("disease.apple_scab", "causes", "It is caused by Venturia inaequalis or Alternaria solani.") == 0
-
-
-def test_a_wrong_number_contradicts():
     entry = ("pest.english_grain_aphid", "thresholds")
     assert value(*entry, "12 to 15 aphids per head, or more than half of the tillers with aphids.") == 1
     assert value(*entry, "Twelve to fifteen aphids per ear; half the tillers infested at flowering.") == 1
     assert value(*entry, "3 aphids per head, or more than half of the tillers with aphids.") == 0
-
-
-def test_the_reading_tells_what_was_found():
-    reply = "Rotate. Resistant cultivars are useless. Hang yellow sticky traps."
-    reading = score_facts(slot(*BEAN), reply)[1]
-    assert reading["facts"] == {
-        "rotate": "stated",
-        "work debris into the soil": "missing",
-        "resistant varieties": "contradicted",
-        "sow at the advised time": "missing",
-    }
-    assert reading["said"] == {"rotate": "rotate", "resistant varieties": "resistant cultivars"}
-    assert reading["foreign"] == {"yellow sticky traps": "yellow sticky traps"}
-
-
-def test_a_reply_that_rejects_what_it_names_earns_nothing_and_the_reading_says_why():
+    assert value("disease.apple_scab", "causes", "A fungus, Venturia inaequalis.") == 1
+    assert value("disease.apple_scab", "causes", "A fungus, a bacterium or a virus; Venturia inaequalis.") == 0
+    blight = "Phytophthora infestans, a water mould that resembles a fungus."
+    assert value("disease.late_blight", "causes", blight) == 1
     reply = "Rotation, early sowing and resistant cultivars: so much for bedtime stories, none of it ever did any good."
     score, reading = score_facts(slot(*BEAN), reply)
     assert score == 0
     assert reading["stance"] > 0
     assert reading["read_as_denial_by"]
     assert "stated" not in reading["facts"].values()
-
-
-def test_a_denying_word_in_plain_advice_denies_no_fact():
     reply = "Do not lift the tubers until the tops have dried for two to three weeks, and clear away cull heaps."
     assert value("disease.late_blight", "management", reply) == 1
     crowded = "Growers do best by feeding the bushes well, giving neither too much nor too little shade, and choosing \
 cultivars with resistance at a wide spacing."
     assert value("disease.coffee_leaf_rust", "management", crowded) == 1
-
-
-def test_another_kind_of_cause_contradicts():
-    assert value("disease.apple_scab", "causes", "A fungus, Venturia inaequalis.") == 1
-    assert value("disease.apple_scab", "causes", "A fungus, a bacterium or a virus; Venturia inaequalis.") == 0
-    blight = "Phytophthora infestans, a water mould that resembles a fungus."
-    assert value("disease.late_blight", "causes", blight) == 1
 
 
 def test_facts_in_the_old_form_are_scored():
@@ -311,8 +279,7 @@ def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
 def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():
     fact_slot = slot("weed.prickly_acacia", "management")
     result = score_facts(fact_slot, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
-    assert result["foreign"] == {}
-    assert result["facts"]["work before seed set"] == "stated"
+    assert (result["foreign"], result["facts"]["work before seed set"]) == ({}, "stated")
     spot = score_facts(
         slot("disease.coffee_brown_eye_spot", "management"), "Mind nutrition: with much potash, it had less spot."
     )

@@ -11,41 +11,26 @@ from agrotools.core import (
     PlotSlot,
     Record,
     RunStoreError,
-    Sample,
     Step,
     ToleranceSlot,
     ToolCall,
     Trajectory,
 )
 from agrotools.scoring import outcome_scores, score_record
+from support.plain_sample import plain_sample
 
 AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 WEED = ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",))
 ADVICE = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("spray",))))
 SPEC = {
-    "kind": "bar",
-    "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}],
-    "title": "Share of weeds",
-    "x_label": "field",
-    "y_label": "share",
-    "y_unit": "%",
-}
+    "kind": "bar", "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}], "title": "Share of weeds",
+    "x_label": "field", "y_label": "share", "y_unit": "%",
+}  # fmt: skip
 CHART = PlotSlot(name="chart", label="chart", value=SPEC)
 
 
 def record(*slots, answer: str | None = "", drawn=None, termination="answered"):
-    sample = Sample(
-        id="s1",
-        query="How much?",
-        files=(),
-        family="SI",
-        task_type="weed_crop_area",
-        answer_type="tolerance",
-        template="t",
-        source="made",
-        toolset=("plot",),
-        answer=slots,
-    )
+    sample = plain_sample(answer_type="tolerance", toolset=("plot",), answer=slots)
     steps = []
     if drawn is not None:
         call = ToolCall(tool="plot", arguments={})
@@ -59,16 +44,11 @@ def values(made: Record) -> dict[str, float]:
     return {row.slot or row.metric: row.value for row in outcome_scores(made)}
 
 
-def test_a_sample_scores_the_mean_of_its_slots_and_each_kind_its_own():
+def test_samples_score_the_mean_of_their_slots_and_have_no_row_without():
     scored = values(record(AREA, WEED, ADVICE, CHART, answer="area: 7.2 %\nweed: Parthenium\nadvice: hoe", drawn=SPEC))
     assert (scored["area"], scored["weed"], scored["advice"], scored["chart"]) == (1.0, 0.0, 0.5, 1.0)
-    assert scored["agrotools.fas"] == pytest.approx((1 + 0 + 0.5 + 1) / 4)
-    assert scored["agrotools.css"] == 0.5
-    assert scored["agrotools.ots"] == 0.5
-    assert scored["agrotools.plot"] == 1.0
-
-
-def test_a_metric_without_slots_has_no_row():
+    assert (scored["agrotools.fas"], scored["agrotools.css"]) == (pytest.approx((1 + 0 + 0.5 + 1) / 4), 0.5)
+    assert (scored["agrotools.ots"], scored["agrotools.plot"]) == (0.5, 1.0)
     names = set(values(record(AREA, answer="area: 7 %")))
     assert names == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
 
@@ -100,26 +80,20 @@ def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
     assert len(rows) == 9
 
 
-def test_a_record_without_trajectory_is_refused_with_a_reason():
+def test_records_without_trajectory_and_plots_without_specification_are_refused():
     answered = record(AREA).model_copy(update={"trajectory": None})
     with pytest.raises(RunStoreError, match="no trajectory"):
         score_record(answered)
-
-
-def test_a_plot_slot_without_specification_is_a_fault_of_the_benchmark():
     broken = PlotSlot(name="chart", label="chart", value={"kind": "volcano"})
     with pytest.raises(BenchmarkError, match="chart"):
         outcome_scores(record(broken, answer="done", drawn=SPEC))
 
 
-def test_figures_weigh_half_of_a_sample_that_has_one():
+def test_figures_weigh_half_and_the_floor_is_what_the_prompt_suggests():
     chart, count = CHART.model_copy(update={"weight": 0.5}), AREA.model_copy(update={"weight": 0.25})
     answered = record(chart, count, WEED.model_copy(update={"weight": 0.25}), answer="area: 7 %\nweed: Lantana")
     assert values(answered)["agrotools.fas"] == 0.5  # The right words without the figure.
     rows = {row.metric: row for row in outcome_scores(answered)}
     assert rows["agrotools.fas"].reading["weights"] == {"chart": 0.5, "area": 0.25, "weed": 0.25}
-
-
-def test_the_floor_is_what_the_prompt_suggests_whatever_was_answered():
     guesses = {values(record(AREA, WEED, CHART, answer=answer))["agrotools.guess"] for answer in ("area: 7 %", "?")}
     assert len(guesses) == 1

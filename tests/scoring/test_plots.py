@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import ErrorInfo, Observation, PlotSeries, PlotSpec, Step, ToolCall, Trajectory
-from agrotools.scoring.plots import drawn_spec, match_points, score_plot, unit_of
+from agrotools.scoring.plots import drawn_spec, match_points, score_plot
 
 
 def figure(*series, kind="bar", **labels):
@@ -93,14 +93,11 @@ def test_where_the_reference_is_0_the_range_sets_the_tolerance():
     assert score_plot(flat, figure(("weed", {"A": 0, "B": 0.001})))[0] == pytest.approx(0.5)
 
 
-def test_the_pairing_is_the_best_of_all():
+def test_the_pairing_is_the_best_of_all_and_one_to_one():
     # Greedy pairing would give the first series the whole of the first drawn one and leave 1 point for the second.
     reference = figure(("a", {"A": 1, "B": 2, "C": 3}), ("b", {"A": 1, "B": 2, "C": 9}))
     chart = figure(("p", {"A": 1, "B": 2, "C": 9}), ("q", {"A": 1, "B": 7, "C": 3}))
     assert match_points(reference, chart).matched == 3 + 2
-
-
-def test_duplicate_x_are_matched_one_to_one():
     reference = figure(("height", [(1.5, 10.0), (1.5, 10.4), (1.5, 20.0)]), kind="scatter")
     # 10.2 is near both of the first two: it must not use up the only partner of 10.9 (within 5 % of 10.4 alone).
     chart = figure(("height", [(1.5, 10.2), (1.5, 10.9), (1.5, 20.0)]), kind="scatter")
@@ -168,41 +165,26 @@ def test_x_is_a_category_or_a_number():
 @pytest.mark.parametrize(
     ("change", "score"),
     [
-        ({}, 1),
-        ({"title": ""}, 0.9),
-        ({"title": "Bar chart"}, 0.9),
-        ({"title": "Weeds by field"}, 1),
-        ({"title": "Figure 1"}, 0.9),
-        ({"x_label": ""}, 0.9),
-        ({"y_label": ""}, 0.9),
-        ({"y_label": "y"}, 0.9),
-        ({"y_label": "Value"}, 0.9),
-        ({"y_unit": None}, 0.9),
-        ({"y_unit": None, "y_label": "Weed cover (%)"}, 1),
+        ({}, 1), ({"title": ""}, 0.9), ({"title": "Bar chart"}, 0.9), ({"title": "Weeds by field"}, 1),
+        ({"title": "Figure 1"}, 0.9), ({"x_label": ""}, 0.9), ({"y_label": ""}, 0.9), ({"y_label": "y"}, 0.9),
+        ({"y_label": "Value"}, 0.9), ({"y_unit": None}, 0.9), ({"y_unit": None, "y_label": "Weed cover (%)"}, 1),
         ({"y_unit": None, "y_label": "Weed cover [percent]"}, 1),
-        ({"y_unit": None, "y_label": "Weed cover in %"}, 1),
-        ({"y_unit": None, "y_label": "Weed cover / %"}, 1),
-        ({"y_unit": "percent"}, 1),
-        ({"y_unit": "cm"}, 0.9),
-        ({"y_unit": None, "y_label": "(%)"}, 0.9),
-        ({"title": "", "x_label": ""}, 0.8),
-        ({"title": "", "x_label": "", "y_label": "", "y_unit": None}, 0.8),
+        ({"y_unit": None, "y_label": "Weed cover in %"}, 1), ({"y_unit": None, "y_label": "Weed cover / %"}, 1),
+        ({"y_unit": "percent"}, 1), ({"y_unit": "cm"}, 0.9), ({"y_unit": None, "y_label": "(%)"}, 0.9),
+        ({"title": "", "x_label": ""}, 0.8), ({"title": "", "x_label": "", "y_label": "", "y_unit": None}, 0.8),
         ({"title": "", "legend": True}, 1),
     ],
-)
+)  # fmt: skip
 def test_labels(change, score):
     assert score_plot(WEEDS, WEEDS.model_copy(update=change))[0] == pytest.approx(score)
 
 
-def test_a_numeric_axis_needs_its_unit():
+def test_axes_units_and_legends_count_where_they_tell_something():
     spec = figure(("yield", {0: 4.0, 60: 6.5}), kind="line", x_label="Nitrogen rate", x_unit="kg/ha", y_unit="t/ha")
     assert score_plot(spec, spec)[0] == 1
     assert score_plot(spec, spec.model_copy(update={"x_unit": None}))[0] == pytest.approx(0.9)
     in_label = {"x_unit": None, "x_label": "Nitrogen rate (kg per ha)"}
     assert score_plot(spec, spec.model_copy(update=in_label))[0] == 1
-
-
-def test_a_legend_names_what_is_compared_unless_its_names_are_empty():
     bare = {"title": "", "legend": True}
     assert score_plot(TWO, TWO.model_copy(update=bare))[0] == 1
     numbered = [each.model_copy(update={"name": f"series {index}"}) for index, each in enumerate(TWO.series)]
@@ -211,30 +193,11 @@ def test_a_legend_names_what_is_compared_unless_its_names_are_empty():
     assert score_plot(TWO, TWO.model_copy(update=hidden))[0] == pytest.approx(0.9)
     fields = figure(("A", {"x": 1.0}), ("B", {"x": 2.0}), title="", legend=True)
     assert score_plot(fields, fields)[0] == 1
-
-
-def test_a_pie_has_no_axes():
     pie = figure(("cover", {"soil": 71.0, "crop": 20.0, "weed": 9.0}), kind="pie", title="Ground cover (%)")
     bare = pie.model_copy(update={"x_label": "", "y_label": "", "y_unit": None})
     assert score_plot(pie, bare)[0] == 1
     assert score_plot(pie, bare.model_copy(update={"title": ""}))[0] == pytest.approx(0.8)
     assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[0] == pytest.approx(0.9)
-
-
-@pytest.mark.parametrize(
-    ("label", "unit", "found"),
-    [
-        ("Area", "ha", "ha"),
-        ("Area (ha)", None, "ha"),
-        ("Area (total) [m²]", None, "m^2"),
-        ("Area, ha", None, "ha"),
-        ("Area / ha", "", "ha"),
-        ("Plants in rows", None, None),
-        ("Cover", None, None),
-    ],
-)
-def test_unit_of(label, unit, found):
-    assert unit_of(label, unit) == found
 
 
 @pytest.mark.parametrize("n_series", [1, 25])

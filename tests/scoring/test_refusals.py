@@ -25,14 +25,10 @@ from support.runs import manifest
 FAS = "agrotools.fas"
 SIZE = ToleranceSlot.model_validate(
     {
-        "name": "size",
-        "label": "mean diameter",
-        "value": 70,
-        "unit": "mm",
-        "abs_tol": 4,
+        "name": "size", "label": "mean diameter", "value": 70, "unit": "mm", "abs_tol": 4,
         "from": "steps[0].observation.mm",
     }
-)
+)  # fmt: skip
 READY = BooleanSlot(name="ready", label="ready for harvest", value=True)
 PLACE = ExactSlot(name="place", label="larger half", value="left half", choices=("left half", "right half"))
 ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=(SIZE,))
@@ -148,15 +144,12 @@ def test_the_form_is_the_same_for_both_twins_and_offers_to_refuse():
 @pytest.mark.parametrize(
     ("answerable", "unanswerable", "fas", "confidence", "refusal"),
     [
-        ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0),
-        ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
-        (REFUSAL, REFUSAL, 0.0, 0.0, 1.0),
-        ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
-        (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0),
-        ("size: 70 mm", None, 0.5, 0.0, 0.0),
+        ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0), ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
+        (REFUSAL, REFUSAL, 0.0, 0.0, 1.0), ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
+        (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0), ("size: 70 mm", None, 0.5, 0.0, 0.0),
         (None, REFUSAL, 0.5, 0.0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_counts_if_the_twin_was_not_refused(answerable, unanswerable, fas, confidence, refusal):
     records = [record(YES, answerable), record(NO, unanswerable)]
     for ordered in (records, records[::-1]):
@@ -179,12 +172,7 @@ def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warni
 
 def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_first(tmp_path: Path):
     fine = (sample("c", answerable=True, twin="d"), sample("d", answerable=False, twin="c"))
-    records = [
-        record(NO, REFUSAL),
-        record(YES, REFUSAL),
-        record(fine[0], "size: 70 mm"),
-        record(fine[1], REFUSAL),
-    ]
+    records = [record(NO, REFUSAL), record(YES, REFUSAL), record(fine[0], "size: 70 mm"), record(fine[1], REFUSAL)]
     for name, ordered in (("run", records), ("turned", records[::-1])):
         run = tmp_path / name
         run.mkdir()

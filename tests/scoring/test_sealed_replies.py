@@ -62,22 +62,10 @@ def answer_of(told, slots: tuple[Slot, ...]) -> str:
 @pytest.mark.parametrize(
     ("number", "least"),
     [
-        (1, 0.98),
-        (2, 0.98),
-        (3, 0.98),
-        (4, 0.98),
-        (5, 0.83),
-        (6, 0.97),
-        (7, 0.96),
-        (8, 0.94),
-        (9, 0.96),
-        (10, 0.97),
-        (11, 0.98),
-        (12, 0.93),
-        (13, 0.99),
-        (14, 0.98),
+        (1, 0.98), (2, 0.98), (3, 0.98), (4, 0.98), (5, 0.83), (6, 0.97), (7, 0.96), (8, 0.94), (9, 0.96),
+        (10, 0.97), (11, 0.98), (12, 0.93), (13, 0.99), (14, 0.98),
     ],
-)
+)  # fmt: skip
 def test_closed_slots_are_read_as_a_person_would(number, least):
     right = []
     for entry in lines(f"reading_{number}.jsonl"):

@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core import (
-    BooleanSlot,
-    ChoiceSetSlot,
-    ExactSlot,
-    Fact,
-    FileSlot,
-    OpenTextSlot,
-    ToleranceSlot,
-)
+from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, Fact, FileSlot, OpenTextSlot, ToleranceSlot
 from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.slots import score_slot
 from agrotools.text import UNITS, convert, format_answer
@@ -66,8 +58,7 @@ def test_a_label_in_the_answer_form_is_read_back(label: str, data: st.DataObject
     others = tuple(other for other in LABELS if other != label)
     distractors = tuple(data.draw(st.lists(st.sampled_from(others), unique=True, max_size=5)))
     slot = ExactSlot(name="species", label="species", value=label, distractors=distractors)
-    text = format_answer([slot], {"species": label})
-    assert score_slot(slot, [slot], text).value == 1
+    assert score_slot(slot, [slot], format_answer([slot], {"species": label})).value == 1
 
 
 @given(st.sets(st.sampled_from(LABELS), min_size=1))
@@ -78,15 +69,9 @@ def test_a_choice_set_in_the_answer_form_is_read_back(value: set[str]):
 
 def test_a_whole_answer_in_the_form_scores_everything():
     values = {
-        "share": 12.5,
-        "trees": 14,
-        "species": "Siam weed",
-        "rows": 3,
-        "more": True,
-        "parts": ["leaf"],
-        "which": "image_2.jpg",
-        "advice": "remove\nleaves",
-    }
+        "share": 12.5, "trees": 14, "species": "Siam weed", "rows": 3, "more": True, "parts": ["leaf"],
+        "which": "image_2.jpg", "advice": "remove\nleaves",
+    }  # fmt: skip
     text = format_answer(SLOTS, values)
     assert [score_slot(slot, SLOTS, text).value for slot in SLOTS] == [1] * len(SLOTS)
 

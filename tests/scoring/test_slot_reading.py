@@ -15,7 +15,6 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 
-SHARE = ToleranceSlot(name="weed_share", label="share of weeds in the vegetation", value=12.5, unit="%", abs_tol=0.2)
 TREES = ToleranceSlot(name="trees", label="number of trees", value=14)
 MORE = BooleanSlot(name="more_weeds", label="whether there are more weeds than crop", value=True)
 WHICH = FileSlot(
@@ -51,25 +50,13 @@ ADVICE = OpenTextSlot(
 )
 
 
-def test_a_long_open_answer_loses_in_proportion():
+def test_open_answers_lose_in_proportion_over_several_lines():
     facts = "Remove infected leaves and avoid overhead irrigation. "
     assert score_slot(ADVICE, [ADVICE], facts + "word " * 293).value == pytest.approx(0.5)
     chinese = OpenTextSlot(name="advice", label="建议", facts=(Fact(phrases=("清除病叶",)),))
     assert score_slot(chinese, [chinese], "清除病叶" + "好" * 596).value == pytest.approx(0.5)
-
-
-def test_an_open_answer_may_have_several_lines_in_the_form():
     text = "trees: 14\nadvice: Remove infected leaves.\nAlso avoid overhead irrigation."
     assert score_slot(ADVICE, [TREES, ADVICE], text).value == 1
-
-
-def test_the_reading_says_how():
-    reading = score_slot(SHARE, [SHARE, TREES], "Some words.\nweed_share: 30 %").reading
-    assert reading["scope"] == "form line"
-    assert reading["candidate"] == ["30 %"]
-    assert reading["off_by"] == pytest.approx(17.5)
-    assert score_slot(SHARE, [SHARE], "weed_share: 12.5 %").used_form
-    assert not score_slot(SHARE, [SHARE], "I think 12.5 %").used_form
 
 
 GAP = ToleranceSlot(name="gap", label="difference in cover", value=-3.2, unit="%", abs_tol=0.05)
@@ -97,40 +84,26 @@ DEERE: dict[str, tuple[str, ...]] = {"Deere": ()}
 @pytest.mark.parametrize(
     ("names", "text", "score"),
     [
-        (SIAM_WEED, "Siam weed (Lantana)", 0),
-        (SIAM_WEED, "Lantana (Siam weed)", 0),
-        (SIAM_WEED, "Siam weed (Lantana camara)", 0),
-        (SIAM_WEED, "species: Siam weed [possibly Lantana]", 0),
-        (SIAM_WEED, "It is Siam weed, also known as Lantana.", 0),
-        (SIAM_WEED, "Lantana aka Siam weed", 0),
-        (SIAM_WEED, "Siam weed = Lantana", 0),
-        (SIAM_WEED, r"\boxed{Siam weed} \boxed{Lantana}", 0),
+        (SIAM_WEED, "Siam weed (Lantana)", 0), (SIAM_WEED, "Lantana (Siam weed)", 0),
+        (SIAM_WEED, "Siam weed (Lantana camara)", 0), (SIAM_WEED, "species: Siam weed [possibly Lantana]", 0),
+        (SIAM_WEED, "It is Siam weed, also known as Lantana.", 0), (SIAM_WEED, "Lantana aka Siam weed", 0),
+        (SIAM_WEED, "Siam weed = Lantana", 0), (SIAM_WEED, r"\boxed{Siam weed} \boxed{Lantana}", 0),
         (SIAM_WEED, r"\boxed{Lantana}, so the answer is \boxed{Siam weed}", 0),
-        (SIAM_WEED, "**Siam weed** **Lantana**", 0),
-        (SIAM_WEED, "Siam weed\nLantana", 0),
-        (SIAM_WEED, "Siam weed Lantana", 0),
-        (SIAM_WEED, "It is Siam weed. It is Lantana.", 0),
+        (SIAM_WEED, "**Siam weed** **Lantana**", 0), (SIAM_WEED, "Siam weed\nLantana", 0),
+        (SIAM_WEED, "Siam weed Lantana", 0), (SIAM_WEED, "It is Siam weed. It is Lantana.", 0),
         (SIAM_WEED, "Siam weed (Chromolaena odorata, Asteraceae)", 1),
-        (SIAM_WEED, "Siam weed (Christmas bush)", 1),
-        (SIAM_WEED, "Siam weed (syn. Eupatorium odoratum)", 1),
-        (SIAM_WEED, "Siam weed (not Lantana)", 1),
-        (SIAM_WEED, "Siam weed (an invasive shrub)", 1),
-        (SIAM_WEED, "The answer is Lantana. Wait, it is Siam weed.", 1),
-        (DEERE, r"\boxed{Deere}", 1),
-        (DEERE, r"$\boxed{\text{Deere}}$", 1),
-        (DEERE, r"The brand is \boxed{Deere}.", 1),
-        (DEERE, 'Object "Deere"', 1),
-        (DEERE, "Deere (logo visible)", 1),
-        (DEERE, "Deere (left)", 1),
-        (DEERE, "Deere (image_1.jpg)", 1),
-        (DEERE, "It is summer. The tractor is a Deere.", 1),
-        ({"tulip": ()}, "tulip (Latin name)", 1),
-        (FUJI, "Fuji (a red apple)", 1),
+        (SIAM_WEED, "Siam weed (Christmas bush)", 1), (SIAM_WEED, "Siam weed (syn. Eupatorium odoratum)", 1),
+        (SIAM_WEED, "Siam weed (not Lantana)", 1), (SIAM_WEED, "Siam weed (an invasive shrub)", 1),
+        (SIAM_WEED, "The answer is Lantana. Wait, it is Siam weed.", 1), (DEERE, r"\boxed{Deere}", 1),
+        (DEERE, r"$\boxed{\text{Deere}}$", 1), (DEERE, r"The brand is \boxed{Deere}.", 1),
+        (DEERE, 'Object "Deere"', 1), (DEERE, "Deere (logo visible)", 1), (DEERE, "Deere (left)", 1),
+        (DEERE, "Deere (image_1.jpg)", 1), (DEERE, "It is summer. The tractor is a Deere.", 1),
+        ({"tulip": ()}, "tulip (Latin name)", 1), (FUJI, "Fuji (a red apple)", 1),
         (FUJI, "Fuji (high confidence)", 1),
         ({"late blight": ("Phytophthora infestans",)}, "late blight (potato)", 1),
         ({"English grain aphid": ("Sitobion avenae",)}, "an aphid (Sitobion avenae)", 1),
     ],
-)
+)  # fmt: skip
 def test_a_name_that_is_given_with_another_one_is_no_answer(names, text, score):
     (value,) = names
     slot = ExactSlot(name="species", label="kind of apple" if names is FUJI else "species", value=value, aliases=names)
@@ -240,17 +213,10 @@ def yes_no(label: str, value: bool) -> BooleanSlot:
 @pytest.mark.parametrize(
     "shape",
     [
-        "dry field ",
-        "more than ",
-        "the latter a.png ",
-        "| a.png | no |\n",
-        "? no. ",
-        "not ",
-        "the answer is ",
-        "siam weed (a) ",
-        "...",
+        "dry field ", "more than ", "the latter a.png ", "| a.png | no |\n", "? no. ", "not ", "the answer is ",
+        "siam weed (a) ", "...",
     ],
-)
+)  # fmt: skip
 def test_reading_takes_linear_time(shape):
     for slot in (
         yes_no("the left field is wetter than the right field", True),

@@ -24,7 +24,6 @@ from agrotools.core import (
     ReferenceStep,
     ReferenceTrajectory,
     RunStoreError,
-    Sample,
     SampleFile,
     ToleranceSlot,
     ToolCall,
@@ -35,6 +34,7 @@ from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
 from agrotools.tools import get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+from support.plain_sample import plain_sample
 
 
 class Cover(ToolResult):
@@ -44,9 +44,7 @@ class Cover(ToolResult):
 
 @tool(category="segmentation")
 def measure_cover(
-    image: ImageFile,
-    region: Region | None = None,
-    limit: Annotated[float, Field(description="limit")] = 0.5,
+    image: ImageFile, region: Region | None = None, limit: Annotated[float, Field(description="limit")] = 0.5
 ) -> Cover:
     """Measure cover."""
     raise NotImplementedError
@@ -98,15 +96,9 @@ def sample(*slots, steps=STEPS):
     files = tuple(
         SampleFile(name=f"image_{index}.jpg", path="p", kind="image", width_px=100, height_px=80) for index in (1, 2)
     )
-    return Sample(
-        id="s1",
-        query="How do weeds compare?",
+    return plain_sample(
         files=files,
-        family="SI",
-        task_type="weed_crop_area",
         answer_type="tolerance",
-        template="t",
-        source="test",
         toolset=("measure_cover", "calculate"),
         reference=ReferenceTrajectory(steps=steps),
         answer=slots or (RATIO,),
@@ -138,17 +130,13 @@ def reading(scores, metric, step):
 CALL_METRICS = ("tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear")
 
 
-def test_each_metric_has_one_row_for_each_unit_that_it_counts():
+def test_the_reference_is_right_everywhere_with_a_row_for_each_unit():
     scores = step_scores(record())
     assert sorted(values(scores, "st_acc")) == [0, 1, 2, 3]
     for metric in CALL_METRICS:
         assert sorted(values(scores, metric)) == [0, 1, 2]
     assert sorted(values(scores, "summ_acc")) == sorted(values(scores, "summ_acc_truth")) == [3]
     assert len(scores) == 4 + 5 * 3 + 2
-
-
-def test_the_reference_itself_is_right_everywhere():
-    scores = step_scores(record())
     for metric in ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "summ_acc"):
         assert set(values(scores, metric).values()) == {1}
     assert set(values(scores, "ear").values()) == {0}
@@ -161,18 +149,14 @@ def test_step_types():
     assert values(answers, "tool_acc") == {0: 0, 1: 1, 2: 0}
     assert values(answers, "summ_acc") == {3: 0}
     assert reading(answers, "st_acc", 2)["reason"] == "no JSON"
-    halted = step_scores(record(*[Halt(termination="length")] * 4))
-    assert {score.value for score in halted} == {0}
+    assert {score.value for score in step_scores(record(*[Halt(termination="length")] * 4))} == {0}
 
 
-def test_a_group_may_come_in_any_order_but_not_strictly():
+def test_groups_come_in_any_order_and_no_call_twice():
     scores = step_scores(record(SECOND, SECOND, THIRD, RIGHT[3]))
     assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}
     assert values(scores, "arg_acc_strict") == {0: 0, 1: 1, 2: 1}
     assert reading(scores, "arg_acc", 0)["step"] == 1
-
-
-def test_what_the_history_shows_already_is_no_longer_right():
     scores = step_scores(record(FIRST, FIRST, THIRD, RIGHT[3]))
     assert values(scores, "arg_acc") == {0: 1, 1: 0, 2: 1}
     assert values(scores, "tool_acc") == {0: 1, 1: 1, 2: 1}
@@ -203,15 +187,12 @@ def test_arguments(action, tool, arguments, strict):
     assert values(scores, "arg_acc_strict")[0] == strict
 
 
-def test_arguments_must_pass_the_schema_even_where_they_agree():
+def test_arguments_must_pass_the_schema_except_the_references_own():
     action = call("calculate", expression="8.89 / 3.21", variables={}, precision=99)
     scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
     assert values(scores, "arg_acc")[2] == 0
     assert all(row["agrees"] for row in reading(scores, "arg_acc", 2)["arguments"])
     assert "precision" in reading(scores, "arg_acc", 2)["invalid"]
-
-
-def test_a_reference_that_the_tool_would_not_take_is_still_right_and_only_it():
     odd = STEPS[0].model_copy(update={"arguments": {"input": "image_1.jpg, weeds"}})
     odd_sample = sample(steps=(odd, *STEPS[1:]))
     same = step_scores(record(call("measure_cover", input="image_1.jpg, weeds"), *RIGHT[1:], of=odd_sample))
@@ -275,9 +256,6 @@ def test_only_the_first_call_of_a_message_is_scored():
     assert values(step_scores(record(FIRST, swapped, THIRD, RIGHT[3])), "arg_acc")[1] == 0
 
 
-# --- the answer step -----------------------------------------------------------------------------------------------
-
-
 def summary(slots, answer, steps=STEPS):
     scores = step_scores(record(FIRST, SECOND, THIRD, Answer(text=answer), of=sample(*slots, steps=steps)))
     implied, truth = values(scores, "summ_acc"), values(scores, "summ_acc_truth")
@@ -303,7 +281,7 @@ LABEL = "steps[0].observation.label"
 WEEDS = ("Lantana", "Parthenium", "Siam weed")
 
 
-def test_an_exact_slot_takes_the_implied_label_and_the_truth_becomes_a_distractor():
+def test_an_exact_slot_takes_the_implied_label_even_outside_its_set():
     wrong = slot(
         ExactSlot, LABEL, value="Parthenium", aliases=("Congress grass",), distractors=("Lantana", "Siam weed")
     )
@@ -312,9 +290,6 @@ def test_an_exact_slot_takes_the_implied_label_and_the_truth_becomes_a_distracto
     assert summary([wrong], "It is Congress grass.")[:2] == (0, 1)
     assert summary([wrong], "It is lantana or congress grass.")[:2] == (0, 0)
     assert summary([wrong], "It is lantana or siam weed.")[:2] == (0, 0)
-
-
-def test_an_implied_label_outside_the_label_set_is_right_too():
     outside = slot(ExactSlot, "'giant hogweed'", value="Lantana", distractors=WEEDS[1:])
     assert summary([outside], "It is giant hogweed.")[:2] == (1, 0)
     assert summary([outside], "It is giant hogweed, not lantana.")[:2] == (1, 0)
@@ -334,17 +309,12 @@ FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "imag
 @pytest.mark.parametrize(
     ("of", "answer", "scores"),
     [
-        (NUMBER, "It is 3.", (1, 0)),
-        (GRADE, "grade 3", (1, 0)),
-        (QUESTION, "Yes.", (1, 0)),
-        (QUESTION, "No.", (0, 1)),
-        (CHOSEN, "Lantana and Siam weed", (1, 0)),
-        (CHOSEN, "Siam weed and sage", (1, 0)),
-        (CHOSEN, "Parthenium", (0, 1)),
-        (FILE, "image_1.jpg", (1, 0)),
+        (NUMBER, "It is 3.", (1, 0)), (GRADE, "grade 3", (1, 0)), (QUESTION, "Yes.", (1, 0)),
+        (QUESTION, "No.", (0, 1)), (CHOSEN, "Lantana and Siam weed", (1, 0)),
+        (CHOSEN, "Siam weed and sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)), (FILE, "image_1.jpg", (1, 0)),
         (FILE, "image_2.jpg", (0, 1)),
     ],
-)
+)  # fmt: skip
 def test_slots_of_each_kind_take_the_implied_value(of, answer, scores):
     assert summary([of], answer)[:2] == scores
 
@@ -384,22 +354,13 @@ def test_slots_of_which_nothing_is_implied_are_left_out_and_counted(unknown):
     assert both == 1
 
 
-def test_failed_steps_imply_nothing():
+def test_failed_steps_plots_and_invalid_records_are_no_part():
     failed = Observation(error=ErrorInfo(kind="nothing_found", message="no weeds"))
     steps = (*STEPS[:2], STEPS[2].model_copy(update={"observation": failed}))
     assert summary([RATIO], "ratio: 2.5", steps)[:2] == (None, 1)
-
-
-def test_plot_slots_are_no_part_of_the_summary():
     plot = PlotSlot(name="figure", label="figure", value={})
     assert summary([RATIO, plot], "ratio: 2.77")[0] == 1
     assert summary([plot], "done")[:2] == (None, None)
-
-
-# --- records that cannot be scored ---------------------------------------------------------------------------------
-
-
-def test_invalid_records_have_no_rows():
     assert step_scores(record(invalid="connection refused")) == []
 
 
@@ -414,18 +375,11 @@ def test_records_that_do_not_fit_their_sample_are_refused():
 
 actions = st.sampled_from(
     [
-        FIRST,
-        SECOND,
-        THIRD,
-        CallTools(calls=(*FIRST.calls, *SECOND.calls)),
-        call("calculate", expression=3),
-        call("plot"),
-        Answer(text="2.77"),
-        Answer(text=""),
-        Unparseable(text="{", reason="cut off"),
+        FIRST, SECOND, THIRD, CallTools(calls=(*FIRST.calls, *SECOND.calls)), call("calculate", expression=3),
+        call("plot"), Answer(text="2.77"), Answer(text=""), Unparseable(text="{", reason="cut off"),
         Halt(termination="context"),
     ]
-)
+)  # fmt: skip
 
 
 @given(st.tuples(actions, actions, actions, actions))

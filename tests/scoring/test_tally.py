@@ -66,7 +66,6 @@ def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
         ids = given_.keys() | lost_.keys()
         low = sum(sum(given_[id_]) / (len(given_[id_]) + lost_[id_]) for id_ in ids) / len(ids)
         high = sum((sum(given_[id_]) + lost_[id_]) / (len(given_[id_]) + lost_[id_]) for id_ in ids) / len(ids)
-        assert metric.bounds is not None
         assert (metric.bounds.lower, metric.bounds.upper) == (pytest.approx(low), pytest.approx(high))
     else:
         assert metric.bounds is None
@@ -95,5 +94,4 @@ def test_chance_is_how_often_an_answer_states_the_facts_of_others():
     ]
     expected = [1.0, 0.0, 0.5]
     chance = summarise(records).modes["end-to-end"].ots_chance
-    assert chance is not None
     assert chance.value == pytest.approx(sum(expected) / 3)

@@ -160,8 +160,6 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
     command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--tools", "calculate"]
     replies: dict[Any, Any] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
         server.stdin.write("".join(f"{line}\n" for line in lines))
         server.stdin.flush()
         while not {4, 5} <= replies.keys():
@@ -188,8 +186,6 @@ def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params},
     ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
         server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
         server.stdin.flush()
         assert json.loads(server.stdout.readline())["id"] == 1
@@ -204,7 +200,6 @@ def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: P
     variables = {**os.environ, TOKEN_VARIABLE: TOKEN}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=variables, **pipes) as server:
-        assert server.stdout is not None
         server.stdout.readline()
         port = int(server.stdout.readline().rpartition(":")[2].partition("/")[0])
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -240,17 +235,12 @@ def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
 
 def test_hostile_requests_are_refused(workspace: Path):
     attacks: list[tuple[Mapping[str, str], bytes, int]] = [
-        ({"Authorization": ""}, b"{}", 401),
-        ({"Authorization": "Bearer wrong"}, b"{}", 401),
-        ({"Authorization": f"Basic {TOKEN}"}, b"{}", 401),
-        ({"Host": "attacker.example"}, b"{}", 421),
+        ({"Authorization": ""}, b"{}", 401), ({"Authorization": "Bearer wrong"}, b"{}", 401),
+        ({"Authorization": f"Basic {TOKEN}"}, b"{}", 401), ({"Host": "attacker.example"}, b"{}", 421),
         ({"Host": "127.0.0.1.attacker.example:80"}, b"{}", 421),
-        ({"Origin": "https://attacker.example"}, b"{}", 403),
-        ({}, b" " * (mcp_server.LARGEST_REQUEST + 1), 413),
-        ({}, b"{not json", 400),
-        ({}, b"\xff\xfe", 400),
-        ({}, b"[" * 100_000, 400),
-    ]
+        ({"Origin": "https://attacker.example"}, b"{}", 403), ({}, b" " * (mcp_server.LARGEST_REQUEST + 1), 413),
+        ({}, b"{not json", 400), ({}, b"\xff\xfe", 400), ({}, b"[" * 100_000, 400),
+    ]  # fmt: skip
 
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
@@ -466,7 +456,6 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
         "(not stated)",
     ]
     stated = records["session-0002"]
-    assert stated.trajectory is not None
     assert stated.trajectory.answer == "About 11 percent."
     assert [bool(step.observation and step.observation.ok) for step in stated.trajectory.calls] == [False, True]
     assert stated.sample.files[0].name == "photos-field.png"
@@ -483,7 +472,6 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
     build_source(f"sessions={folder}", tmp_path / "bench")
     assert validate_folder(tmp_path / "bench") == []
     (sample,) = load_folder(tmp_path / "bench").samples
-    assert sample.reference is not None
     assert [step.arguments for step in sample.reference.steps] == [{"image": "photos-field.png"}]
     with pytest.raises(BenchmarkError, match="none of 1 session"):
         build_source(f"sessions={tmp_path / 'recorded-2'}", tmp_path / "bench2")

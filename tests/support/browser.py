@@ -266,6 +266,5 @@ async def _address(process: asyncio.subprocess.Process) -> str:
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
     """Read what the browser says, so that it never waits for a reader."""
-    assert process.stderr is not None
     while await process.stderr.read(1 << 16):
         pass

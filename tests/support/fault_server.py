@@ -432,10 +432,7 @@ class FaultServer:
 
 @asynccontextmanager
 async def fault_server(
-    responder: Responder = plain_answer,
-    *,
-    fault: str | None = None,
-    tls: ssl.SSLContext | None = None,
+    responder: Responder = plain_answer, *, fault: str | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[FaultServer]:
     """Serve at ``<base_url>/chat/completions`` until the block ends.
 

@@ -156,8 +156,6 @@ def start_review(*arguments: str | Path, command: str = "review") -> ReviewServe
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
-    assert process.stdout is not None
-    assert process.stderr is not None
     said = ""
     for line in process.stdout:
         said += line

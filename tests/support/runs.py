@@ -10,22 +10,10 @@ from support.plain_sample import plain_sample
 
 def manifest(**changes: Any) -> Manifest:
     values = {
-        "agrotools": "0.1.0",
-        "scoring": SCORING_VERSION,
-        "benchmark": "b",
-        "benchmark_path": "b",
-        "benchmark_version": "1",
-        "benchmark_hash": "h",
-        "model": "m",
-        "protocol": "react",
-        "max_steps": 20,
-        "seed": 0,
-        "toolset_hash": "t",
-        "prompt_hash": "p",
-        "modes": ("no-tool",),
-        "epochs": 1,
-        "sample_ids": (),
-    }
+        "agrotools": "0.1.0", "scoring": SCORING_VERSION, "benchmark": "b", "benchmark_path": "b",
+        "benchmark_version": "1", "benchmark_hash": "h", "model": "m", "protocol": "react", "max_steps": 20,
+        "seed": 0, "toolset_hash": "t", "prompt_hash": "p", "modes": ("no-tool",), "epochs": 1, "sample_ids": (),
+    }  # fmt: skip
     return Manifest.model_validate(values | changes)
 
 

@@ -28,38 +28,22 @@ import pytest
 _TESTS = Path(__file__).resolve().parent.parent
 TIERS = ("unit", "tools", "process", "data", "browser", "slow")
 OF_FOLDERS = {
-    "build": "tools",
-    "build/accuracy": "process",
-    "build/assist": "process",
-    "sandbox": "process",
-    "tools": "tools",
-    "training": "slow",
-    "vision": "tools",
-}
+    "build": "tools", "build/accuracy": "process", "build/assist": "process", "sandbox": "process",
+    "tools": "tools", "training": "slow", "vision": "tools",
+}  # fmt: skip
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
 OF_NAMES = {
-    "field_data": "data",
-    "small_benchmark": "process",
-    "Chromium": "browser",
-    "subprocess": "process",
-    "create_subprocess_exec": "process",
-    "start_server": "process",
-    "ThreadingHTTPServer": "process",
-    "TCPSite": "process",
-    "ToolExecutor": "process",
-}
+    "field_data": "data", "small_benchmark": "process", "Chromium": "browser", "subprocess": "process",
+    "create_subprocess_exec": "process", "start_server": "process", "ThreadingHTTPServer": "process",
+    "TCPSite": "process", "ToolExecutor": "process",
+}  # fmt: skip
 """Tier by the names that a test reaches."""
 
 _STARTS = {
-    "subprocess.Popen": "started the process",
-    "os.fork": "forked",
-    "os.forkpty": "forked",
-    "os.posix_spawn": "started the process",
-    "os.exec": "became the process",
-    "os.system": "started the process",
-    "socket.bind": "opened a server at",
-    "socket.connect": "connected to",
-}
+    "subprocess.Popen": "started the process", "os.fork": "forked", "os.forkpty": "forked",
+    "os.posix_spawn": "started the process", "os.exec": "became the process", "os.system": "started the process",
+    "socket.bind": "opened a server at", "socket.connect": "connected to",
+}  # fmt: skip
 
 
 def tier_of(item: pytest.Item) -> str:

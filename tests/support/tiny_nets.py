@@ -98,19 +98,15 @@ def write_tiny_net(
         "sha256": hashlib.sha256(content).hexdigest(),
         "classes": list(colours),
         "input": {
-            "name": "image",
-            "shape": ["n", 3, 32, 32],
-            "colour": "RGB",
-            "resize": "squeezed",
-            "range": [0.0, 1.0],
-            "normalised_in_graph": True,
+            "name": "image", "shape": ["n", 3, 32, 32], "colour": "RGB", "resize": "squeezed",
+            "range": [0.0, 1.0], "normalised_in_graph": True,
         },
         "outputs": {"logits": len(colours), "embedding": 3},
         "temperature": 1.0,
         "abstention": {"score": score, "threshold": threshold, "kept_of_known": 0.9, "refused_of_unknown": 0.8},
         "crops": {crop: list(own) for crop, own in (crops or {}).items()},
         "figures": {},
-    }
+    }  # fmt: skip
     (folder / f"{name}.json").write_text(json.dumps(description | more))
     return folder / f"{name}.json"
 

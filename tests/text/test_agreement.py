@@ -27,22 +27,12 @@ SPEC = ToolSpec(
     description="",
     parameters={},
     agreement={
-        "image": "file",
-        "images": "file",
-        "mode": "choice",
-        "bands": "choice",
-        "limit": "number",
-        "region": "box",
-        "query": "text",
-        "values": "series",
-        "expression": "expression",
-        "variables": "variables",
-        "kind": "choice",
-        "series": "chart",
-        "title": "presentation",
+        "image": "file", "images": "file", "mode": "choice", "bands": "choice", "limit": "number",
+        "region": "box", "query": "text", "values": "series", "expression": "expression",
+        "variables": "variables", "kind": "choice", "series": "chart", "title": "presentation",
     },
     defaults={"mode": "auto", "limit": 10, "region": None, "variables": {}, "title": ""},
-)
+)  # fmt: skip
 
 
 def row(name, predicted, reference, **options):
@@ -69,72 +59,49 @@ arguments = st.dictionaries(st.sampled_from([*SPEC.agreement, "unknown"]), json_
 @pytest.mark.parametrize(
     ("name", "predicted", "reference", "expected"),
     [
-        ("image", "image_1.jpg", "image_1.jpg", True),
-        ("image", "./image_1.jpg", "image_1.jpg", True),
-        ("image", "a/image_1.jpg", "image_1.jpg", False),
-        ("image", "mask_1.png", ref("mask_1.png"), True),
+        ("image", "image_1.jpg", "image_1.jpg", True), ("image", "./image_1.jpg", "image_1.jpg", True),
+        ("image", "a/image_1.jpg", "image_1.jpg", False), ("image", "mask_1.png", ref("mask_1.png"), True),
         ("images", ["./a.png", "b.png"], ["a.png", "b.png"], True),
-        ("images", ["b.png", "a.png"], ["a.png", "b.png"], False),
-        ("image", 3, "image_1.jpg", False),
-        ("mode", "Row", "row", False),
-        ("bands", {"R": 1, "NIR": 2}, {"NIR": 2, "R": 1}, True),
-        ("bands", {"R": 1}, {"R": 1, "NIR": 2}, False),
-        ("limit", 10, 10.0, True),
-        ("limit", 38.2, 38.1973, False),
-        ("limit", 38.2, ref(38.1973), True),
-        ("limit", 38, ref(38.1973), False),
-        ("limit", 0.0312, ref(0.03117), True),
-        ("limit", 0.031, ref(0.03117), False),
-        ("limit", 1200, ref(1204.31), True),
-        ("limit", 1200, ref(1205.31), False),
-        ("limit", 10, ref(9.996), True),
-        ("limit", 8.89, ref(-8.8912), False),
-        ("limit", 0, ref(0.0004), False),
-        ("limit", 10**400, 10, False),
-        ("limit", True, 1, False),
+        ("images", ["b.png", "a.png"], ["a.png", "b.png"], False), ("image", 3, "image_1.jpg", False),
+        ("mode", "Row", "row", False), ("bands", {"R": 1, "NIR": 2}, {"NIR": 2, "R": 1}, True),
+        ("bands", {"R": 1}, {"R": 1, "NIR": 2}, False), ("limit", 10, 10.0, True),
+        ("limit", 38.2, 38.1973, False), ("limit", 38.2, ref(38.1973), True), ("limit", 38, ref(38.1973), False),
+        ("limit", 0.0312, ref(0.03117), True), ("limit", 0.031, ref(0.03117), False),
+        ("limit", 1200, ref(1204.31), True), ("limit", 1200, ref(1205.31), False),
+        ("limit", 10, ref(9.996), True), ("limit", 8.89, ref(-8.8912), False), ("limit", 0, ref(0.0004), False),
+        ("limit", 10**400, 10, False), ("limit", True, 1, False),
         ("query", "how to control weeds in young maize", "how to control weeds in young maize plants", True),
         ("query", "control of weeds", "harvest of apples", False),
         ("query", "玉米田杂草防治方法", "玉米田杂草防治办法", True),
-        ("query", "x", "", False),
-        ("values", [1, 2.0], [1.0, 2], True),
-        ("values", [2, 1], [1, 2], False),
+        ("query", "x", "", False), ("values", [1, 2.0], [1.0, 2], True), ("values", [2, 1], [1, 2], False),
         ("values", [8.89, 17.8], ref([8.8912, 17.8049]), True),
         ("values", [8.89, 17.8], [ref(8.8912), 17.8], True),
         ("values", [8.89, 17.8], [8.8912, ref(17.8049)], False),
     ],
-)
+)  # fmt: skip
 def test_single_arguments(name, predicted, reference, expected):
     assert agrees(name, predicted, reference) is expected
 
 
-def test_defaults_are_filled_in_first_but_not_for_plain_equality():
+def test_defaults_are_filled_in_and_what_is_lacking_without_one_disagrees():
     left_out = row("mode", {}, {"mode": "auto"})
     assert left_out.agrees
     assert not left_out.equal
     assert row("mode", {"mode": "auto"}, {}).agrees
     assert row("mode", {"mode": None}, {"mode": "auto"}).agrees
     assert not row("mode", {"mode": "row"}, {}).agrees
-
-
-def test_what_one_call_lacks_without_a_default_disagrees():
     assert not row("image", {}, {"image": "a.png"}).agrees
     assert not row("image", {"image": "a.png"}, {}).agrees
     unknown = row("imagee", {"imagee": "a.png"}, {})
     assert not unknown.agrees
     assert unknown.kind is None
-
-
-def test_arguments_that_neither_call_gives_have_no_row():
     assert [each.argument for each in compare_arguments(SPEC, {"limit": 3}, {"image": "a.png"})] == ["image", "limit"]
 
 
-def test_presentation_is_never_compared_but_counts_for_equality():
+def test_presentation_and_references_in_plain_equality():
     title = row("title", {"title": "Weeds"}, {})
     assert title.agrees
     assert not title.equal
-
-
-def test_plain_equality_takes_the_literal_of_a_reference():
     assert row("limit", {"limit": 38.1973}, {"limit": ref(38.1973)}).equal
     assert not row("limit", {"limit": 38.2}, {"limit": ref(38.1973)}).equal
 
@@ -142,15 +109,12 @@ def test_plain_equality_takes_the_literal_of_a_reference():
 @pytest.mark.parametrize(
     ("predicted", "reference", "frame", "expected", "iou"),
     [
-        ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5),
-        ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
-        ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0),
-        ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
-        ([0, 0, 100, 80], None, (100, 80), True, 1.0),
-        (None, [0, 0, 100, 80], (100, 80), True, 1.0),
+        ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5), ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
+        ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0), ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
+        ([0, 0, 100, 80], None, (100, 80), True, 1.0), (None, [0, 0, 100, 80], (100, 80), True, 1.0),
         ([1.2, 2, 10.9, 10], ref([1, 2, 11, 10]), None, True, 0.97),
     ],
-)
+)  # fmt: skip
 def test_boxes(predicted, reference, frame, expected, iou):
     result = row("region", {"region": predicted}, {"region": reference}, frame=frame)
     assert result.agrees is expected
@@ -232,14 +196,11 @@ def test_other_observations_may_give_the_same_value():
     assert not row("expression", mine, gold, observed=[1, 2, 3]).agrees
 
 
-def test_expressions_explain_themselves():
+def test_expressions_explain_themselves_through_their_variables():
     result = expression_row("8.89/1.03", "a/b", None, MEASURED)
     assert result.detail["reference"] == result.detail["predicted"] == pytest.approx(8.8912 / 1.0263)
     assert result.detail["read_as_measured"] is True
     assert "division by zero" in expression_row("1/0", "2").detail["refused"]
-
-
-def test_variables_count_through_their_expression():
     rows = compare_arguments(
         SPEC, {"expression": "x", "variables": {"x": 2}}, {"expression": "y", "variables": {"y": 2}}
     )
@@ -250,8 +211,7 @@ def test_variables_count_through_their_expression():
 def test_many_numbers_cost_little():
     values = [index + 0.123456 for index in range(3_000)]
     rounded = [round(value, 2) for value in values]
-    result = expression_row("sum(v)", "sum(v)", {"v": rounded}, {"v": ref(values)})
-    assert result.agrees
+    assert expression_row("sum(v)", "sum(v)", {"v": rounded}, {"v": ref(values)}).agrees
     many = " + ".join(f"{value:.1f}" for value in values[:60])
     assert expression_row(many, "sum(v)", None, {"v": ref(values[:60])}).agrees is False
 
@@ -287,23 +247,17 @@ def test_charts():
         assert not chart(bad)
 
 
-def test_measured_values_of_charts_may_be_rounded():
+def test_points_of_charts_are_numbered_and_may_be_rounded():
     reference = [{"name": "weed", "x": ["A", "B"], "y": [ref(8.9312), ref(3.2149)]}]
     assert chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.21]}], reference)
     assert not chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.2]}], reference)
     whole = [{"name": "weed", "x": ["A", "B"], "y": ref([8.9312, 3.2149])}]
     assert chart([{"name": "weed", "x": ["A", "B"], "y": [8.93, 3.21]}], whole)
-
-
-def test_points_without_x_are_numbered_and_raw_values_have_no_order():
     line = [{"name": "height", "x": [1, 2, 3], "y": [5, 6, 7]}]
     bare = [{"name": "height", "y": [5, 6, 7]}]
     assert chart(bare, line, "line", "line")
     assert not chart([{"name": "height", "y": [7, 6, 5]}], line, "line", "line")
     assert chart([{"name": "height", "y": [7, 6, 5]}], bare, "hist", "hist")
-
-
-# --- properties ----------------------------------------------------------------------------------------------------
 
 
 @given(arguments)
@@ -376,16 +330,13 @@ def test_one_to_one_is_a_perfect_matching(matrix):
     assert one_to_one(matrix) is expected
 
 
-def test_categories():
+def test_categories_and_numbers_of_three_digits_agree():
     assert category("Image_1.JPG") == category("image 1") == "image 1"
     assert category("2019") == category(2019) == category("2019.0")
     assert category(None) is None
     assert categories_agree(1.0005, 1.0)
     assert not categories_agree(1001, 1000)
     assert not categories_agree("a", 1)
-
-
-def test_rounding_needs_three_digits():
     assert is_rounding(38.2, 38.1973)
     assert not is_rounding(38, 38.1973)
     assert is_rounding(0.125, 0.12549)

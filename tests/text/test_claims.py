@@ -7,57 +7,33 @@ from agrotools.text.statements import Statements
 from support.operations import executed_lines
 
 AFFIRMED = (
-    "Rotate crops.",
-    "Do not avoid rotation.",
-    "Rotation is not useless.",
-    "Don't forget to rotate.",
-    "Control is not possible without rotation.",
-    "Spraying is useless, but rotation helps.",
-    "Do not spray, rotate crops.",
-    "The fungus cannot survive, so rotate.",
-    "Where sprays do not upset them, rotation works.",
-    "不仅要轮作，还要清园。",
-    "不轮作不行，必须轮作。",
+    "Rotate crops.", "Do not avoid rotation.", "Rotation is not useless.", "Don't forget to rotate.",
+    "Control is not possible without rotation.", "Spraying is useless, but rotation helps.",
+    "Do not spray, rotate crops.", "The fungus cannot survive, so rotate.",
+    "Where sprays do not upset them, rotation works.", "不仅要轮作，还要清园。", "不轮作不行，必须轮作。",
     "不要喷药，要轮作。",
-    "Beans should not follow beans: rotate.",
-    "One spray is not enough: rotate.",
-    "与别的作物轮作。",
-    "Rotation helps, though none lasts for ever.",
-    "Do away with monoculture and rotate.",
+    "Beans should not follow beans: rotate.", "One spray is not enough: rotate.", "与别的作物轮作。",
+    "Rotation helps, though none lasts for ever.", "Do away with monoculture and rotate.",
     "It is not a true fungus: rotate.",
-)
+)  # fmt: skip
 
 DENIED = (
-    "Do not rotate crops.",
-    "Rotation, hygiene and resistant cultivars are all useless.",
-    "Rotation does not help.",
-    "It is a mistake to rotate.",
-    "None of the following helps:\n- hygiene\n- rotation\n- mulch",
-    "Avoid:\n- hygiene\n- rotation",
-    "Some people rotate crops. This is pointless.",
-    "I do not think that rotation helps.",
-    "Neither hygiene nor rotation helps.",
-    "Rotation: no.",
-    "Contrary to belief, rotation matters.",
-    "轮作没有用。",
-    "不要清园、轮作或覆盖。",
-    "以下都没用：清园、轮作、覆盖。",
-    "有人主张轮作。这是错误的。",
+    "Do not rotate crops.", "Rotation, hygiene and resistant cultivars are all useless.",
+    "Rotation does not help.", "It is a mistake to rotate.",
+    "None of the following helps:\n- hygiene\n- rotation\n- mulch", "Avoid:\n- hygiene\n- rotation",
+    "Some people rotate crops. This is pointless.", "I do not think that rotation helps.",
+    "Neither hygiene nor rotation helps.", "Rotation: no.", "Contrary to belief, rotation matters.", "轮作没有用。",
+    "不要清园、轮作或覆盖。", "以下都没用：清园、轮作、覆盖。", "有人主张轮作。这是错误的。",
     "Far from helping, rotation costs a harvest.",
-    "Rotation has been shown not to help.",
-    "The idea that rotation helps is wrong.",
-    "轮作纯属白费。",
-    "清园、轮作、覆盖，这些做法早已被证明行不通。",
-    "与其轮作，不如什么都不做。",
+    "Rotation has been shown not to help.", "The idea that rotation helps is wrong.", "轮作纯属白费。",
+    "清园、轮作、覆盖，这些做法早已被证明行不通。", "与其轮作，不如什么都不做。",
     "Hardly anything that people recommend (hygiene, rotation) has ever been of use.",
     "Leaflets say to mulch and to rotate. Ignore both: neither has any effect.",
     "Whoever told you that hygiene, rotation, or mulch keeps it away was wrong.",
-    "Rotate, if you enjoy pointless work.",
-    "You will hear that rotation helps. Take it from me: it doesn't.",
-    "Rotation is a gadget for the gullible.",
-    "Rotation costs a harvest. Nothing of the kind stops rust.",
+    "Rotate, if you enjoy pointless work.", "You will hear that rotation helps. Take it from me: it doesn't.",
+    "Rotation is a gadget for the gullible.", "Rotation costs a harvest. Nothing of the kind stops rust.",
     "轮作、覆盖，听起来头头是道，实际上毫无参考价值。",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", AFFIRMED)
@@ -71,8 +47,13 @@ def test_denied(text: str):
     assert not affirms(text, ["rotate"]), text
 
 
-def test_a_question_claims_nothing():
+def test_questions_keywords_and_ideas_of_other_sentences_claim_nothing():
     assert not reply_of("Should I rotate crops?").find("rotate")
+    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
+    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
+    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
+    assert affirms(f"{words}.", ["rotate"])
+    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
 
 
 def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_mention():
@@ -82,44 +63,21 @@ def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_menti
         assert not affirms(text, ["avoid overhead irrigation"]), text
 
 
-def test_what_is_to_be_avoided_is_allowed_by_who_calls_it_harmless():
+def test_harmless_things_opposites_numbers_and_times_are_the_same_in_other_words():
     for text in ("Overhead irrigation is no problem.", "从上方浇水没有关系。"):
         assert not affirms(text, ["avoid overhead irrigation"]), text
     assert not affirms("Rotation does not matter.", ["rotate"])
-
-
-def test_an_opposite_denies_and_its_denial_affirms():
     assert affirms("Avoid susceptible varieties.", ["resistant varieties"])
     assert not affirms("Grow susceptible varieties.", ["resistant varieties"])
     assert not affirms("Leave the fallen leaves on the ground.", ["remove fallen leaves"])
-
-
-def test_numbers_are_the_same_in_words_and_ranges():
     for text in ("12 to 15 per head", "Twelve to fifteen on each ear", "每穗12至15头"):
         assert affirms(text, ["12-15 head"]), text
     assert not affirms("250 per head", ["12-15 head"])
-
-
-def test_spans_of_time_are_the_same_in_days_and_weeks():
     for text in ("2-3 weeks", "14 to 21 days", "a fortnight to three weeks", "14-21天"):
         assert affirms(f"{text} before digging", ["2-3 weeks"]), text
     assert not affirms("10 days before digging", ["2-3 weeks"])
-
-
-def test_who_does_away_with_something_removes_it():
     assert affirms("Prune, and do away with hedges.", ["remove hedges"])
     assert not affirms("Do away with rotation.", ["rotate"])
-
-
-def test_a_run_of_keywords_claims_nothing():
-    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
-    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
-    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
-    assert affirms(f"{words}.", ["rotate"])
-
-
-def test_ideas_do_not_come_together_over_sentences():
-    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
 
 
 @pytest.mark.slow

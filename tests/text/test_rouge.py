@@ -48,12 +48,9 @@ def test_any_two_texts_score_between_0_and_1_and_the_same_both_ways(first: str, 
     assert rouge_l(first, first) == (1 if first else 0)
 
 
-def test_punctuation_case_and_spaces_are_taken_off():
+def test_marks_are_taken_off_and_a_long_reply_gains_nothing():
     assert without_punctuation(" N、P：K（1 kg）。\n「ＮＰＫ」…") == "npk1kgｎｐｋ"
     assert without_punctuation("《农》") == "《农"  # as LexEval: only the closing mark
-
-
-def test_a_long_reply_is_bounded_and_gains_nothing():
     reference = "合理轮作可以减少土传病害" * 10
     long = reference + "无" * 1_000_000
     score = rouge_l_normalised(long, reference)

@@ -86,8 +86,7 @@ RUNS_FILE_SUFFIX = ".runs"
 
 @tool(category="general")
 def look(
-    image: ImageFile,
-    artifact_name: Annotated[str, Field(description="name of the artifact")] = "figure.png",
+    image: ImageFile, artifact_name: Annotated[str, Field(description="name of the artifact")] = "figure.png"
 ) -> Look:
     """Read a file, keep an artifact, and count how often this was really done."""
     info = file_info(image)

@@ -33,7 +33,7 @@ def made(folder: Path) -> "Tool[[], Said]":
     return say
 
 
-def test_names_with_and_without_a_value(tmp_path: Path) -> None:
+def test_names_have_a_value_where_it_is_taken(tmp_path: Path) -> None:
     say = made(tmp_path)
     assert [say.has_backend(name) for name in ("offline", "rules", "pack:a", "pack:a:b")] == [True] * 4
     assert not any(say.has_backend(name) for name in ("pack", "pack:", "pack: ", "rules:x", "other:x", ""))
@@ -44,9 +44,6 @@ def test_names_with_and_without_a_value(tmp_path: Path) -> None:
         check_backend(say, "pack:a")
     (tmp_path / "a").write_text("1")
     check_backend(say, "pack:a")
-
-
-def test_the_default_takes_no_value() -> None:
     with pytest.raises(ToolDeclarationError, match="default back-end"):
 
         @tool(category="general", backends=("pack:",))
@@ -80,16 +77,3 @@ def test_the_command_line_checks_the_back_end(tmp_path: Path) -> None:
     missing = CliRunner().invoke(app, ["run", "identify_weed", "--image", "x.png", "--backend", "pack:none"])
     assert missing.exit_code == 2
     assert "there is no pack none" in missing.output
-
-
-def test_a_model_of_the_hub_keeps_its_name_and_a_folder_gets_its_whole_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from agrotools.tools.execution import _with_whole_path
-
-    monkeypatch.chdir(tmp_path)
-    assert _with_whole_path("learned:IDEA-Research/grounding-dino-tiny") == "learned:IDEA-Research/grounding-dino-tiny"
-    assert _with_whole_path("openai-images:maker/painter") == "openai-images:maker/painter"
-    assert _with_whole_path("pack:./mine") == f"pack:{tmp_path / 'mine'}"
-    assert _with_whole_path("pack:mine") == "pack:mine"
-    assert _with_whole_path("recorded:searches") == f"recorded:{tmp_path / 'searches'}"

@@ -36,7 +36,7 @@ def age(cache: ResultCache, number: int, hours: float) -> Path:
     return path
 
 
-def test_what_was_used_least_recently_goes_first(tmp_path):
+def test_what_was_used_least_recently_goes_first_by_the_hour(tmp_path):
     cache = ResultCache(tmp_path, limit_mb=1)
     for number in range(8):
         cache.put(key(number), reply(number, 100_000))
@@ -48,9 +48,6 @@ def test_what_was_used_least_recently_goes_first(tmp_path):
     assert {0, 8, 9, 10, 11} <= kept
     assert not {1, 2} & kept
     assert size_of(tmp_path) <= 1.1e6
-
-
-def test_a_use_is_noted_at_most_once_an_hour(tmp_path):
     cache = ResultCache(tmp_path)
     cache.put(key(1), reply(1))
     path = age(cache, 1, hours=0.5)

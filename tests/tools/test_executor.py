@@ -51,14 +51,12 @@ class TestCheckedBeforeAnyWorker:
             yield executor
             assert executor.worker_pids == ()
 
-    async def test_unknown_tool_gets_the_closest_of_the_toolset(self, executor, workspace):
+    async def test_tools_outside_the_toolset_are_unknown_and_the_closest_told(self, executor, workspace):
         outcome = await call(executor, workspace, "ecko")
         assert error_kind(outcome) == "unknown_tool"
         assert outcome.observation.error.candidates == ("echo",)
         outcome = await call(executor, workspace, "zzzzzz")
         assert "environment" in outcome.observation.error.hint
-
-    async def test_a_tool_outside_the_toolset_is_unknown(self, executor, workspace):
         outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ("look",))
         assert error_kind(outcome) == "unknown_tool"
         outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ())
@@ -88,13 +86,8 @@ class TestCheckedBeforeAnyWorker:
 async def test_a_call_returns_result_artifact_and_what_the_sample_knows(executor, workspace):
     outcome = await call(executor, workspace, "look", image="image_1.jpg")
     assert outcome.observation.result == {
-        "size_bytes": 6,
-        "gsd_m": 0.05,
-        "figure": "figure.png",
-        "runs": 1,
-        "notes": [],
-        "flags": [],
-    }
+        "size_bytes": 6, "gsd_m": 0.05, "figure": "figure.png", "runs": 1, "notes": [], "flags": [],
+    }  # fmt: skip
     (artifact,) = outcome.observation.artifacts
     assert (artifact.name, artifact.kind, artifact.media_type) == ("figure.png", "plot", "image/png")
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
@@ -115,9 +108,7 @@ async def test_a_worker_knows_nothing_of_this_process(executor, workspace, monke
     first = (await call(executor, workspace, "environment")).observation.result
     assert not {"OPENAI_API_KEY", "HTTPS_PROXY", "PATH", "HOME"} & set(first["names"])
     assert "OMP_NUM_THREADS" in first["names"]
-    assert first["core_limit"] == 0
-    assert first["memory_limit_mb"] == 1024
-    assert first["stdin"] == ""
+    assert (first["core_limit"], first["memory_limit_mb"], first["stdin"]) == (0, 1024, "")
     assert first["backend"] == "offline"
 
 
@@ -148,7 +139,7 @@ async def test_stray_prints_do_not_reach_the_protocol(executor, workspace, where
     assert value(await call(executor, workspace, "echo", value=7)) == 7
 
 
-async def test_an_exception_is_typed_and_its_traceback_stays_in_the_log(executor, workspace):
+async def test_exceptions_are_typed_with_their_traceback_in_the_log_and_tool_errors_kept(executor, workspace):
     outcome = await call(executor, workspace, "fail", how="exception")
     assert error_kind(outcome) == "tool_failed"
     assert "secret detail" not in outcome.observation.model_dump_json()
@@ -156,9 +147,6 @@ async def test_an_exception_is_typed_and_its_traceback_stays_in_the_log(executor
     assert "secret detail of the inside" in outcome.log
     assert "hostile_tools.py" in outcome.log
     assert value(await call(executor, workspace, "echo", value=1)) == 1
-
-
-async def test_a_tool_error_comes_through_as_it_is(executor, workspace):
     error = (await call(executor, workspace, "fail", how="tool_error")).observation.error
     assert error.model_dump() == {
         "kind": "nothing_found",
@@ -172,16 +160,11 @@ async def test_a_tool_error_comes_through_as_it_is(executor, workspace):
 @pytest.mark.parametrize(
     ("how", "kind"),
     [
-        ("abort", "tool_failed"),
-        ("segfault", "tool_failed"),
-        ("exit", "tool_failed"),
-        ("hard_exit", "tool_failed"),
-        ("wrong_type", "tool_failed"),
-        ("memory", "limit"),
-        ("big_result", "limit"),
+        ("abort", "tool_failed"), ("segfault", "tool_failed"), ("exit", "tool_failed"),
+        ("hard_exit", "tool_failed"), ("wrong_type", "tool_failed"), ("memory", "limit"), ("big_result", "limit"),
         ("big_artifact", "limit"),
     ],
-)
+)  # fmt: skip
 async def test_the_death_of_one_call_harms_no_other(executor, workspace, how, kind):
     good = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(6)]
     bad = asyncio.create_task(call(executor, workspace, "fail", how=how))
@@ -194,10 +177,6 @@ async def test_a_crash_leaves_its_trace_in_the_log(executor, workspace):
     outcome = await call(executor, workspace, "fail", how="segfault")
     assert "SIGSEGV" in outcome.observation.error.message
     assert "hostile_tools.py" in outcome.log
-
-
-async def test_nan_is_null(executor, workspace):
-    assert value(await call(executor, workspace, "fail", how="nan")) is None
 
 
 @pytest.mark.parametrize("how", ["sleep", "spin", "c"])
@@ -337,7 +316,6 @@ async def test_no_worker_outlives_a_parent_that_was_killed(tmp_path, how):
     parent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", textwrap.dedent(script), stdout=asyncio.subprocess.PIPE
     )
-    assert parent.stdout is not None
     pids = [int(pid) for pid in (await parent.stdout.readline()).split()]
     assert len(pids) == 2
     assert all(map(alive, pids))
@@ -356,7 +334,5 @@ async def test_prepared_workers_have_their_tools_loaded_and_no_call_counts(tmp_p
         assert len(prepared) == 2
         call = ToolCall(tool="calculate", arguments={"expression": "2+3"})
         outcome = await executor.run(call, Workspace((), tmp_path), ["calculate"])
-        assert outcome.observation.result is not None
         assert outcome.observation.result["value"] == 5
-        assert set(executor.worker_pids) == prepared
-        assert executor.calls_of_workers == 1
+        assert (set(executor.worker_pids), executor.calls_of_workers) == (prepared, 1)

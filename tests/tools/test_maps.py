@@ -75,8 +75,7 @@ def test_what_a_model_sees_stays(field: Path, tmp_path: Path):
     asked, unasked = measure_crop_weed_area(field, out=tmp_path / "out"), measure_crop_weed_area(field)
     assert asked.model_dump() == unasked.model_dump()
     assert "crop_weed_mask.tif" not in asked.model_dump_json()
-    again = measure_crop_weed_area(field, out=tmp_path / "out")
-    assert again.paths == asked.paths
+    assert measure_crop_weed_area(field, out=tmp_path / "out").paths == asked.paths
     assert len(list((tmp_path / "out").iterdir())) == 4
 
 
@@ -105,8 +104,7 @@ def test_a_large_raster_gives_a_reduced_map(tmp_path: Path):
     heights[0, 600:900, 1200:1500] = 9
     result = estimate_canopy_height(chm=raster(tmp_path / "chm.tif", heights), out=tmp_path / "out")
     with rasterio.open(result.paths["canopy_height.tif"]) as written:
-        assert written.shape == (500, 700)
-        assert written.res == (1.5, 1.5)
+        assert (written.shape, written.res) == ((500, 700), (1.5, 1.5))
     (canopy,) = features(result.paths["canopy_height.geojson"])
     outline = pixels(canopy["geometry"]["coordinates"][0])
     assert outline.min(axis=0) == pytest.approx([1200, 600], abs=0.1)

@@ -45,14 +45,11 @@ async def test_a_call_runs_on_the_cluster(cluster: Any, workspace: Workspace):
     async with RayToolExecutor() as executor:
         assert executor.place == "tool calls run on a Ray cluster of 2 nodes and 2 CPUs"
         outcome = await executor.run(SUM, workspace, ["calculate"])
-    assert outcome.observation.result is not None
     assert outcome.observation.result["value"] == 5
     assert not executor.worker_pids, "no worker of this machine ran it"
 
 
-async def test_a_file_that_a_node_does_not_have_is_sent_once(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_that_a_node_does_not_have_is_sent_once(cluster, tmp_path, monkeypatch):
     """The path leads through an open folder of this process, so that it exists in no other one."""
     Image.fromarray(field(planted_rows()[0])).save(tmp_path / "field.png")
     opened = os.dup2(os.open(tmp_path, os.O_RDONLY), 900)
@@ -94,9 +91,7 @@ async def test_neither_a_task_nor_a_tool_has_a_key(cluster: Any, workspace: Work
     assert not any(KEY.encode() in call for call in sent)
 
 
-async def test_a_call_takes_one_cpu_and_a_call_on_large_files_its_memory(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_call_takes_one_cpu_and_a_call_on_large_files_its_memory(cluster, tmp_path, monkeypatch):
     Image.fromarray(field(planted_rows()[0])).save(tmp_path / "field.png")
     files = {"field.png": tmp_path / "field.png"}
     async with RayToolExecutor(memory_mb=64) as executor:
@@ -141,9 +136,7 @@ def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any
         assert done.stdout == f"tool calls run on a Ray cluster of {nodes} and 2 CPUs 0\n"
 
 
-async def test_a_node_with_another_version_is_refused_before_the_first_call(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_node_with_another_version_is_refused_before_the_first_call(cluster, monkeypatch):
     monkeypatch.setattr(ray_executor, "installation", lambda: {**installation(), "agrotools": "9.9"})
     with pytest.raises(UsageError, match=r"a Ray node, [\d.]+, has agrotools .*, and this machine 9\.9") as refused:
         async with RayToolExecutor():
@@ -151,9 +144,7 @@ async def test_a_node_with_another_version_is_refused_before_the_first_call(
     assert "install the same versions on every node" in str(refused.value.hint)
 
 
-async def test_other_data_files_of_a_tool_stop_the_run(
-    cluster: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-):
+async def test_other_data_files_of_a_tool_stop_the_run(cluster, workspace, monkeypatch):
     here = {**installation("agrotools.tools.general.calculate:calculate"), "file mine.toml": "f" * 64}
     monkeypatch.setattr(ray_executor, "_expected", lambda *_: here)
     async with RayToolExecutor() as executor:
@@ -161,9 +152,7 @@ async def test_other_data_files_of_a_tool_stop_the_run(
             await executor.run(SUM, workspace, ["calculate"])
 
 
-async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(
-    cluster: Any, workspace: Workspace, tmp_path: Path
-):
+async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(cluster, workspace, tmp_path):
     tries = tmp_path / "tries"
 
     def die(*_: object) -> None:
@@ -187,9 +176,7 @@ async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(
         ("127.0.0.1", InfrastructureError, "there is no Ray cluster at 127.0.0.1"),
     ],
 )
-async def test_an_address_without_a_cluster_is_refused_at_once(
-    address: str, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
-):
+async def test_an_address_without_a_cluster_is_refused_at_once(address, error, message, monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", address)
     started = time.monotonic()
     with pytest.raises(error, match=message):

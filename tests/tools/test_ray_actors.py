@@ -106,7 +106,7 @@ async def settled() -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_actors_are_as_many_as_calls_and_gpus():
+async def test_actors_are_as_many_as_calls_and_gpus_or_none():
     ray = Ray(gpus=2)
     pool = GpuActors(ray, ray.count)
     assert ray.options == {"num_cpus": 0, "num_gpus": 1, "max_restarts": -1, "max_task_retries": 0}
@@ -115,9 +115,6 @@ async def test_actors_are_as_many_as_calls_and_gpus():
     assert len(set(await asyncio.gather(*(call(pool) for _ in range(20))))) == len(ray.actors) == 2
     pool.close()
     assert not ray.living
-
-
-async def test_without_gpus_there_is_no_actor():
     ray = Ray(gpus=0)
     assert await call(GpuActors(ray, ray.count)) is None
     assert not ray.actors

@@ -133,9 +133,7 @@ async def test_kills_of_actors_and_nodes_lose_and_double_nothing(executor: Any, 
     assert not {"RESTARTING", "PENDING_CREATION"} & set(states), "a displaced actor would take the next GPU"
 
 
-async def test_calls_run_on_cpus_once_the_last_gpu_is_lost_and_on_gpus_again(
-    executor: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-):
+async def test_calls_run_on_cpus_once_the_last_gpu_is_lost_and_on_gpus_again(executor, workspace, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(executor._actors, "_count_gpus", lambda: asyncio.sleep(0, 0))
         assert (await use(executor, workspace))["devices"] == ""

@@ -13,7 +13,7 @@ import pytest_asyncio
 from agrotools.core import SampleFile, ToolCall
 from agrotools.tools import cache as cache_module
 from agrotools.tools.cache import ResultCache, code_hash
-from agrotools.tools.contract import Tool, tool
+from agrotools.tools.contract import tool
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
 
@@ -65,16 +65,13 @@ def runs(outcome: ToolOutcome) -> Any:
     return outcome.observation.result["runs"]
 
 
-async def test_an_equal_call_is_found_with_its_artifact(bench):
+async def test_equal_calls_are_found_also_with_defaults_written_out(bench):
     first = await bench.call()
     workspace = bench.workspace()
     second = await bench.call(workspace=workspace)
     assert (first.cached, second.cached) == (False, True)
     assert second.observation == first.observation
     assert (workspace.artifacts / "figure.png").read_bytes() == b"drawn from pixels"
-
-
-async def test_defaults_written_out_are_the_same_call(bench):
     await bench.call()
     assert (await bench.call(artifact_name="figure.png")).cached
 
@@ -143,7 +140,6 @@ async def test_accidents_are_not_kept(bench, how):
 async def test_timeouts_are_not_kept(bench):
     bench.timeout_s = 0.2
     outcome = await bench.call("hang", how="sleep")
-    assert outcome.observation.error is not None
     assert outcome.observation.error.kind == "timeout"
     assert bench.entries() == []
 
@@ -209,13 +205,7 @@ async def test_a_file_that_cannot_be_hashed_is_a_typed_error(bench, monkeypatch)
 
     monkeypatch.setattr(ResultCache, "file_hash", vanish)
     outcome = await bench.call()
-    assert outcome.observation.error is not None
     assert outcome.observation.error.kind == "unreadable_file"
-
-
-def test_by_default_it_lies_in_the_cache_of_the_user(monkeypatch, tmp_path):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
-    assert ResultCache().folder.is_relative_to(tmp_path)
 
 
 class TestCodeHash:
@@ -234,7 +224,3 @@ class TestCodeHash:
         assert ours == code_hash("agrotools.tools.general.calculate")
         assert code_hash("hostile_tools") != ours
         assert not {"cli", "report", "runner", "scoring"} & set(cache_module._TOOL_CODE)
-
-
-def test_tools_of_this_file_are_tools():
-    assert all(isinstance(made, Tool) for made in hostile_tools.BY_NAME.values())

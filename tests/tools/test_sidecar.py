@@ -9,17 +9,10 @@ from agrotools.core import SampleFile, ToolError
 from agrotools.tools.workspace import CallContext, call_context, file_info, read_sidecar, shown_name
 
 SAID = {
-    "gsd_m": 0.02,
-    "bands": ["B", "G", "R"],
-    "crs": "EPSG:32633",
-    "intrinsics": {"fx_px": 900.0, "fy_px": 901.0, "cx_px": 640.0, "cy_px": 360.0},
-    "depth_unit_mm": 0.1,
-    "classes": {"1": "crop"},
-    "width_px": 1280,
-    "height_px": 720,
-    "kind": "raster",
-    "note": "false colour",
-}
+    "gsd_m": 0.02, "bands": ["B", "G", "R"], "crs": "EPSG:32633",
+    "intrinsics": {"fx_px": 900.0, "fy_px": 901.0, "cx_px": 640.0, "cy_px": 360.0}, "depth_unit_mm": 0.1,
+    "classes": {"1": "crop"}, "width_px": 1280, "height_px": 720, "kind": "raster", "note": "false colour",
+}  # fmt: skip
 
 
 def written(folder: Path, content: bytes | dict, name: str = "field.jpg.meta.json") -> Path:
@@ -29,7 +22,6 @@ def written(folder: Path, content: bytes | dict, name: str = "field.jpg.meta.jso
 
 def test_everything_it_may_say(tmp_path: Path):
     found = read_sidecar(written(tmp_path, SAID))
-    assert found is not None
     assert (found.name, found.path, found.kind) == ("field.jpg", "field.jpg", "raster")
     assert found.model_dump(exclude={"name", "path", "sha256"}, mode="json") == SAID
 
@@ -54,30 +46,18 @@ def test_the_one_with_the_whole_name_wins(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "cannot be read"),
-        (b"{", "cannot be read"),
-        (b"\xff\xfe\x00", "cannot be read"),
-        (b"[" * 5000, "cannot be read"),
-        (b"[1, 2]", "is not a JSON object"),
-        (b'"text"', "is not a JSON object"),
-        (b"null", "is not a JSON object"),
-        (b'{"gsd": 0.02}', "unknown keys: gsd"),
-        (b'{"name": "other.jpg"}', "unknown keys: name"),
-        (b'{"path": "/etc/passwd"}', "unknown keys: path"),
-        (b'{"gsd_m": -0.02}', "gsd_m"),
-        (b'{"gsd_m": 0}', "gsd_m"),
-        (b'{"gsd_m": NaN}', "cannot be read"),
-        (b'{"gsd_m": 1e999}', "."),
-        (b'{"gsd_m": "two"}', "gsd_m"),
-        (b'{"bands": "RGB"}', "bands"),
+        (b"", "cannot be read"), (b"{", "cannot be read"), (b"\xff\xfe\x00", "cannot be read"),
+        (b"[" * 5000, "cannot be read"), (b"[1, 2]", "is not a JSON object"), (b'"text"', "is not a JSON object"),
+        (b"null", "is not a JSON object"), (b'{"gsd": 0.02}', "unknown keys: gsd"),
+        (b'{"name": "other.jpg"}', "unknown keys: name"), (b'{"path": "/etc/passwd"}', "unknown keys: path"),
+        (b'{"gsd_m": -0.02}', "gsd_m"), (b'{"gsd_m": 0}', "gsd_m"), (b'{"gsd_m": NaN}', "cannot be read"),
+        (b'{"gsd_m": 1e999}', "."), (b'{"gsd_m": "two"}', "gsd_m"), (b'{"bands": "RGB"}', "bands"),
         (b'{"intrinsics": {"fx_px": 900}}', "intrinsics.fy_px"),
         (b'{"intrinsics": {"fx_px": 0, "fy_px": 1, "cx_px": 1, "cy_px": 1}}', "intrinsics.fx_px"),
-        (b'{"classes": ["crop"]}', "classes"),
-        (b'{"depth_unit_mm": 0}', "depth_unit_mm"),
-        (b'{"kind": "movie"}', "kind"),
-        (b'{"note": "' + b"x" * 2**16 + b'"}', "too large"),
+        (b'{"classes": ["crop"]}', "classes"), (b'{"depth_unit_mm": 0}', "depth_unit_mm"),
+        (b'{"kind": "movie"}', "kind"), (b'{"note": "' + b"x" * 2**16 + b'"}', "too large"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_one_is_refused_with_what_it_may_hold(tmp_path: Path, content: bytes, said: str):
     with pytest.raises(ToolError) as error:
         read_sidecar(written(tmp_path, content))
@@ -92,21 +72,15 @@ def test_a_wrong_one_is_refused_with_what_it_may_hold(tmp_path: Path, content: b
 def test_files_of_any_name_have_a_name_to_show(tmp_path: Path, name: str):
     (tmp_path / (name[:150] + ".meta.json")).write_bytes(b'{"gsd_m": 1}')
     found = read_sidecar(tmp_path / name[:150])
-    assert found is not None
     assert found.name.isascii()
     assert found.name
 
 
 class TestWhoIsBelieved:
-    def test_plain_python_reads_it(self, tmp_path: Path):
+    def test_samples_go_before_sidecars_which_plain_python_reads(self, tmp_path: Path):
         path = written(tmp_path, SAID)
-        found = file_info(path)
-        assert found is not None
-        assert found.gsd_m == 0.02
+        assert file_info(path).gsd_m == 0.02
         assert shown_name(path) == "field.jpg"
-
-    def test_what_a_sample_says_goes_first(self, tmp_path: Path):
-        path = written(tmp_path, SAID)
         known = SampleFile(name="image_1.jpg", path="x", kind="image", gsd_m=0.5)
         with call_context(CallContext(keep=lambda artifact, _: artifact, infos={path: known}, reads_sidecars=True)):
             assert file_info(path) == known

@@ -11,9 +11,8 @@ from PIL import Image
 from pydantic import Field
 from typer.testing import CliRunner
 
-from agrotools.cli.tool_text import parse_arguments
 from agrotools.cli.tools import app
-from agrotools.core import Artifact, ToolError, UsageError
+from agrotools.core import Artifact, ToolError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.workspace import save_artifact
@@ -101,19 +100,15 @@ def run(*arguments: str, code: int = 0) -> Any:
 
 
 class TestList:
-    def test_names_category_and_purpose(self):
+    def test_tools_are_listed_also_as_json_and_broken_ones_say_why(self):
         lines = invoke("list").stdout.splitlines()
         for name in AGROTOOLS:
             assert any(line.startswith(name) for line in lines)
         assert any(line.split()[:2] == ["cli_example", "segmentation"] and "Measure shares." in line for line in lines)
         assert all("And more" not in line for line in lines)
-
-    def test_a_tool_that_cannot_be_loaded_says_why_and_hides_no_other(self):
         output = invoke("list").stdout
         assert "cannot be loaded" in output
         assert "no_such_module_anywhere" in output
-
-    def test_json(self):
         rows = {row["name"]: row for row in json.loads(invoke("list", "--json").stdout)}
         assert rows["cli_example"] == {
             "name": "cli_example",
@@ -157,14 +152,11 @@ class TestRun:
         text = run("cli_example", "--image", str(image), "--gsd-m", "0.02", "--out", str(out)).stdout
         lines = text.splitlines()
         cells = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in lines}
-        assert cells["weed_pct"] == "8.91235 %"
-        assert cells["area_m2.crop"] == "12.5 m²"
-        assert cells["row.angle_deg"] == "none"
-        assert cells["row.spacing_px"] == "40.25 px"
+        assert (cells["weed_pct"], cells["area_m2.crop"]) == ("8.91235 %", "12.5 m²")
+        assert (cells["row.angle_deg"], cells["row.spacing_px"]) == ("none", "40.25 px")
         assert cells["plants[0]"] == "height_cm 0 cm"
         assert cells["plants[...]"].startswith("3 more")
-        assert cells["ids"] == "[1, 2, 3]"
-        assert cells["healthy"] == "yes"
+        assert (cells["ids"], cells["healthy"]) == ("[1, 2, 3]", "yes")
         assert "note: measured by eye" in lines
         assert "flag: no_scale" in lines
         assert lines[-1] == f"wrote {out / 'mask.png'}"
@@ -194,30 +186,28 @@ class TestRun:
     @pytest.mark.parametrize(
         ("options", "says"),
         [
-            (["--imag", "x"], "did you mean image"),
-            (["--image"], "--image has no value"),
-            (["--image", "--gsd-m", "1"], "--image has no value"),
-            (["stray"], "'stray' is not an option"),
+            (["--imag", "x"], "did you mean image"), (["--image"], "--image has no value"),
+            (["--image", "--gsd-m", "1"], "--image has no value"), (["stray"], "'stray' is not an option"),
             (["--image", "a", "--image", "b"], "given twice"),
             (["--gsd-m", "wide"], 'gsd_m must be a number above 0, is "wide"'),
-            (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"),
-            (["--region", "1,2,3"], "four numbers"),
-            (["--with-mask", "--with-mask"], "given twice"),
-            (["--with-mask=perhaps"], "true or false"),
-            (["--arguments", "{"], "not JSON"),
-            (["--arguments", "[1]"], "a JSON object"),
+            (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"), (["--region", "1,2,3"], "four numbers"),
+            (["--with-mask", "--with-mask"], "given twice"), (["--with-mask=perhaps"], "true or false"),
+            (["--arguments", "{"], "not JSON"), (["--arguments", "[1]"], "a JSON object"),
             ([], "image is missing"),
         ],
-    )
+    )  # fmt: skip
     def test_bad_usage_is_an_error_with_a_hint_and_exit_code_2(self, options, says):
         result = run("cli_example", *options, code=2)
         assert result.stdout == ""
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] in (["error"], ["error", "hint"])
         assert says in result.stderr
 
-    def test_a_missing_file_is_bad_usage(self, image):
+    def test_missing_files_and_metadata_are_bad_usage(self, image):
         result = run("cli_example", "--image", str(image).replace("field", "feild"), code=2)
         assert "did you mean my field (1).png" in result.stderr
+        assert "hint: give gsd_m" in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
+        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
+        assert (found["error"]["kind"], found["error"]["hint"]) == ("missing_metadata", "give gsd_m")
 
     @pytest.mark.parametrize(
         ("fault", "says"),
@@ -233,37 +223,18 @@ class TestRun:
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] == ["error", "hint"]
         assert says in result.stderr
 
-    def test_metadata_that_is_not_given_is_bad_usage(self, image):
-        assert "hint: give gsd_m" in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
-
-    def test_a_place_that_takes_no_files_is_named(self, image):
+    def test_places_without_files_and_broken_tools_are_named(self, image, tmp_path):
         result = run(
             "plot", "--kind", "bar", "--series", '[{"name":"a","x":["u"],"y":[1]}]', "--out", str(image), code=3
         )
         assert f"{image}: " in result.stderr
         assert "--out" in result.stderr
-
-    def test_errors_as_json(self, image):
-        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
-        assert found["error"]["kind"] == "missing_metadata"
-        assert found["error"]["hint"] == "give gsd_m"
-
-    def test_unknown_and_broken_tools(self):
         assert "did you mean describe_region" in run("describe_regions", code=2).stderr
         assert "cannot be loaded" in run("broken_example", code=3).stderr
-
-    def test_the_real_tools(self, tmp_path):
         assert "66.666667" in run("calculate", "--expression", "(a-b)/a*100", "--variables", '{"a":3,"b":1}').stdout
         drawn = '[{"name":"w","x":["a","b"],"y":[1,2]}]'
         text = run("plot", "--kind", "bar", "--series", drawn, "--annotate", "--out", str(tmp_path)).stdout
         assert f"wrote {tmp_path / 'plot.png'}" in text
-
-
-def test_negative_numbers_are_values(image):
-    spec = get_tool("plot").spec
-    assert parse_arguments(spec, "{}", ["--y-limits", "-5,5"]) == {"y_limits": [-5, 5]}
-    with pytest.raises(UsageError):
-        parse_arguments(spec, "{}", ["-5"])
 
 
 def test_the_module_imports_nothing_heavy():

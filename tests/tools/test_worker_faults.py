@@ -126,7 +126,7 @@ class TestFrames:
     MESSAGE = {"result": {"value": 1.5, "text": "ü"}}
     CONTENTS = [b"first", b"", b"third" * 1000]
 
-    def test_a_frame_comes_together_from_any_pieces(self):
+    def test_a_frame_comes_together_from_any_pieces_and_keeps_what_follows(self):
         frame = pack_frame(self.MESSAGE, self.CONTENTS)
         for size in (1, 5, 11, 12, 13, 1000, len(frame)):
             reader = FrameReader()
@@ -135,8 +135,6 @@ class TestFrames:
             assert replies[:-1] == [None] * (len(pieces) - 1)
             assert replies[-1] == (self.MESSAGE, self.CONTENTS)
             assert reader.empty
-
-    def test_what_follows_a_frame_is_kept(self):
         frame = pack_frame({"n": 1})
         reader = FrameReader()
         assert reader.feed(frame + frame[:3]) == ({"n": 1}, [])

@@ -36,16 +36,13 @@ def test_the_temperature_that_made_the_classes_is_found(temperature: float) -> N
     assert fit_temperature(*made(temperature)) == pytest.approx(temperature, rel=0.05)
 
 
-def test_calibration_error_falls_to_nothing_at_the_right_temperature() -> None:
+def test_calibration_error_and_likelihood_are_those_by_hand() -> None:
     logits, classes = made(2.0)
     right = logits.argmax(axis=1) == classes
     before = calibration_error(softmax(logits).max(axis=1), right)
     after = calibration_error(softmax(logits / fit_temperature(logits, classes)).max(axis=1), right)
     assert before > 0.1
     assert after < 0.015
-
-
-def test_likelihood_by_hand() -> None:
     logits = np.log(np.array([[0.7, 0.2, 0.1]]))
     assert negative_log_likelihood(logits, np.array([1]), 1.0) == pytest.approx(-math.log(0.2))
 
@@ -86,16 +83,13 @@ def test_probabilities_of_few_subjects_or_beyond_chance_are_withheld() -> None:
     assert uncalibrated(rows, {"bean": 39, "chilli": 39}).keys() == {"bean", "chilli"}
 
 
-def test_wilson_agrees_with_scipy() -> None:
+def test_intervals_are_those_of_scipy_and_figures_those_by_hand() -> None:
     from scipy.stats import binomtest
 
     for right, count in ((0, 10), (9, 10), (37, 80), (80, 80)):
         interval = binomtest(right, count).proportion_ci(method="wilson")
         assert wilson(right, count) == pytest.approx((interval.low, interval.high), abs=2e-4)
     assert wilson(0, 0) == (0.0, 1.0)
-
-
-def test_figures_by_hand() -> None:
     logits = np.array([[3.0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]])
     told = figures(logits, np.array([0, 1, 1, 1]), ("a", "b", "c"), 1.0)
     assert told["top1"] == 0.5

@@ -104,8 +104,7 @@ def test_the_package_reads_the_maps_as_training_does() -> None:
     heat = np.where(draw_of.random((2, 16, 16)) > 0.93, draw_of.random((2, 16, 16)), 0).astype(np.float32)
     distances = draw_of.uniform(2, 20, (4, 16, 16)).astype(np.float32)
     here, there = boxes_of_maps(heat, distances, 0.2), decode(heat, distances, 0.2)
-    assert here.scores == pytest.approx(there.scores)
-    assert here.boxes == pytest.approx(there.boxes, abs=1e-3)
+    assert (here.scores, here.boxes) == (pytest.approx(there.scores), pytest.approx(there.boxes, abs=1e-3))
     assert here.classes.tolist() == there.classes.tolist()
 
 

@@ -84,11 +84,8 @@ def test_a_folder_without_test_pictures_is_no_licence_to_train(tmp_path: Path) -
         refuse_overlap([pool], tmp_path / "empty")
 
 
-def test_hashes_of_the_eight_orientations_differ() -> None:
+def test_photographs_are_known_by_names_and_eight_orientations() -> None:
     grey = small_grey(Image.fromarray(picture(5)))
     assert len({hash_of(turned) for turned in orientations(grey)}) == 8
-
-
-def test_names_of_photographs() -> None:
     assert photo_names("o/Pear640", "a/DSC_1_2.jpg") == {("o/pear640", "dsc_1_2"), ("o/pear640", "dsc_1")}
     assert photo_names("o/beans", "a/leaf_12.jpg", "set/42") == {("o/beans", "leaf_12"), ("o/beans", "42")}

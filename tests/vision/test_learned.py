@@ -197,10 +197,11 @@ def test_names_get_shares(tmp_path: Path) -> None:
 
     weights = _made(_open_clip, tmp_path / "model")
     assert weights.kind == "open_clip"
-    shares = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
+    shares, direction = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
+    assert np.linalg.norm(direction) == pytest.approx(1)
     assert shares.sum() == pytest.approx(1)
     assert (shares > 0).all()
-    assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights) == pytest.approx(
+    assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights)[0] == pytest.approx(
         shares[[2, 0, 1]], abs=1e-6
     )
     elsewhere = _made(partial(_open_clip, hf_model_name="roberta-base"), tmp_path / "elsewhere")
@@ -372,17 +373,48 @@ def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> 
 
     weights = _made(_open_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]
-    shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights).tolist(), strict=True))
+    shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights)[0].tolist(), strict=True))
     with artifacts_in(tmp_path / "out", backend=f"learned:{weights.folder}"):
         found = identify_weed(field, region=(20, 10, 80, 55), candidates=names)
         fewer = identify_weed(field, region=(20, 10, 80, 55), candidates=names, top_k=1)
-    assert {one.label: one.score for one in found.candidates} == pytest.approx(shares, abs=1e-6)
+    assert [one.score for one in found.candidates] == [None] * 3
     assert [one.label for one in found.candidates] == sorted(names, key=lambda name: -shares[name])
     assert fewer.candidates == found.candidates[:1]
     assert next(one.kb_id for one in found.candidates if one.label == "lantana") == "weed.lantana"
     assert found.abstained is (max(shares.values()) < 0.5)
-    assert "learned_model" in found.flags
+    assert {"learned_model", "not_calibrated"} <= set(found.flags)
     assert any("not calibrated" in note for note in found.notes)
+
+
+@needs_open_clip
+def test_a_model_is_calibrated_on_labelled_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from agrotools.cli.packs import app
+    from agrotools.tools.recognition.identify_weed import identify_weed
+    from agrotools.tools.workspace import artifacts_in
+    from agrotools.vision.learned.description import similarity_shares
+
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    weights = _made(_open_clip, tmp_path / "model")
+    backend, names = f"learned:{weights.folder}", ["lantana", "parthenium"]
+    draw = np.random.default_rng(4)
+    for number in range(40):
+        folder = tmp_path / "pictures" / names[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw.integers(0, 255, (32, 32, 3), dtype=np.uint8)).save(folder / f"{number}.png")
+    call = ["calibrate", backend, "--images", str(tmp_path / "pictures"), "--tool", "identify_weed", "--json"]
+    shown = CliRunner().invoke(app, [*call, "-a", f"candidates={','.join(names)}"])
+    assert shown.exit_code == 0, shown.output
+    made = json.loads(shown.stdout)
+    assert made["figures"]["subjects"] == 40
+    image = tmp_path / "pictures" / "lantana" / "0.png"
+    powers = similarity_shares(np.asarray(Image.open(image)), names, weights)[0] ** (1 / made["temperature"])
+    with artifacts_in(tmp_path / "out", backend=backend):
+        found = identify_weed(image, candidates=names)
+    scores = dict(zip(names, (powers / powers.sum()).tolist(), strict=True))
+    if not made["withheld"]:
+        assert {one.label: one.score for one in found.candidates} == pytest.approx(scores, abs=1e-6)
 
 
 @needs_torch

@@ -1,11 +1,14 @@
 """Files of a sample as a model sees them (a line of facts for each and, if it can be shown, an image), and pictures
 that tools write."""
 
+import asyncio
 import base64
 import binascii
 import io
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -41,13 +44,30 @@ _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
 
 
 _LARGEST_READ_WHOLE = 50_000_000
+_PREVIEWS_KEPT = 128
+"""About the number of samples in flight, as each takes several hundred kilobytes."""
+_MOST_AT_HAND = 500_000
+"""Maximum bytes of a photo that is read and encoded between two requests."""
+
+
+_taker: ContextVar[Callable[[ImagePart], None] | None] = ContextVar("taker of pictures", default=None)
+
+
+@contextmanager
+def pictures_go_to(take: Callable[[ImagePart], None]) -> Generator[None]:
+    """Within the block, call ``take`` with each picture that :func:`file_parts` returns, in the thread that made it."""
+    token = _taker.set(take)
+    try:
+        yield
+    finally:
+        _taker.reset(token)
 
 
 @dataclass(frozen=True)
 class Preview:
     """Encoded preview image of a file. ``width_px`` and ``height_px`` are the size of the file, not of the preview."""
 
-    url: str = field(repr=False)
+    image: ImagePart = field(repr=False)
     width_px: int
     height_px: int
     bands: int
@@ -55,6 +75,10 @@ class Preview:
     """Description of how the preview differs from the file: size, bands, stretch."""
     colours: dict[str, str] = field(default_factory=dict)
     """For masks: names of colours by pixel value."""
+
+    @property
+    def url(self) -> str:
+        return self.image.url
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +116,7 @@ def _as_stored(path: Path) -> Preview | None:
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
     if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
         return None
-    return Preview(_data_url("jpeg", bare.content), bare.width_px, bare.height_px, 3)
+    return Preview(_image_part("jpeg", bare.content), bare.width_px, bare.height_px, 3)
 
 
 def make_picture(
@@ -230,12 +254,32 @@ def _encoded(picture: Picture) -> Preview:
     else:
         picture.image.save(buffer, "JPEG", quality=90)
     kind = "png" if picture.exact else "jpeg"
-    url = _data_url(kind, buffer.getvalue())
-    return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
+    image = _image_part(kind, buffer.getvalue())
+    return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
 
 
-def _data_url(kind: str, content: bytes) -> str:
-    return (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")
+def _image_part(kind: str, content: bytes) -> ImagePart:
+    url = (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")
+    return ImagePart(url, content)
+
+
+def are_at_hand(files: Sequence[SampleFile], *, images: bool = True) -> bool:
+    """True if :func:`file_parts` takes less time than a change of threads, because no file has to be decoded."""
+    return all(not _is_read(file, images) or _is_at_hand(file) for file in files)
+
+
+def _is_read(file: SampleFile, images: bool) -> bool:
+    return file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
+
+
+def _is_at_hand(file: SampleFile) -> bool:
+    path = Path(file.path)
+    try:
+        stat = path.stat()
+    except OSError:
+        return True
+    is_small = file.kind == "image" and stat.st_size <= _MOST_AT_HAND
+    return is_small and _stored_preview_of(path, stat.st_mtime_ns, stat.st_size) is not None
 
 
 def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
@@ -245,12 +289,20 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     """
     parts: list[ContentPart] = []
     for file in files:
-        is_read = file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
-        preview = _preview(file) if is_read else None
+        preview = _preview(file) if _is_read(file, images) else None
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
-            parts.append(ImagePart(url=preview.url))
+            parts.append(preview.image)
+            if (take := _taker.get()) is not None:
+                take(preview.image)
     return tuple(parts)
+
+
+async def read_file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
+    """Return :func:`file_parts`, made in a thread if files have to be decoded, so that other requests do not wait."""
+    if are_at_hand(files, images=images):
+        return file_parts(files, images=images)
+    return await asyncio.to_thread(file_parts, files, images=images)
 
 
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
@@ -324,12 +376,19 @@ def _preview(file: SampleFile) -> Preview | Unreadable:
     return _preview_of(path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_PREVIEWS_KEPT)
 def _preview_of(
     path: Path, name: str, kind: str, bands: tuple[str, ...] | None, _modified_ns: int, _size: int
 ) -> Preview | Unreadable:
     """Return the preview of a file. It is shown at every step and in every epoch, and encoded once while unchanged."""
+    if kind == "image" and (stored := _stored_preview_of(path, _modified_ns, _size)):
+        return stored
     return make_preview(path, name, kind, bands)
+
+
+@lru_cache(maxsize=_PREVIEWS_KEPT)
+def _stored_preview_of(path: Path, _modified_ns: int, _size: int) -> Preview | None:
+    return _as_stored(path)
 
 
 if TYPE_CHECKING:

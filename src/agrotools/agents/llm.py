@@ -9,7 +9,6 @@ hostile text remains text. Those in ``prompts/building/`` are for models that he
 (:class:`agrotools.plugin.PromptTemplates`).
 """
 
-import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from agrotools.agents.images import file_parts
+from agrotools.agents.images import read_file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.core import (
@@ -183,7 +182,13 @@ def observation_data(step: Step) -> str:
 
 def observation_text(step: Step) -> str:
     """Return the observation of a call, marked as data."""
-    return render("observation", data=observation_data(step))
+    return observation_data(step).join(_observation_frame())
+
+
+@cache
+def _observation_frame() -> list[str]:
+    """Return the texts before and after the data of an observation, rendered once."""
+    return render("observation", data="\0").split("\0")
 
 
 def _bounded(content: Any) -> str:
@@ -241,11 +246,7 @@ class MessageFormat:
 
 def _react_system(specs: Sequence[ToolSpec]) -> str:
     tools = [
-        {
-            "name": spec.name,
-            "description": spec.description.strip(),
-            "parameters": dumps(spec.parameters),
-        }
+        {"name": spec.name, "description": spec.description.strip(), "parameters": dumps(spec.parameters)}
         for spec in specs
     ]
     return render("react_system", tools=tools)
@@ -272,11 +273,7 @@ def _native_system(_specs: Sequence[ToolSpec]) -> str:
 
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = [
-        RequestedCall(
-            name=step.call.tool,
-            arguments=dumps(step.call.arguments),
-            id=_call_id(number),
-        )
+        RequestedCall(name=step.call.tool, arguments=dumps(step.call.arguments), id=_call_id(number))
         for number, step in steps
         if step.call is not None
     ]
@@ -380,8 +377,7 @@ class LLMAgent:
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
-        # Reading and encoding images would delay other requests.
-        file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images) if view.files else ()
+        file_contents = await read_file_parts(view.files, images=self.images)
         conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:
@@ -444,9 +440,7 @@ class LLMAgent:
 
 
 def _lacks_form(view: SampleView, answer: str) -> bool:
-    if view.may_abstain and ends_in_refusal(answer):
-        return False
-    return lacks_form(answer, view.form_lines)
+    return not (view.may_abstain and ends_in_refusal(answer)) and lacks_form(answer, view.form_lines)
 
 
 def _bare_action(completion: Completion) -> Action:

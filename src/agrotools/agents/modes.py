@@ -40,6 +40,7 @@ from agrotools.core import (
 )
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
+from agrotools.models.base import json_bytes
 from agrotools.text.loose_json import NotJson, dumps, storable, without_surrogates
 
 if TYPE_CHECKING:
@@ -482,4 +483,4 @@ def _kept_arguments(arguments: Arguments) -> Arguments:
 
 def _size(value: JsonValue) -> int:
     """Return the size of a value in bytes as JSON."""
-    return len(dumps(value).encode("utf-8", "replace"))
+    return len(json_bytes(value))

@@ -117,10 +117,7 @@ class Patience:
 
 @dataclass
 class _Denied(Exception):
-    """An address does not give the file.
-
-    ``again``: it may give it later, after ``wait_s`` seconds. ``no_host``: no connection to the host.
-    """
+    """An address gives no file. ``again``: it may later, after ``wait_s`` seconds. ``no_host``: no connection."""
 
     reason: Reason
     detail: str
@@ -147,11 +144,7 @@ class Downloader:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        """Check the mirror.
-
-        Raises:
-            UsageError: the mirror is neither an HTTP address nor a folder.
-        """
+        """Raise a UsageError if the mirror is neither an HTTP address nor a folder."""
         if self.mirror and not _is_address(self.mirror) and not Path(self.mirror).expanduser().is_dir():
             raise UsageError(f"--mirror: there is no folder {self.mirror}", hint="give a folder or an HTTP address")
 

@@ -65,11 +65,7 @@ def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str
 
 
 def reject_options(benchmark: str, loading: Loading) -> None:
-    """Check that no options were given.
-
-    Raises:
-        UsageError: there are options.
-    """
+    """Raise a UsageError if options were given."""
     if loading.options:
         name = next(iter(loading.options))
         raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint="this benchmark has no options")

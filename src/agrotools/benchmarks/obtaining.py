@@ -208,11 +208,7 @@ def _is_unsafe(path: str) -> bool:
 
 
 def unpack(archive: Path, progress: Progress = no_progress) -> list[Path]:
-    """Unpack an archive beside itself and return the files.
-
-    Raises:
-        BenchmarkError: it is damaged, or a name in it leads out of the folder.
-    """
+    """Unpack an archive beside itself; BenchmarkError if it is damaged or a name in it leads out of the folder."""
     paths: list[Path] = []
     try:
         with zipfile.ZipFile(archive) as opened:

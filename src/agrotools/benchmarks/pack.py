@@ -46,11 +46,7 @@ def pack_path(name: str) -> Path:
 
 
 def read_pack(name: str) -> Pack:
-    """Read the pack of benchmark ``name`` from the package.
-
-    Raises:
-        BenchmarkError: it is missing or damaged.
-    """
+    """Read the pack of benchmark ``name`` from the package; BenchmarkError if it is missing or damaged."""
     try:
         return Pack(pack_path(name).read_bytes())
     except ValidationError as error:

@@ -56,10 +56,7 @@ class Marginals:
 
 
 def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
-    """Return the published figures of these ``sources``, scaled to ``queries``.
-
-    Parts are rounded by the largest-remainder method, so that they add up.
-    """
+    """Return the published figures of these ``sources``, scaled to ``queries`` by the largest-remainder method."""
     return Marginals(
         queries=queries,
         distinct_tools=apportioned(DISTINCT_TOOLS, queries),

@@ -245,10 +245,7 @@ _CHANGES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)
 
 
 def _label_margin(slot: Slot, reference: ReferenceTrajectory) -> float:
-    """Return the smallest of :data:`_CHANGES` that changes a label if the results of calls rise and fall by it in turn.
-
-    The numbers of a call are changed together, since the errors of a tool in a picture are of one sign; 1 if none does.
-    """
+    """Return the smallest of :data:`_CHANGES` of all numbers of a call that changes a label; 1 if none does."""
     for change in _CHANGES:
         for turn in (0, 1):
             results: list[dict[str, JsonValue] | None] = []

@@ -103,10 +103,7 @@ def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Collection[st
 
 
 def most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
-    """Return the candidate whose answer is least like earlier ones.
-
-    Only subjects with the fewest samples, or one more, are considered.
-    """
+    """Return the candidate least like earlier answers, of subjects with the fewest samples or one more."""
     fewest = min(asked[item.subject.name] for item in settled)
     fresh = [item for item in settled if asked[item.subject.name] <= fewest + 1]
     shift = zlib.crc32(settled[0].question.template.encode())
@@ -196,10 +193,7 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> t
 
 
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
-    """Choose a subject and a wording for each allotted question.
-
-    Also return, for each template without enough wordings, the number of questions it can give.
-    """
+    """Choose a subject and a wording for each allotted question."""
     question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)
     used_sentences: set[str] = set()

@@ -52,8 +52,8 @@ BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
 BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
     {
-        "diagnose_pest_disease": f"train a pack (agrotools packs train), {_VLM}",
-        "identify_weed": f"train a pack (agrotools packs train), {_VLM}",
+        "diagnose_pest_disease": f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}",
+        "identify_weed": f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}",
         "count_objects": f"install the extra learned, {_VLM}",
     }
 )
@@ -72,9 +72,8 @@ class ChainBroken(BenchmarkError):
 def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: bool) -> None:
     """Raise an error that concerns the chain rather than the picture.
 
-    Args:
-        follows: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
-            region without pixels, an unknown name) are not errors of the chain, and the sample stays.
+    ``follows``: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
+    region without pixels, an unknown name) are not errors of the chain, and the sample stays.
 
     Raises:
         ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.

@@ -217,10 +217,7 @@ def _with_close_values(
 
 
 def _needs(slot: Slot, lost: set[int]) -> bool:
-    """Return True if the value of a slot needs the result of one of the ``lost`` steps.
-
-    Of a yes or no from several results, one may settle it: whether both are below a limit.
-    """
+    """Return True if the value of a slot needs the result of one of the ``lost`` steps."""
     used = steps_in(str(slot.from_))
     return bool(used & lost) and not (isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1)
 

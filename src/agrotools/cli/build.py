@@ -7,7 +7,7 @@ import typer
 
 from agrotools.cli.helping import with_helper_models
 from agrotools.cli.options import HelperOptions, with_option_groups
-from agrotools.cli.output import count_text, terminal_progress
+from agrotools.cli.output import count_text, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -65,12 +65,15 @@ def build(
     from agrotools.core import UsageError
 
     started = time.monotonic()
-    helping = with_helper_models(out, helpers)
+    helping, stop = (
+        with_helper_models(out, helpers),
+        stop_message("no benchmark is written, finished measurements are kept"),
+    )
     if images is not None and answers is not None and source is None and all_sources is None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
         progress = terminal_progress()
-        with helping:
+        with helping, stop:
             header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=progress)
         print_result(header, out, started)
         print_next_steps(out)
@@ -86,7 +89,7 @@ def build(
         )
     if all_sources is not None:
         source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
-    with helping:
+    with helping, stop:
         header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
     print_result(header, out, started)
 

@@ -255,6 +255,7 @@ def evaluate(
     from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
+    from agrotools.report.ahead import ScoringAhead
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
     from agrotools.runner.evaluate import Evaluation, load_for_run
     from agrotools.runner.evaluate import evaluate as execute
@@ -284,46 +285,53 @@ def evaluate(
     check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
     first = configs[0]
-    runs: list[Evaluation] = []
-    failure: AgrotoolsError | None = None
-    with stop_message("finished samples are kept"):
-        benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
-        loaded_ns = time.time_ns()
-        if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
-            configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
-        if dry_run:
-            configs = [
-                each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each for each in configs
-            ]
-            raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
-        try:
-            for each in configs:
-                confirm = None if yes else ask_before_spending(each)
-                runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm))
-        except AgrotoolsError as error:
-            if not runs:
-                raise
-            failure = error  # shown below the scores of the previous models
-    missing = ask_judges([each.run for each in runs], judging)
-    folders, scored_ns = [each.run for each in runs], time.time_ns()
-    with copied_output() as screen:
-        code = show_runs(
-            folders,
-            compared,
-            allow_invalid=allow_invalid,
-            details=details,
-            as_json=as_json,
-            evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
-        )
-        if len({(each.degrade, each.faults) for each in configs}) > 1:
-            typer.echo(f"score against dose: agrotools curve {' '.join(map(str, folders))}", err=as_json)
-    if failure:
-        raise failure
-    if not (code or missing or judging.judge or texts.extra or texts.embedder or texts.embedder_path):
-        notes = [note for each in runs for note in each.repeated_notes]
-        times = {"loaded_ns": loaded_ns, "scored_ns": scored_ns}
-        keep_screen("".join(screen), notes, folders, benchmark, configs, config, **times)
-    raise typer.Exit(code or int(missing))
+    changes_scores = judging.judge or texts.extra or texts.embedder or texts.embedder_path
+    with ScoringAhead(allow_invalid=allow_invalid) as ahead:
+        on_start = None if len(configs) > 1 or changes_scores or first.repeat_until else ahead.begin
+        runs: list[Evaluation] = []
+        failure: AgrotoolsError | None = None
+        with stop_message("no sample was run", "to start anew"):
+            benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
+        with stop_message("finished samples are kept"):
+            loaded_ns = time.time_ns()
+            if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
+                configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
+            if dry_run:
+                configs = [
+                    each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each
+                    for each in configs
+                ]
+                raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
+            try:
+                for each in configs:
+                    confirm = None if yes else ask_before_spending(each)
+                    runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm, on_start=on_start))
+            except AgrotoolsError as error:
+                if not runs:
+                    raise
+                failure = error  # shown below the scores of the previous models
+        ahead.end()
+        missing = ask_judges([each.run for each in runs], judging)
+        folders, scored_ns = [each.run for each in runs], time.time_ns()
+        with copied_output() as screen:
+            code = show_runs(
+                folders,
+                compared,
+                allow_invalid=allow_invalid,
+                details=details,
+                as_json=as_json,
+                evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
+                ahead=ahead,
+            )
+            if len({(each.degrade, each.faults) for each in configs}) > 1:
+                typer.echo(f"score against dose: agrotools curve {' '.join(map(str, folders))}", err=as_json)
+        if failure:
+            raise failure
+        if not (code or missing or changes_scores):
+            notes = [note for each in runs for note in each.repeated_notes]
+            times = {"loaded_ns": loaded_ns, "scored_ns": scored_ns}
+            keep_screen("".join(screen), notes, folders, benchmark, configs, config, **times)
+        raise typer.Exit(code or int(missing))
 
 
 def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
@@ -333,11 +341,11 @@ def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
     from agrotools.cli.output import terminal_progress
     from agrotools.core.files import cache_dir
 
-    published = load_benchmark(config.benchmark, config.data_root, options=config.options)
-    part = "-quick" if config.quick else ""
-    folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with stop_message("scenes that are drawn are kept"):
+    with stop_message("no sample was run, drawn scenes are kept"):
+        published = load_benchmark(config.benchmark, config.data_root, options=config.options)
+        part = "-quick" if config.quick else ""
+        folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
             write_fresh(published, seed, folder, quick=config.quick, progress=terminal_progress())
     return folder

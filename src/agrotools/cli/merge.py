@@ -24,7 +24,7 @@ def merge(
     from agrotools.plugin import NO_COMPARISONS
     from agrotools.runner.merge import merge_runs
 
-    with stop_message("nothing is written"):
+    with stop_message("nothing is written", "to start anew"):
         merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())
     for note in (*merged.gaps, *merged.notes):
         typer.echo(f"warning: {note}", err=True)

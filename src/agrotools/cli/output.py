@@ -141,8 +141,8 @@ def terminal_progress() -> "Progress":
 
 
 @contextmanager
-def stop_message(text: str) -> Generator[None]:
-    """Within the block, Ctrl-C prints what is kept and ends the command.
+def stop_message(text: str, again: str = "to resume") -> Generator[None]:
+    """Within the block, Ctrl-C prints what is kept, and what the same command does (``again``), and ends the command.
 
     Raises:
         typer.Exit: code 130, interrupted by the user.
@@ -150,7 +150,7 @@ def stop_message(text: str) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\nstopped: {text}; run the same command again to resume", err=True)
+        typer.echo(f"\nstopped: {text}; run the same command again {again}", err=True)
         raise typer.Exit(STOPPED) from None
 
 

@@ -1,33 +1,41 @@
-"""``agrotools packs``: train and list recognisers and heads of tools, from your own pictures or data sets."""
+"""``agrotools packs``: recognisers and heads of tools, and calibrations of open models, from your own pictures."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agrotools.cli.options import AsJson
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
+    from agrotools.tools.recognition.calibration import Calibration
     from agrotools.tools.recognition.packs import PackInfo
 
 app = typer.Typer(
-    help="Train and list packs: recognisers and heads that tools use on this machine.",
+    help="Train and list packs: recognisers and heads that tools use on this machine. Calibrate open models.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 train = typer.Typer(rich_markup_mode=None)
 app.add_typer(train, name="train")
+_Labels = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV image,label[,group], its labels headed label, class, pest, disease or weed; without it each "
+        "folder in DIR is a class.",
+        metavar="FILE",
+    ),
+]
+_SkipUnreadable = Annotated[bool, typer.Option(help="Skip images that cannot be read.")]
 
 
 @train.callback(invoke_without_command=True)
 def train_pack(
     context: typer.Context,
     images: Annotated[Path | None, typer.Option(help="Folder of your pictures.", metavar="DIR")] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="CSV image,label[,group]; without it each folder in DIR is a class.", metavar="FILE"),
-    ] = None,
+    labels: _Labels = None,
     out: Annotated[str | None, typer.Option(help="Name of the pack, or a path (with a slash).", metavar="PACK")] = None,
     hold_out: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of each class to hold out of training, for --held.")
@@ -36,7 +44,7 @@ def train_pack(
         Path | None, typer.Option(help="Hold pictures out and write their labels to this CSV.", metavar="FILE")
     ] = None,
     licence: Annotated[str, typer.Option(help="Licence of the pictures, stored in the pack.")] = "",
-    skip_unreadable: Annotated[bool, typer.Option(help="Skip images that cannot be read.")] = False,
+    skip_unreadable: _SkipUnreadable = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a recogniser on your own labelled pictures: packs train --images DIR [--labels FILE] --out PACK.
@@ -47,8 +55,14 @@ def train_pack(
     if context.invoked_subcommand is not None:
         return
     from agrotools.core import UsageError
-    from agrotools.tools.recognition.pack_training import check_classes, read_labelled, write_labels
-    from agrotools.tools.recognition.pack_training import hold_out as hold_out_of
+    from agrotools.tools.recognition.labelled_pictures import (
+        LabelledImage,
+        check_writable,
+        label_column,
+        read_labelled,
+        write_labels,
+    )
+    from agrotools.tools.recognition.labelled_pictures import hold_out as hold_out_of
     from agrotools.tools.recognition.pack_training import train_pack as trained
     from agrotools.tools.recognition.packs import pack_path
 
@@ -56,11 +70,10 @@ def train_pack(
         raise UsageError("packs train needs --images DIR and --out PACK", hint="agrotools packs train --help")
     folder = pack_path(out)
     pictures = read_labelled(images, labels)
+    left_out: list[LabelledImage] = []
     if held is not None:
+        check_writable(held, labels)
         pictures, left_out = hold_out_of(pictures, hold_out)
-        check_classes(pictures)
-        write_labels(held, images, left_out)
-        typer.echo(f"{len(left_out)} pictures held out: {held}", err=True)
     info = trained(
         pictures,
         folder,
@@ -68,14 +81,24 @@ def train_pack(
         skip_unreadable=skip_unreadable,
         progress=lambda line: typer.echo(line, err=True),
     )
+    if held is not None:
+        write_labels(held, images, left_out, label_column(labels))
     if as_json:
-        print_json({**info.model_dump(mode="json"), "path": str(folder)})
+        print_json({**info.model_dump(mode="json"), "path": str(folder), "held_out": len(left_out)})
         return
     typer.echo(_pack_line(info))
     for name, one in info.figures.by_class.items():
         low, high = one.recall_95
         typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
+    if info.figures.accuracy_95[0] <= info.figures.majority:
+        typer.echo(
+            "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
+        )
     typer.echo(f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}")
+    if held is not None:
+        counts = ", ".join(f"{label} {n}" for label, n in sorted(Counter(one.label for one in left_out).items()))
+        of_all = f"{len(left_out)} of {len(pictures) + len(left_out)} pictures"
+        typer.echo(f"held out: {of_all} ({counts}), listed in {held}")
 
 
 @train.command("crop-weed")
@@ -100,13 +123,59 @@ def train_crop_weed(
     typer.echo(heads[0].licence_note)
 
 
+@app.command()
+def calibrate(
+    backend: Annotated[str, typer.Argument(help="Open model with local weights.", metavar="learned:MODEL")],
+    images: Annotated[Path, typer.Option(help="Folder of your pictures.", metavar="DIR")],
+    tool: Annotated[str, typer.Option(help="Tool that names: identify_weed or diagnose_pest_disease.")],
+    labels: _Labels = None,
+    argument: Annotated[
+        list[str] | None,
+        typer.Option("--argument", "-a", help="Argument that decides on the names, e.g. crop=bean (repeatable)."),
+    ] = None,
+    strangers: Annotated[
+        Path | None, typer.Option(help="Pictures of other things: how many would get a name.", metavar="DIR")
+    ] = None,
+    skip_unreadable: _SkipUnreadable = False,
+    as_json: AsJson = False,
+) -> None:
+    """Calibrate the scores and the refusal of an open model on your labelled pictures.
+
+    The model chooses among the names that the tool gives it, so a calibration holds for one model, one tool and one
+    list of names; the tool finds it by itself. Labels are names or ids of the knowledge base. At least 40 groups
+    (plants, days, fields; without groups, pictures) are needed.
+    """
+    from agrotools.cli.tool_text import named_values, parse_arguments
+    from agrotools.tools import get_tool
+    from agrotools.tools.recognition.calibration_fitting import calibrate as calibrated
+    from agrotools.tools.recognition.labelled_pictures import read_labelled
+
+    words = [f"--{name}={value}" for name, value in named_values(argument or ()).items()]
+    arguments = parse_arguments(get_tool(tool).spec, "{}", words)
+    found = calibrated(
+        backend,
+        tool,
+        read_labelled(images, labels, to_learn=False),
+        arguments,
+        strangers=strangers,
+        skip_unreadable=skip_unreadable,
+        progress=lambda line: typer.echo(line, err=True),
+    )
+    if as_json:
+        print_json({**found.model_dump(mode="json"), "path": str(found.path)})
+        return
+    typer.echo(_calibration_text(found))
+    typer.echo(f"written to {found.path}; used by: agrotools tools run {tool} --image FILE --backend {backend}")
+
+
 @app.command("list")
 def list_packs(as_json: AsJson = False) -> None:
-    """List the packs and heads on this machine: classes, licence and accuracy."""
+    """List the packs, heads and calibrations on this machine: classes, licence and accuracy."""
     from agrotools.core import ToolError
     from agrotools.tools.crop_weed.heads import list_heads, load_head
     from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
     from agrotools.tools.recognition import packs
+    from agrotools.tools.recognition.calibration import list_calibrations
 
     heads, faults = list_heads()
     for head in heads:
@@ -115,11 +184,12 @@ def list_packs(as_json: AsJson = False) -> None:
         except ToolError as error:
             faults.append(error.message)
     recognisers, more = packs.list_packs()
-    faults += more
+    calibrations, faulty = list_calibrations()
+    faults += [*more, *faulty]
     if as_json:
-        plain = [head.model_dump(mode="json") for head in heads]
-        pack_rows = [pack.model_dump(mode="json") for pack in recognisers]
-        print_json({"packs": pack_rows, "crop-weed": plain, "faults": faults})
+        parts = {"packs": recognisers, "crop-weed": heads, "calibrations": calibrations}
+        rows = {name: [one.model_dump(mode="json") for one in every] for name, every in parts.items()}
+        print_json({**rows, "faults": faults})
         return
     for pack in recognisers:
         typer.echo(_pack_line(pack))
@@ -127,6 +197,8 @@ def list_packs(as_json: AsJson = False) -> None:
     for head in heads:
         typer.echo(_head_line(head.name, len(head.training), head.metrics))
         typer.echo(f"  {head.licence_note}")
+    for calibration in calibrations:
+        typer.echo(_calibration_text(calibration))
     if not recognisers:
         typer.echo(f"no packs in {packs.packs_folder()}; train one: agrotools packs train --images DIR --out NAME")
     if not heads:
@@ -146,6 +218,28 @@ def _pack_line(pack: "PackInfo") -> str:
         f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
         f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f} ({least:.2f} to {most:.2f}){refused}"
     )
+
+
+def _calibration_text(found: "Calibration") -> str:
+    figures = found.figures
+    shares = {"first candidate right": (figures.top1, figures.top1_95), "kept": (figures.kept, figures.kept_95)}
+    subjects = f"{count_text(figures.pictures, 'picture')} of {count_text(figures.subjects, 'subject')}"
+    lines = [
+        f"{found.model}: {found.tool}, {count_text(len(found.names), 'name')}, {subjects}",
+        *(f"  {name} {share:.3f} ({low:.3f} to {high:.3f})" for name, (share, (low, high)) in shares.items()),
+        f"  calibration error {figures.calibration_error:.3f} (before: {figures.uncalibrated_error:.3f}; perfect"
+        f" probabilities: {figures.error_by_chance:.3f})",
+    ]
+    if figures.named_strangers is not None and figures.named_strangers_95 is not None:
+        low, high = figures.named_strangers_95
+        lines.append(
+            f"  {count_text(figures.strangers, 'stranger')}: {figures.refused_strangers:.3f} refused, "
+            f"{figures.named_strangers:.3f} ({low:.3f} to {high:.3f}) named"
+        )
+    lines.append(f"  temperature {found.temperature:.2f}; refused above a strangeness of {found.threshold:.2f}")
+    if found.withheld:
+        lines.append(f"  no scores: {found.withheld}")
+    return "\n".join(lines)
 
 
 def _head_line(name: str, pictures: int, metrics: dict[str, float]) -> str:

@@ -1,8 +1,9 @@
 """Scoring, judging and display of runs, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
+    from agrotools.report.ahead import ScoringAhead
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
+    from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging import Rubrics
     from agrotools.scoring.summary import Summary
@@ -131,6 +134,7 @@ def show_runs(
     paper: bool = False,
     again: bool = True,
     evaluated: Evaluated | None = None,
+    ahead: "ScoringAhead | None" = None,
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
 
@@ -144,13 +148,15 @@ def show_runs(
         again: score runs of another scoring version again instead of showing their stored scores.
         evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
             of all runs to the first run's folder.
+        ahead: process that has scored the only run while it went on.
 
     Returns:
         Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import incomparable
+    from agrotools.report.html import incomparable, report_draft
+    from agrotools.report.html.listing import MOST_LISTED
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
@@ -159,16 +165,28 @@ def show_runs(
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
+    def begin_run(manifest: "Manifest") -> None:
+        papers.begin_run(manifest)
+        if draft is not None:
+            draft.begin_run()
+
     def add(record: "Record", scores: "list[Score]") -> None:
         nonlocal n_scored
         papers.add(record, scores)
+        if draft is not None:
+            draft.add(record, scores)
         if evaluated:
             n_scored += 1
             progress("scores", n_scored, max(n_records, n_scored))
 
-    rescored = score_runs(
-        runs, allow_invalid=allow_invalid, comparisons=comparisons, again=again, on_run=papers.begin_run, on_scored=add
-    )
+    drafting = report_draft(runs, comparisons) if evaluated and n_records <= MOST_LISTED else nullcontext()
+    with drafting as draft:
+        result = ahead.result() if ahead else None
+        if result and draft:
+            draft.restore(result.collected)
+        known = {runs[0]: result.scored} if result else {}
+        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again, "known": known}
+        rescored = score_runs(runs, **options, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -197,7 +215,8 @@ def show_runs(
         if len(runs) == 1 and not references.scored:
             rescored = [each._replace(tally=None) for each in rescored]  # there is nothing to compare with
         try:
-            options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
+            options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
+            options |= {"progress": progress, "draft": draft}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
             options["tallies"] = [each.tally for each in rescored if each.tally is not None]
             page = build_report(runs, out, summaries=summaries, scored=True, papers=papers, **options).path

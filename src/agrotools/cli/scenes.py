@@ -7,7 +7,7 @@ import typer
 
 from agrotools.cli.helping import with_helper_models
 from agrotools.cli.options import HelperOptions, with_option_groups
-from agrotools.cli.output import terminal_progress
+from agrotools.cli.output import stop_message, terminal_progress
 
 
 @with_option_groups
@@ -33,7 +33,7 @@ def scenes(
     from agrotools.cli.build import print_result
 
     started = time.monotonic()
-    with with_helper_models(out, helpers):
+    with with_helper_models(out, helpers), stop_message("no benchmark is written, drawn scenes are kept"):
         header = build_scenes(
             out.expanduser(),
             count,

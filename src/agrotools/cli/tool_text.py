@@ -177,6 +177,17 @@ _EXAMPLE = "write e.g. '{\"region\": [0, 0, 100, 100]}'"
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
+def named_values(texts: Sequence[str]) -> dict[str, str]:
+    """Return the values of texts ``NAME=VALUE`` by name.
+
+    Raises:
+        UsageError: a text has no equals sign.
+    """
+    if unnamed := [text for text in texts if "=" not in text]:
+        raise UsageError(f"{unnamed[0]!r} is not NAME=VALUE", hint="--argument crop=bean")
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+
+
 def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[str, Any]:
     """Return arguments from a JSON object and from options such as ``--gsd-m 0.02`` or ``--gsd_m=0.02``.
 

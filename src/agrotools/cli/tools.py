@@ -212,8 +212,10 @@ def bench(
     try:
         run(bench_plan.studies, time_limit_s=time_limit, ended=ended, overlays=overlays)
     except KeyboardInterrupt:
-        typer.echo("Interrupted. Measured so far:", err=True)
-        _show(rows, as_json)
+        written = f"; {out} is not written" if out else ""
+        typer.echo(f"\nstopped: {count_text(len(rows), 'figure')} measured so far{written}", err=True)
+        if rows:
+            _show(rows, as_json)
         raise typer.Exit(STOPPED) from None
     with allow_closed_pipe():
         _show(rows, as_json)
@@ -275,17 +277,14 @@ def compare(
     from dataclasses import asdict
 
     from agrotools.build.accuracy.backends import compare_backends
-    from agrotools.core import UsageError
-    from agrotools.tools.recognition.pack_training import read_labelled
+    from agrotools.cli.tool_text import named_values
+    from agrotools.tools.recognition.labelled_pictures import read_labelled
 
-    arguments = {name: value for name, _, value in (text.partition("=") for text in argument or ())}
-    if unnamed := [text for text in argument or () if "=" not in text]:
-        raise UsageError(f"{unnamed[0]!r} is not NAME=VALUE", hint="--argument crop=bean")
     scores = compare_backends(
         tool,
         [name.strip() for name in backends.split(",") if name.strip()],
         read_labelled(data, labels, to_learn=False),
-        arguments,
+        named_values(argument or ()),
         progress=lambda line: typer.echo(line, err=True),
     )
     if as_json:
@@ -296,7 +295,8 @@ def compare(
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         typer.echo(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
     for one in scores:
-        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer, {one.ms:.0f} ms"
+        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer"
+        line += f", {one.ms:.0f} ms" if one.ms else ""
         if one.likeliest is not None:
             line += f", first candidate right {one.likeliest:.3f}"
         if one.difference is not None:

@@ -6,7 +6,7 @@ Every error has a message with the problem and a hint on what to change.
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -16,6 +16,22 @@ class FrozenModel(BaseModel):
     """Immutable record. Unknown fields are errors, so that a misspelt key in a file is never silently ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+Model = TypeVar("Model", bound=FrozenModel)
+
+
+def from_valid(model: type[Model], fields: dict[str, Any]) -> Model:
+    """Return an instance with values that are valid as they are, of every field, those with defaults too.
+
+    It takes a fifth of the time of validation, and of pydantic's ``model_construct``.
+    """
+    instance = model.__new__(model)
+    object.__setattr__(instance, "__dict__", fields)
+    object.__setattr__(instance, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(instance, "__pydantic_extra__", None)
+    object.__setattr__(instance, "__pydantic_private__", None)
+    return instance
 
 
 def plain_message(detail: ErrorDetails) -> str:
@@ -71,14 +87,20 @@ def install_command(extra: str = "") -> str:
     return f"pip install 'agrotools{wanted} @ {source['url']}'" if source else f"pip install 'agrotools{wanted}'"
 
 
-def arrow_and_parquet() -> tuple[Any, Any]:
-    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
+def import_of_extra(module: str, extra: str, message: str) -> Any:
+    """Import a module of an extra; UsageError with ``message`` if it is not installed."""
     from importlib import import_module
 
     try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
+        return import_module(module)
     except ImportError as error:
-        raise UsageError("this needs pyarrow", hint=install_command("build")) from error
+        raise UsageError(message, hint=install_command(extra)) from error
+
+
+def arrow_and_parquet() -> tuple[Any, Any]:
+    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
+    arrow, parquet = (import_of_extra(name, "build", "this needs pyarrow") for name in ("pyarrow", "pyarrow.parquet"))
+    return arrow, parquet
 
 
 ToolErrorKind = Literal[

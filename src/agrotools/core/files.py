@@ -9,11 +9,13 @@ import os
 import re
 import shutil
 import threading
+import tomllib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import orjson
 from pydantic import ValidationError
@@ -27,6 +29,18 @@ MANIFEST_FILE = "manifest.json"
 SYNC_EVERY_S = 1.0
 
 _numbers = count()
+
+
+@cache
+def read_table(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file of this package, read once; lists become tuples."""
+    return _frozen(tomllib.loads(path.read_text("utf-8")))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _frozen(item) for name, item in cast("dict[str, Any]", value).items()}
+    return tuple(map(_frozen, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
 def write_whole(path: Path, content: bytes, *, synced: bool = True) -> None:

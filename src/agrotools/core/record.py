@@ -189,7 +189,7 @@ class Trajectory(FrozenModel):
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        return tuple(step for step in self.steps if step.kind == "call")
+        return tuple([step for step in self.steps if step.kind == "call"])
 
 
 class ReferenceStep(FrozenModel):
@@ -390,22 +390,26 @@ class Record(FrozenModel):
     @property
     def form_reply(self) -> Reply | None:
         """Reply to a further request for the answer form; None if there was no such request."""
-        last = (self.trajectory.steps if self.trajectory else self.actions or ())[-1:]
-        return next((each.form_reply for each in last if isinstance(each, Step | Answer)), None)
+        sources = self.trajectory.steps if self.trajectory else self.actions
+        last = sources[-1] if sources else None
+        return last.form_reply if isinstance(last, Step | Answer) else None
 
     @property
     def replies(self) -> tuple[Reply, ...]:
         """All replies from which the steps were parsed, in order."""
-        sources = self.trajectory.steps if self.trajectory else self.actions or ()
-        last = (self.form_reply, self.trajectory.halted_by if self.trajectory else None)
-        return tuple(reply for reply in (*(source.reply for source in sources), *last) if reply is not None)
+        replies = [source.reply for source in (self.trajectory.steps if self.trajectory else self.actions or ())]
+        replies += [self.form_reply, self.trajectory.halted_by if self.trajectory else None]
+        return tuple([reply for reply in replies if reply is not None])
 
     @property
     def spending(self) -> Spending:
         """Tokens of all replies, and the cost if an external agent reported it or it was computed from its tokens."""
         if self.agent_replies is None:
-            usage = [reply.usage for reply in self.replies]
-            return Spending(sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage))
+            n_input = n_output = 0
+            for reply in self.replies:
+                n_input += reply.usage.input_tokens
+                n_output += reply.usage.output_tokens
+            return Spending(n_input, n_output)
         usage = [reply.usage for reply in self.agent_replies]
         costs = [each.cost_usd for each in usage]
         cost = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None

@@ -31,7 +31,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.base import NoFileError
+from agrotools.core.base import NoFileError, from_valid
 from agrotools.core.files import sha256_of_file
 from agrotools.core.packed import PackedNames, sorted_entries
 from agrotools.formats.clusters import cluster_firsts
@@ -159,17 +159,19 @@ class Benchmark:
         may_abstain = sample.may_abstain and mode != "no-tool"
         files = tuple(file.model_copy(update={"path": str(self.file_path(file))}) for file in sample.files)
         lines = () if self.header.bare else form_lines(sample.answer)
-        return SampleView(
-            id=sample.id,
-            query=sample.query,
-            files=files,
-            toolset=() if mode == "no-tool" else sample.toolset,
-            paths=sample.published_paths,
-            answer_form="" if self.header.bare else answer_form(sample.answer, lines, may_abstain=may_abstain),
-            form_lines=lines,
-            may_abstain=may_abstain,
-            bare=self.header.bare,
-        )
+        fields = {
+            "id": sample.id,
+            "query": sample.query,
+            "files": files,
+            "toolset": () if mode == "no-tool" else sample.toolset,
+            "answer_form": "" if self.header.bare else answer_form(sample.answer, lines, may_abstain=may_abstain),
+            "form_lines": lines,
+            "paths": sample.published_paths,
+            "closing": False,
+            "may_abstain": may_abstain,
+            "bare": self.header.bare,
+        }
+        return from_valid(SampleView, fields)
 
 
 def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:

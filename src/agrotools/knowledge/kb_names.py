@@ -19,9 +19,15 @@ class KbNames:
         self.entries = tuple(entries)
         self._by_name: dict[str, list[Entry]] = {}
         self._by_label: dict[str, Entry] = {}
-        for entry in self.entries:
+        self._by_id: dict[str, list[Entry]] = {}
+        self._crops: dict[str, int] = {}
+        """Place in ``entries`` of the first crop that has a name."""
+        for place, entry in enumerate(self.entries):
+            self._by_id.setdefault(entry.id, []).append(entry)
             for name in dict.fromkeys(folded(name) for name in (*entry.names.all(), entry.slug)):
                 self._by_name.setdefault(name, []).append(entry)
+                if entry.kind == "crop":
+                    self._crops.setdefault(name, place)
             for label in entry.names.datasets.get(SHIPPED_LABELS, ()):
                 self._by_label.setdefault(label, entry)
 
@@ -55,11 +61,8 @@ class KbNames:
 
     def key_of_crop(self, crop: str) -> str:
         """Return a key that is equal for all names of a crop: the id of its entry, or else its singular."""
-        forms = _singulars(crop)
-        for entry in self.entries:
-            if entry.kind == "crop" and forms & {folded(name) for name in (*entry.names.all(), entry.slug)}:
-                return entry.id
-        return folded(crop).removesuffix("s")
+        places = [self._crops[form] for form in _singulars(crop) if form in self._crops]
+        return self.entries[min(places)].id if places else folded(crop).removesuffix("s")
 
     def mean_same(self, first: str, second: str, crop: str | None = None) -> bool:
         """True if two labels or ids of diseases, pests, weeds or healthy leaves mean the same thing.
@@ -73,7 +76,7 @@ class KbNames:
         if None in healthy:
             ids = [self._ids(name, [crop] if crop else []) for name in (first, second)]
             if crop is None:
-                crops = [{on for entry in self.entries if entry.id in known for on in entry.crops} for known in ids]
+                crops = [{on for each in known for entry in self._by_id[each] for on in entry.crops} for known in ids]
                 ids = [ids[0] | self._ids(first, crops[1]), ids[1] | self._ids(second, crops[0])]
             return healthy == [None, None] and bool(ids[0] & ids[1])
         return len({self.key_of_crop(of) for one in healthy if (of := one or crop)}) < 2
@@ -84,7 +87,7 @@ class KbNames:
         if shipped := self.of_shipped(name):
             named.append(shipped)
         ids = {entry.id for entry in named if entry.kind in ("disease", "pest", "weed")}
-        return ids or {entry.id for entry in self.entries if entry.id == name}
+        return ids or {name} & self._by_id.keys()
 
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
         """Return a key that is equal for all names of a thing: the id of its entry, or else the folded name."""

@@ -33,6 +33,8 @@ class ImagePart:
     """An image in a message, as a ``data:`` URL."""
 
     url: str
+    content: bytes = field(default=b"", repr=False, compare=False)
+    """The encoded file, if it is at hand, so that it need not be decoded from the URL."""
 
 
 ContentPart = TextPart | ImagePart
@@ -342,7 +344,9 @@ class RequestEncoder:
                 return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
             body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
-        return b"%b%b%b" % (self._opening, b",".join(map(message_json, messages)), self._written[2])
+        # One join: each further one would copy the images.
+        pieces = [piece for message in messages for piece in (b",", message_json(message))]
+        return b"".join((self._opening, *pieces[1:], self._written[2]))
 
 
 def message_json(message: Message) -> bytes:
@@ -372,14 +376,15 @@ def request_text(
 ) -> bytes:
     """Return the JSON body of a request as UTF-8, with ``image(url)`` in place of each image."""
     # Messages without images have the same JSON here and on the wire, so they share their cached JSON.
-    return RequestEncoder(model, {}).encode([with_images(message, image) for message in messages], tools, settings)
+    shown = [with_images(message, lambda part: image(part.url)) for message in messages]
+    return RequestEncoder(model, {}).encode(shown, tools, settings)
 
 
-def with_images(message: Message, image: Callable[[str], str]) -> Message:
-    """Return ``message`` with ``image(url)`` in place of each image."""
+def with_images(message: Message, image: Callable[[ImagePart], str]) -> Message:
+    """Return ``message`` with the URL ``image(part)`` in place of that of each image."""
     if not any(isinstance(part, ImagePart) for part in message.content):
         return message
-    content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)
+    content = (ImagePart(url=image(part)) if isinstance(part, ImagePart) else part for part in message.content)
     return replace(message, content=tuple(content))
 
 

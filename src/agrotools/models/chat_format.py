@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from agrotools.core import Usage
+from agrotools.core.base import from_valid
 from agrotools.models.base import Completion, FinishReason, RequestedCall, without_surrogates
 from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, read_error
 
@@ -73,16 +74,20 @@ def read_reply(
         raise MalformedReply(f"the first choice has no message{text}")
     if message.get("role") in ("user", "system"):
         raise MalformedReply("the message is one of those that were sent, not a reply")
-    completion = Completion(
-        text=_content(message.get("content")) or _text(message.get("refusal")),
-        tool_calls=(calls := _requested_calls(message)),
-        usage=usage,
-        finish_reason=reason or ("tool_calls" if calls else "stop"),
-        thought=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-        first_token=_first_token(choice.get("logprobs")),
-        seconds=seconds,
-        attempts=attempts,
-    )
+    calls = _requested_calls(message)
+    fields = {
+        "text": _content(message.get("content")) or _text(message.get("refusal")),
+        "tool_calls": calls,
+        "usage": usage,
+        "finish_reason": reason or ("tool_calls" if calls else "stop"),
+        "thought": _text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        "first_token": _first_token(choice.get("logprobs")),
+        "detail": "",
+        "seconds": seconds,
+        "attempts": attempts,
+        "cached": False,
+    }
+    completion = from_valid(Completion, fields)
     _check_something_came(completion, server_reason, counted=isinstance(data.get("usage"), dict))
     return completion
 
@@ -223,7 +228,8 @@ def _usage(usage: Any) -> Usage:
     received = _count(usage.get("completion_tokens"))
     # Gemini and xAI bill reasoning as output but include it only in the total.
     thought = _count(usage.get("total_tokens")) - sent if sent else 0
-    return Usage(input_tokens=sent, output_tokens=max(received, thought))
+    fields = {"input_tokens": sent, "output_tokens": max(received, thought), "cached_input_tokens": 0, "cost_usd": None}
+    return from_valid(Usage, fields)
 
 
 def _count(count: Any) -> int:

@@ -14,7 +14,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-import aiohttp
 from pydantic import ValidationError
 
 from agrotools.core import AgrotoolsError, FrozenModel, ToolSpec
@@ -27,7 +26,7 @@ PROBE_FILE = "probe.json"
 State = Literal["yes", "no", "refused", "unclear"]
 _TOKENS = 300
 """Token limit of a reply: room for a model that thinks before it answers."""
-_LISTING_TIMEOUT = aiohttp.ClientTimeout(10)
+_LISTING_TIMEOUT_S = 10
 _CONTEXT_KEYS = ("max_model_len", "context_length", "max_context_length", "context_window", "n_ctx", "n_ctx_train")
 
 
@@ -248,10 +247,13 @@ async def _logprobs(asking: _Asking, _base_url: str) -> tuple[State, str]:
 
 async def _context(address: Address, name: str) -> str:
     """Return the context length that the endpoint's list of models states; empty if it states none."""
+    import aiohttp
+
     url = f"{address.base_url.removesuffix(SUFFIX)}/models"
+    limit = aiohttp.ClientTimeout(_LISTING_TIMEOUT_S)
     try:
         async with (
-            aiohttp.ClientSession(headers=address.headers, timeout=_LISTING_TIMEOUT) as session,
+            aiohttp.ClientSession(headers=address.headers, timeout=limit) as session,
             session.get(url, allow_redirects=False) as response,
         ):
             listed = (await response.json(content_type=None))["data"]

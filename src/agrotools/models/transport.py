@@ -8,15 +8,18 @@ import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-import aiohttp
-from aiohttp.payload import BytesPayload
 from yarl import URL
 
 from agrotools.models.base import WireSettings
 from agrotools.models.http1 import CONNECT_S, LONGEST_REPLY_BYTES, HttpFault, PlainHttp
+
+if TYPE_CHECKING:
+    import aiohttp
+    from aiohttp.payload import BytesPayload
 
 _LARGE_BYTES = 2**20
 
@@ -50,15 +53,6 @@ class UntrustedServer(Exception):
 
 class TimedOut(Exception):
     """No complete reply in time; the cause (server or model) is unknown at this level."""
-
-
-class _LargeBody(BytesPayload):
-    """Request body of any size, sent without copying (aiohttp warns above one MiB, and reads files in pieces)."""
-
-    def __init__(self, value: bytes) -> None:
-        super().__init__(b"", content_type="application/json")
-        self._value = value
-        self._size = len(value)
 
 
 class Transport:
@@ -95,6 +89,8 @@ class Transport:
         url = self._next_url()
         if url.scheme == "http" and self._is_direct:
             return await self._post_plain(url, body)
+        import aiohttp
+
         try:
             async with self._request(url, body) as response:
                 content = response.content
@@ -129,12 +125,12 @@ class Transport:
                 case stage:
                     raise NoResponse(str(fault), unreachable=stage == "connect") from fault
 
-    def request(self, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+    def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
         return self._request(self._next_url(), body)
 
-    def _request(self, url: URL, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
+    def _request(self, url: URL, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
+        data = body if len(body) <= _LARGE_BYTES else _large_body(body)
         return self._connected().post(url, data=data, allow_redirects=False)
 
     def _next_url(self) -> URL:
@@ -142,7 +138,7 @@ class Transport:
             return self._url
         return URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{self._url.path.removeprefix('/v1/')}")
 
-    async def _read(self, content: aiohttp.StreamReader) -> bytes:
+    async def _read(self, content: "aiohttp.StreamReader") -> bytes:
         pieces: list[bytes] = []
         size = 0
         while True:
@@ -178,8 +174,10 @@ class Transport:
         if self._loop is not (loop := asyncio.get_running_loop()):
             self._session, self._plain, self._loop = None, None, loop
 
-    def _connected(self) -> aiohttp.ClientSession:
+    def _connected(self) -> "aiohttp.ClientSession":
         """Return the session of the running event loop, created on first use."""
+        import aiohttp
+
         self._enter_loop()
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
@@ -200,6 +198,15 @@ class Transport:
             plain.close()
         if session is not None and not session.closed:
             await session.close()
+
+
+def _large_body(value: bytes) -> "BytesPayload":
+    """Return a body that is sent without copying; aiohttp warns above one MiB, and reads files in pieces."""
+    from aiohttp.payload import BytesPayload
+
+    body = BytesPayload(b"", content_type="application/json")
+    body._value, body._size = value, len(value)  # pyright: ignore[reportPrivateUsage]
+    return body
 
 
 def _too_long() -> NoResponse:

@@ -96,6 +96,7 @@ def evaluate(
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
     confirm: Callable[["Estimate"], None] | None = None,
+    on_start: Callable[[Path], object] | None = None,
 ) -> Evaluation:
     """Execute the missing samples of the run that ``config`` describes.
 
@@ -107,6 +108,7 @@ def evaluate(
         benchmark: benchmark to use instead of the one that ``config`` names.
         stop: event that prevents further samples from starting, like Ctrl-C.
         confirm: callback for the estimated cost before the first sample; it may raise a UsageError.
+        on_start: callback for the folder before the first sample.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: see their messages and hints.
@@ -116,7 +118,7 @@ def evaluate(
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
     if config.repeat_until is None:
-        return _evaluate(config, progress, benchmark, model, stop, confirm)
+        return _evaluate(config, progress, benchmark, model, stop, confirm, on_start)
     epochs, width = max(2, config.epochs), config.repeat_until
     if epochs > config.max_epochs:
         raise UsageError("--epochs is larger than --max-epochs", hint=f"--max-epochs {epochs} or more")
@@ -140,6 +142,7 @@ def _evaluate(
     model: Model | Policy | AgentFunction | None,
     stop: threading.Event | None,
     confirm: Callable[["Estimate"], None] | None,
+    on_start: Callable[[Path], object] | None = None,
 ) -> Evaluation:
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
@@ -178,6 +181,8 @@ def _evaluate(
         vision = _vision(accounts, vision_model)
         try:
             if todo:
+                if on_start is not None:
+                    on_start(folder)
                 run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
                 asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
         except BudgetReached as stopped:

@@ -26,6 +26,7 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
+from agrotools.agents.images import pictures_go_to
 from agrotools.agents.modes import (
     reads_artifacts,
     reports_usage,
@@ -118,6 +119,8 @@ class Pace:
 
     def admit_waiting(self) -> None:
         """Admit waiting samples up to the current limit."""
+        if not self._waiting:
+            return
         for _ in range(self.allowed - self.in_flight):
             if not self._waiting:
                 break
@@ -391,7 +394,7 @@ async def execute(
             context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
-    with _rare_collections(), interrupts(interrupted):
+    with _rare_collections(), interrupts(interrupted), pictures_go_to(context.store.store_image):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:

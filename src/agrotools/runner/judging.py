@@ -14,7 +14,7 @@ from agrotools.agents.images import Preview, make_preview
 from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import LineFile, artifact_path, write_whole
-from agrotools.models import Completion, ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
+from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.response_cache import KEPT
 from agrotools.runner.auxiliary_model import ask_each, open_models
@@ -235,7 +235,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
         elif is_image(each):
             preview = make_preview(path, each.name, "image", None) if images and path is not None else None
             if isinstance(preview, Preview):
-                parts += [TextPart(text=f"{each.name}:"), ImagePart(url=preview.url)]
+                parts += [TextPart(text=f"{each.name}:"), preview.image]
             else:
                 unseen.append(each.name)
                 parts.append(TextPart(text=_file_note(each, "cannot be shown")))

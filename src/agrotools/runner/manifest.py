@@ -1,7 +1,7 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import orjson
 from pydantic import Field, JsonValue, PlainSerializer, PlainValidator, TypeAdapter
@@ -227,13 +227,59 @@ def identity_hash(manifest: Manifest) -> str:
     return sha256_of_json(fields)
 
 
+_LABELS = {
+    "scoring": "scoring version",
+    "benchmark_hash": "content of the benchmark",
+    "benchmark_options": "options of the benchmark",
+    "clean_hash": "content of the benchmark before it was degraded",
+    "model_hash": "content of the model",
+    "max_steps": "most steps",
+    "toolset": "versions of tools",
+    "toolset_hash": "versions of tools",
+    "tool_data": "data of tools",
+    "backends": "back-ends of tools",
+    "prompt_hash": "prompts",
+    "quick": "quick part",
+    "count": "number of shards",
+    "planned": "records of the whole run",
+    "sample_ids": "samples of the whole run",
+}
+"""Words for fields whose names are no plain words."""
+_SHOWN = 100
+"""Most characters of a value in a message."""
+
+
+def spell_difference(field: str, first: object, other: object, holders: tuple[str, str]) -> str:
+    """Return which of two runs has which value of a field, of tables only the rows that differ.
+
+    ``holders``: words for the runs, e.g. ``("in runs/a", "in runs/b")``.
+    """
+    label = _LABELS.get(field, field.replace("_", " "))
+    rows: list[tuple[str, object, object]] = [(label, first, other)]
+    if isinstance(first, dict) and isinstance(other, dict):
+        one, two = cast("dict[str, object]", first), cast("dict[str, object]", other)
+        pairs = ((row, one.get(row), two.get(row)) for row in dict.fromkeys((*one, *two)))
+        rows = [(f"{label}, {row}", a, b) for row, a, b in pairs if a != b]
+    in_one, in_two = holders
+    return "; ".join(f"{row}: {_value_text(one)} {in_one}, {_value_text(two)} {in_two}" for row, one, two in rows)
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str) and len(value) == 64:  # a hash
+        return value[:12]
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, cast("Sequence[object]", value)))
+    text = value if isinstance(value, str) else repr(value)
+    return "none" if text in ("", "None") else text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
 def differences(old: Manifest, new: Manifest) -> list[str]:
-    """Return the identity fields in which two manifests differ, as ``field: old -> new``."""
-    return [
-        f"{field}: {getattr(old, field)!r} -> {getattr(new, field)!r}"
-        for field in IDENTITY
-        if getattr(old, field) != getattr(new, field)
-    ]
+    """Return the identity fields in which the manifest of a run and that of a new command differ."""
+    pairs = [(field, getattr(old, field), getattr(new, field)) for field in IDENTITY]
+    holders = ("there", "in this command")
+    return [spell_difference(*pair, holders) for pair in pairs if pair[1] != pair[2]]
 
 
 def merged(old: Manifest, new: Manifest) -> Manifest:

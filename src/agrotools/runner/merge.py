@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -23,11 +23,11 @@ from agrotools.core.packed import PackedBytes
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.ledger import SPEND_FILE
-from agrotools.runner.manifest import IDENTITY, Manifest, Shard
+from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference
 from agrotools.runner.prompts import add_prompts
 from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
-from agrotools.runner.store import RunLock, RunStore, read_manifest
+from agrotools.runner.store import RunLock, RunStore, folder_error, read_manifest
 from agrotools.scoring.judging import Judgement
 
 _SAME = (
@@ -36,10 +36,8 @@ _SAME = (
     *("modes", "epochs"),
 )
 """Fields of the manifest in which shards of one run agree; those that explain a difference come first."""
-_OF_MACHINE = ("agrotools", "python", "base_url", "vlm_base_url")
+_OF_MACHINE = ("agrotools", "python", "base_url", "vlm_base_url", "libraries")
 """Fields in which they may differ, with a note."""
-_SHOWN = 100
-"""Most characters of a value in a message."""
 
 
 class MergedRun(NamedTuple):
@@ -135,20 +133,14 @@ def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
     first, notes = shards[0], dict[str, None]()
     for each in shards[1:]:
         for field in _SAME:
-            values = getattr(first.manifest, field), getattr(each.manifest, field)
-            if values[0] != values[1]:
-                raise _different(first, each, field, *_differing(*values))
+            _refuse(first, each, field, (getattr(first.manifest, field), getattr(each.manifest, field)))
         for field in ("count", "planned", "sample_ids"):
-            values = getattr(first.shard, field), getattr(each.shard, field)
-            if values[0] != values[1]:
-                raise _different(first, each, f"shard.{field}", *map(_text, values))
+            _refuse(first, each, field, (getattr(first.shard, field), getattr(each.shard, field)))
         for field in _OF_MACHINE:
             values = getattr(first.manifest, field), getattr(each.manifest, field)
             if values[0] != values[1]:
-                notes[f"shards were run with different {field}: {_text(values[0])} / {_text(values[1])}"] = None
-        if first.manifest.libraries != each.manifest.libraries:
-            texts = _differing(first.manifest.libraries, each.manifest.libraries)
-            notes[f"shards were run with different libraries: {' / '.join(texts)}"] = None
+                difference = spell_difference(field, *values, ("in one", "in another"))
+                notes[f"shards were run on different machines: {difference}"] = None
     names, owners = PackedBytes(), array("I")
     for number, each in enumerate(shards):
         for sample_id in each.manifest.sample_ids:
@@ -164,25 +156,14 @@ def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
     return list(notes)
 
 
-def _different(first: _ShardRun, other: _ShardRun, field: str, value: str, other_value: str) -> UsageError:
-    return UsageError(
-        f"{first.path} and {other.path} are not shards of one run: {field}: {value} / {other_value}",
-        hint="run every shard with the same command but for --shard",
-    )
-
-
-def _differing(first: object, other: object) -> tuple[str, str]:
-    """Return two values as text; of tables only the rows that differ."""
-    tables = cast("Any", first), cast("Any", other)
-    if not all(isinstance(table, dict) for table in tables):
-        return _text(first), _text(other)
-    rows = [key for key in dict.fromkeys((*tables[0], *tables[1])) if tables[0].get(key) != tables[1].get(key)]
-    return _text({key: tables[0].get(key) for key in rows}), _text({key: tables[1].get(key) for key in rows})
-
-
-def _text(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+def _refuse(first: _ShardRun, other: _ShardRun, field: str, values: tuple[object, object]) -> None:
+    """Raise a UsageError if the values of a field differ."""
+    if values[0] != values[1]:
+        difference = spell_difference(field, *values, (f"in {first.path}", f"in {other.path}"))
+        raise UsageError(
+            f"{first.path} and {other.path} are not shards of one run: {difference}",
+            hint="run every shard with the same command but for --shard",
+        )
 
 
 class _Chosen:
@@ -362,7 +343,4 @@ def _new_folder(target: Path) -> Generator[Path]:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
-        raise RunStoreError(
-            f"cannot write the run folder {target}: {error.strerror or error}",
-            hint="choose another folder with --out, or free some space",
-        ) from error
+        raise folder_error(target, error) from error

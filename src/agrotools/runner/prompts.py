@@ -18,7 +18,9 @@ from array import array
 from binascii import Error as Base64Error
 from binascii import unhexlify
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from hashlib import sha256
@@ -46,6 +48,7 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
+_IMAGES_KEPT = 128
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -94,11 +97,21 @@ class PromptLog:
         """Hashes of the stored contents."""
         self._opening: list[tuple[object, str]] = []
         """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
+        self._images: OrderedDict[int, tuple[ImagePart, Future[str]]] = OrderedDict()
+        """Images that are being written, by identity, with their short URLs."""
+        self._thread = ThreadPoolExecutor(1, "pictures of prompts")
         if self._path.exists():
             self._recover()
 
+    def store_soon(self, image: ImagePart) -> None:
+        """Write an image in a thread, before the first line that refers to it."""
+        if id(image) not in self._images:
+            self._images[id(image)] = image, self._thread.submit(self._store, image)
+            if len(self._images) > _IMAGES_KEPT:
+                self._images.popitem(last=False)
+
     def lines(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines of ``requests``, to be written; images in them are written now.
+        """Return the lines of ``requests``, to be written; images in them are written now, if they are not yet.
 
         Raises:
             OSError: an image cannot be written.
@@ -138,6 +151,7 @@ class PromptLog:
         Raises:
             OSError: the last lines could not be written to disk.
         """
+        self._thread.shutdown()
         if self._journal is not None:
             self._journal.close()
 
@@ -153,15 +167,19 @@ class PromptLog:
             lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.hex().encode(), kind, content))
         return digest.hex()
 
-    def _image(self, url: str) -> str:
+    def _image(self, image: ImagePart) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
-        media_type, _, encoded = url.removeprefix("data:").partition(";base64,")
+        known, stored = self._images.pop(id(image), (None, None))
+        return stored.result() if stored and known is image else self._store(image)
+
+    def _store(self, image: ImagePart) -> str:
+        media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
         try:
-            content = base64.b64decode(encoded, validate=True)
+            content = image.content or base64.b64decode(encoded, validate=True)
         except (Base64Error, ValueError):
             content = b""
-        if not content or not url.startswith("data:"):
-            return url
+        if not content or not image.url.startswith("data:"):
+            return image.url
         digest = sha256(content).hexdigest()
         write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
         return f"data:{media_type};sha256,{digest}"

@@ -56,7 +56,7 @@ _MIDDLE = 1 << 63
 """Added to epochs, which in a damaged file may be any number of 64 bits."""
 
 
-def _entry_key(key: Key) -> bytes:
+def entry_key(key: Key) -> bytes:
     """Return a key as bytes that sort like the key."""
     mode, name, epoch = key
     return b"%b%b\0%b" % (_RANKS[mode], name.encode(), (epoch + _MIDDLE).to_bytes(_EPOCH_BYTES, "big"))
@@ -68,7 +68,8 @@ def _key_at(entry: bytes) -> Key:
     return _ORDER[entry[0]], name.decode(), int.from_bytes(epoch, "big") - _MIDDLE
 
 
-def _key_bytes(entry: bytes) -> bytes:
+def key_bytes(entry: bytes) -> bytes:
+    """Return the key of an entry as :func:`entry_key` writes it."""
     return entry[:-_PLACE_BYTES]
 
 
@@ -100,7 +101,7 @@ class RecordIndex:
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
         self._entries = PackedBytes()
-        """The key of each record (:func:`_entry_key`), the offset of its line, and 1 if it is finished, in order."""
+        """The key of each record (:func:`entry_key`), the offset of its line, and 1 if it is finished, in order."""
         self._next = 0
         """Place after that of the last key that was asked for: most come in order."""
         self._n_lines = 0
@@ -137,20 +138,20 @@ class RecordIndex:
                     self.end += len(BOM_UTF8)
                 try:
                     key, finished = self._checked(line, number) if whole else _key_of(line)
-                    yield b"%b%b%c" % (_entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished)
+                    yield b"%b%b%c" % (entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished)
                 except (ValueError, LookupError, TypeError) as error:
-                    if not line.endswith(b"\n"):
-                        break
+                    if isinstance(error, orjson.JSONDecodeError) and not line.endswith(b"\n"):
+                        break  # an interrupted write, whose JSON is not whole
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 self.end += len(line)
                 self._n_lines = number
 
     def _that_count(self, entries: PackedBytes) -> PackedBytes:
         """Return one entry of each key: of its last finished record, or of its last one."""
-        if all(_key_bytes(one) != _key_bytes(other) for one, other in pairwise(entries)):
+        if all(key_bytes(one) != key_bytes(other) for one, other in pairwise(entries)):
             return entries
         kept = PackedBytes()
-        for _, of_key in groupby(entries, key=_key_bytes):
+        for _, of_key in groupby(entries, key=key_bytes):
             every = [*of_key]
             finished = [entry for entry in every if entry[-1]]
             if len(finished) > 1:
@@ -183,12 +184,12 @@ class RecordIndex:
         return self._entry(key) is not None
 
     def _entry(self, key: Key) -> bytes | None:
-        wanted, at = _entry_key(key), self._next
-        if at >= len(self._entries) or _key_bytes(self._entries[at]) != wanted:
+        wanted, at = entry_key(key), self._next
+        if at >= len(self._entries) or key_bytes(self._entries[at]) != wanted:
             at = bisect_left(self._entries, wanted)
         self._next = at + 1
         entry = self._entries[at] if at < len(self._entries) else b""
-        return entry if _key_bytes(entry) == wanted else None
+        return entry if key_bytes(entry) == wanted else None
 
     def has_finished(self, key: Key) -> bool:
         """Return True if there is a record of this key that is not invalid."""
@@ -254,6 +255,12 @@ class RecordIndex:
             raise RunStoreError(self._damage, hint=f"{_RERUN}; or remove these lines to continue without them")
         return self
 
+    @property
+    def without_samples(self) -> RunStoreError:
+        """Error for readers who need at least one record."""
+        damage = f": {self._damage}" if self.bad else ""
+        return RunStoreError(f"the run {self.path.parent} holds no finished sample{damage}", hint=_RERUN)
+
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
@@ -294,7 +301,7 @@ class RecordIndex:
         """Return all records of a sample, over all modes and epochs."""
         found: list[bytes] = []
         for mode in _ORDER:
-            first = _entry_key((mode, sample_id, -_MIDDLE))
+            first = entry_key((mode, sample_id, -_MIDDLE))
             at = bisect_left(self._entries, first)
             while at < len(self._entries) and self._entries[at].startswith(first[:-_EPOCH_BYTES]):
                 found.append(self._entries[at])
@@ -316,7 +323,7 @@ class RecordIndex:
                     record = parsed(file.readline())
                 except ValueError as error:
                     raise _unreadable(self.path, file, offset, error) from error
-                if _entry_key(record.key) != _key_bytes(entry):
+                if entry_key(record.key) != key_bytes(entry):
                     raise _changed(self.path)
                 yield record
 
@@ -446,4 +453,8 @@ def _key_of(line: bytes) -> tuple[Key, bool]:
 def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
         return "zero bytes" if not line.strip(b"\0\n") else "not JSON"
-    return f"not a record: {first_error(error)}" if isinstance(error, ValidationError) else "not a record"
+    try:
+        parsed(line)
+    except ValidationError as problem:
+        return f"not a record: {first_error(problem)}"
+    return "not a record"

@@ -70,7 +70,7 @@ def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) ->
         with rejected.open("ab") as aside:
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)
-        sync(rejected)
+        _end_line(rejected)
         with temporary_sibling(path) as temporary, temporary.open("wb") as output:
             start = 0
             for line in bad:

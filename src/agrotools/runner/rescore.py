@@ -6,7 +6,7 @@ requested.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -142,11 +142,6 @@ def stored_split(run: Path) -> dict[str, Any] | None:
     return attribution.model_dump(mode="json", exclude={"samples"})
 
 
-def stored_scores(run: Path) -> Iterator[tuple[Key, list[Score]]]:
-    """Yield the score rows of each record that has any, as :func:`stored_rows`."""
-    return ((key, [*map(Score.model_validate, rows)]) for key, rows in stored_rows(run))
-
-
 def stored_rows(run: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
     """Yield the rows of each record that has any, as :func:`rescore` wrote them, in the order of the records.
 
@@ -188,6 +183,7 @@ def rescore(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     on_scored: OnScored | None = None,
+    records: RecordIndex | None = None,
 ) -> Rescored:
     """Score every record of ``run``, and write summary and score rows to ``scores.json``.
 
@@ -196,6 +192,7 @@ def rescore(
     Args:
         comparisons: text comparisons for metrics that are computed only on request.
         on_scored: callback for every record with its score rows, by mode, sample and epoch.
+        records: index of its records, if the run goes on.
 
     Raises:
         UsageError: a requested comparison is not installed, or not defined for this benchmark;
@@ -209,7 +206,8 @@ def rescore(
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
-            telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
+            index = record_index(run).undamaged() if records is None else records
+            telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             data = orjson.dumps(summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
@@ -238,6 +236,7 @@ def score_runs(
     again: bool = False,
     on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
+    known: Mapping[Path, Rescored] | None = None,
 ) -> list[Rescored]:
     """Score runs side by side and write a ``scores.json`` for each.
 
@@ -246,6 +245,7 @@ def score_runs(
         again: score runs again whose stored scores have another scoring version; otherwise these are used unchanged.
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
+        known: results of runs that were scored while they went on.
     """
     stored = {} if again else stored_summaries(runs, ())
     rescored: list[Rescored] = []
@@ -255,7 +255,8 @@ def score_runs(
             continue
         if on_run is not None:
             on_run(read_manifest(run))
-        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
+        options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}
+        rescored.append((known or {}).get(run) or rescore(run, **options))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
@@ -270,7 +271,7 @@ def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
         RunStoreError: not a run folder, or one without records.
     """
     tally = RunAggregator(protocol=read_manifest(run).protocol, causes=CauseTally())
-    _score(run, None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
+    _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
     return tally
 
 
@@ -406,22 +407,20 @@ def withdrawing_twin(scores: Sequence[Score]) -> str:
 
 
 def _score(
-    run: Path,
+    index: RecordIndex,
     rows: IO[bytes] | None,
     comparisons: TextComparisons,
     judges: JudgedRows,
     on_scored: OnScored | None,
     tally: RunAggregator,
 ) -> str | None:
-    """Add the run's records to ``tally``, and their score rows as lines of a JSON list to ``rows``, if given.
+    """Add the records of ``index`` to ``tally``, and their score rows as lines of a JSON list to ``rows``, if given.
 
     Returns:
         The id of the sample with the lowest score, or None; also None if neither rows nor a callback are given.
     """
     worst: tuple[float, str] | None = None
     before = b"\n    "
-    index = record_index(run).undamaged()
-    tally.notes = index.notes
     for record in index:
         scores = [*score_record(record, comparisons), *judges.rows(record)]
         tally.add(record, scores)
@@ -434,15 +433,16 @@ def _score(
         opening = b'{"mode":"' + record.mode.encode() + b'",'
         if rows is not None:
             for score in scores:
-                rows.write(before + opening + score.model_dump_json().encode()[1:])
+                rows.write(before + opening + score.__pydantic_serializer__.to_json(score)[1:])
                 before = b",\n    "
         for score in scores:
             if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
                 worst is None or (score.value, score.sample_id) < worst
             ):
                 worst = (score.value, score.sample_id)
+    tally.notes = index.notes
     if not tally.modes:
-        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")
+        raise index.without_samples
     if tally.wants_answers:
         for record in index:
             tally.add_answer(record)

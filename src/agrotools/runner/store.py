@@ -20,9 +20,10 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
+from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
+from agrotools.models import ImagePart
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex
@@ -78,10 +79,7 @@ class RunStore:
                 self._prompts = PromptLog(folder)
                 sync(folder)
             except OSError as error:
-                raise RunStoreError(
-                    f"cannot write the run folder {folder}: {error.strerror or error}",
-                    hint="choose another folder with --out, or free some space",
-                ) from error
+                raise folder_error(folder, error) from error
             undo.pop_all()
 
     @property
@@ -109,6 +107,11 @@ class RunStore:
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._write_soon)
         self._add(record, requests)
+
+    def store_image(self, image: ImagePart) -> None:
+        """Store an image that a model is about to be shown. Before the first record, :meth:`append` does so."""
+        if self.has_finished:
+            self._prompts.store_soon(image)
 
     def _add(self, record: Record, requests: Sequence[Request]) -> None:
         prompts = b""
@@ -244,8 +247,9 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
             raise NoRunError(
                 f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
             ) from error
+        problem = first_error(error) if isinstance(error, ValidationError) else str(error)
         raise RunStoreError(
-            f"the manifest of {run} cannot be read: {str(error).splitlines()[0]}",
+            f"the manifest of {run} cannot be read: {problem.removeprefix('the whole: ')}",
             hint=f"read a run of another version with that version; if {MANIFEST_FILE} is damaged, put it back from a"
             f" copy of the run, or start another run with --out: {RECORDS_FILE} is left as it is",
         ) from error
@@ -332,6 +336,16 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _has_manifest(folder: Path) -> bool:
     return (folder / MANIFEST_FILE).exists() or (folder / MANIFEST_COPY).is_file()
+
+
+def folder_error(folder: Path, error: OSError) -> RunStoreError:
+    """Return the error of a run folder that cannot be written."""
+    file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return RunStoreError(
+        f"cannot write the run folder {folder}: {f'{file} is a file' if file else error.strerror or error}",
+        hint="choose another folder with --out" + (", or free some space" if is_full else ""),
+    )
 
 
 def _make(folder: Path) -> list[Path]:

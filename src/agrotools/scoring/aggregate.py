@@ -174,10 +174,12 @@ class TwinCredits:
 
     def add(self, record: Record, place: int, rows: Sequence[Score]) -> None:
         """Add a valid record of the sample at ``place`` with its rows."""
+        if record.sample.twin is None:
+            return
         values = {row.metric: row.value for row in rows if row.step is None and row.slot is None}
         if self.decides(record) and FAS in values:
             self._credits.append((place, (str(record.sample.twin), record.epoch), values[FAS]))
-        elif record.sample.twin is not None and FALSE_REFUSAL in values:
+        elif FALSE_REFUSAL in values:
             self._refused[record.sample.id, record.epoch] = bool(values[FALSE_REFUSAL])
 
     def with_credits(self, rows: Rows) -> Rows:
@@ -240,11 +242,16 @@ class ModeAggregator:
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
         self.twins.add(record, place, rows)
+        decided_later = self.twins.decides(record)
         for row in rows:
-            if row.metric == FAS and self.twins.decides(record):
+            metric = row.metric
+            if metric == FAS and decided_later:
                 continue
-            if row.metric in self._rows or self._is_of_plugin(row.metric):
-                self._rows.setdefault(row.metric, Rows()).add(place, row.step, row.value)
+            if metric in self._rows:
+                self._rows[metric].add(place, row.step, row.value)
+            elif self._is_of_plugin(metric):
+                self._rows[metric] = Rows()
+                self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
         self._calls.add(record)
         self._error_tally.add(record, number, rows)

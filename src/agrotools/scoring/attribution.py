@@ -183,9 +183,10 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
             return ARGUMENTS if each else PLANNING if at in missing or not untrue else untrue[0]
     results = [each.values if each else None for each in own]
     slots = [slot for slot in sample.answer if slot.name in wrong]
-    implied = [implied_slot(slot, results) for slot in slots if not slot.made_by_tools]
-    shown = not sample.answerable and any(each.slot is None for each in implied)
-    if shown or any(each.differs for each in implied) or any(slot.made_by_tools for slot in slots):
+    pairs = [(slot, implied_slot(slot, results)) for slot in slots if not slot.made_by_tools]
+    # If the calls are right and their results imply no answer, the tool has abstained or failed.
+    silent = any(each.slot is None and (not sample.answerable or slot.from_ is not None) for slot, each in pairs)
+    if silent or any(each.differs for _, each in pairs) or any(slot.made_by_tools for slot in slots):
         return next(iter(untrue), TOOL + steps[-1].tool)
     if not (is_form and sample.answerable):
         return READING

@@ -358,7 +358,8 @@ class ErrorTally:
     def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
         """Add a valid record with the number of its sample and its score rows."""
         add_record(record, self._errors, self._protocol)
-        self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
+        if record.actions is not None:
+            self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
         for error, (sample,) in self._errors.samples.items():
             self._seen[error].add(number)
             if len(examples := self._examples[error]) < EXAMPLES and sample not in examples:

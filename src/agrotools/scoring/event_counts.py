@@ -55,22 +55,22 @@ class EventCounts:
             elif isinstance(action, CallTools):
                 self._counts["call"] += len(action.calls)
                 self._counts["unscored"] += len(action.calls) - 1
-        self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
+        self._jaccards.extend(_numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC]))
         if record.actions is not None:
             self._ious.extend(_box_ious(rows))
+            if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
+                self._differing.add(record.sample.id)
         if _gives_canary(record):
             self._canaries.append(record.sample.id)
-        if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
-            self._differing.add(record.sample.id)
         forms = _answer_forms(record, rows)
         self._counts["answers"] += len(forms)
         self._counts["forms"] += sum(forms)
-        if record.form_reply is not None:
+        if (form_reply := record.form_reply) is not None:
             self._counts["asked"] += 1
-            ended = record.form_reply.finish_reason
+            ended = form_reply.finish_reason
             if ended not in ("stop", "tool_calls"):
                 self._form_failures[ended] += 1
-            elif not record.form_reply.text.strip():
+            elif not form_reply.text.strip():
                 self._form_failures["empty"] += 1
         for name, amount in _spent(record).items():
             self._totals[name] += amount
@@ -155,26 +155,26 @@ def _box_ious(rows: Sequence[Score]) -> list[float]:
 
 def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
     """Return for each answer of the record True if every slot was read from the answer form."""
-    forms = [
-        row.reading.get("used_form") is True
-        for row in rows
-        if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
-    ]
-    formless = {slot.name for slot in record.sample.answer if slot.made_by_tools or slot.scored_apart}
-    answered = record.trajectory is not None and record.trajectory.answer is not None
-    read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
-    if answered and read:
-        forms.append(all(row.reading.get("used_form") is True for row in read))
-    return forms
+    if record.trajectory is None:
+        return [
+            row.reading.get("used_form") is True
+            for row in rows
+            if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
+        ]
+    if record.trajectory.answer is None:
+        return []
+    formless = [slot.name for slot in record.sample.answer if slot.made_by_tools or slot.scored_apart]
+    read = [row.reading.get("used_form") for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
+    return [all(used is True for used in read)] if read else []
 
 
 def _spent(record: Record) -> dict[str, float]:
-    steps, spending = record.trajectory.steps if record.trajectory else (), record.spending._asdict()
+    steps, spending = record.trajectory.steps if record.trajectory else (), record.spending
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
-        **{name: amount for name, amount in spending.items() if amount is not None},
+        **{name: amount for name, amount in zip(spending._fields, spending, strict=True) if amount is not None},
         "seconds": record.seconds,
-        "tool_seconds": sum(step.seconds for step in steps),
+        "tool_seconds": sum([step.seconds for step in steps]),
     }
 
 

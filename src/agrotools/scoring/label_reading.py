@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
-from agrotools.core import Slot
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
@@ -282,3 +282,36 @@ def read_labels(
     label = normalise(slot.label) if slot is not None else ""
     further = further or _other_names(text, strongest[:_MOST], names, label) or further_claims(text, same)
     return LabelReading(asserted, tuple(matches), further)
+
+
+_BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
+_PLURAL = re.compile(r"[a-z ]{4,}[^su]s")
+
+
+def _singular(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the singular of plural names: ``true bug`` for ``true bugs``."""
+    return tuple(f"{name[:-3]}y" if name.endswith("ies") else name[:-1] for name in names if _PLURAL.fullmatch(name))
+
+
+def _without_hyphens(label: str) -> tuple[str, ...]:
+    """Return the label without hyphens if it lists bands: ``RGB`` for ``R-G-B``."""
+    return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
+
+
+def label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
+    """Return every label of the slot with the names that an answer may use for it."""
+    if isinstance(slot, ExactSlot):
+        return {
+            label: (
+                label,
+                *_without_hyphens(label),
+                *slot.aliases.get(label, ()),
+                *_singular(slot.aliases.get(label, ())),
+            )
+            for label in dict.fromkeys((str(slot.value), *slot.choices))
+        }
+    if isinstance(slot, ChoiceSetSlot):
+        return {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
+    stems = [choice.rpartition(".")[0] or choice for choice in slot.choices]
+    unique = len(set(stems)) == len(stems)
+    return {choice: (choice, stem) if unique else (choice,) for choice, stem in zip(slot.choices, stems, strict=True)}

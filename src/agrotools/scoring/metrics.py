@@ -107,13 +107,31 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
 """Predicates of the slots that each metric averages; a sample without such slots has no row of the metric."""
 
 
-def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
-    """Return the metrics that may average some of ``slots``, by id."""
-    return _metrics_about(frozenset(slot.type for slot in slots), BENCHMARKS.names())
+def places_by_metric(slots: Sequence[Slot]) -> Mapping[str, Sequence[int]]:
+    """Return the places of the slots that each metric averages, without metrics that average none, by id.
+
+    Those of the engine's metrics depend on types, headline and harmful claims; a plug-in's may depend on anything.
+    """
+    kinds = tuple((slot.type, counts_in_headline(slot), bool(vars(slot).get("harmful"))) for slot in slots)
+    key = (kinds, BENCHMARKS.names())
+    if (places := _PLACES.get(key)) is None:
+        metrics = _metrics_about(frozenset(slot.type for slot in slots), key[1])
+        all_places = {
+            name: [at for at, slot in enumerate(slots) if info.slots and info.slots(slot)]
+            for name, info in metrics.items()
+        }
+        places = {name: each for name, each in all_places.items() if each}
+        if metrics.keys() <= _ENGINE_METRICS.keys():
+            _PLACES[key] = places
+    return places
+
+
+_PLACES: dict[object, Mapping[str, Sequence[int]]] = {}
 
 
 @cache
 def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mapping[str, MetricInfo]:
+    """Return the metrics that may average slots of these types, by id."""
     metrics = dict(_ENGINE_METRICS)
     for plugin in plugins_for_slot_types(types):
         for name, info in plugin.metrics.items():

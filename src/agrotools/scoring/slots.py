@@ -6,7 +6,8 @@ slot is imported when the first slot of that kind is scored.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +34,7 @@ from agrotools.core import (
     Trajectory,
     counts_in_headline,
 )
+from agrotools.core.base import from_valid
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
@@ -41,12 +43,13 @@ from agrotools.scoring.metrics import (
     FALSE_REFUSAL,
     GUESS_METRIC,
     HARMFUL_ADVICE,
+    METRICS,
     SLOT_METRIC,
     SLOTS_OF_METRIC,
     is_invalid,
-    metrics_about,
+    places_by_metric,
 )
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_text
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_from_form, guessed_text
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
 from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
@@ -93,29 +96,33 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     if record.trajectory is None:
         why = f"the {record.mode} record of sample {record.sample.id} holds no trajectory"
         raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
-    slots = [slot for slot in record.sample.answer if not slot.judged]
+    asked = _Asked.of(record.sample.answer)
+    places = [at for at, slot in enumerate(asked.slots) if not slot.judged]
+    slots = [asked.slots[at] for at in places]
     for plugin in plugins_of_slots(slots):
         if plugin.scoring.score_record is not None:
             return plugin.scoring.score_record(record, record.trajectory, comparisons)
-    scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
+    scored = [
+        _scored(at, asked, record.sample, record.trajectory) for at, slot in enumerate(asked.slots) if not slot.judged
+    ]
     knowing = _knowing_rows(record, record.trajectory.answer, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
         scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
     harmful = _harmful_row(record, record.trajectory.answer or "", [*zip(slots, scored, strict=True)])
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
-    for metric, info in metrics_about(slots).items():
-        if info.slots is None or info.by_judge or metric in _SCORED_APART:
+    of_metrics = places_by_metric(slots)
+    for metric, of_metric in of_metrics.items():
+        if metric in _SCORED_APART or METRICS[metric].by_judge:
             continue  # Judges score their own metrics, and the others are scored apart.
-        pairs = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if info.slots(slot)]
-        if pairs:
-            mean = sum(slot.weight * value for slot, value in pairs) / sum(slot.weight for slot, _ in pairs)
-            reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
-            if len({slot.weight for slot, _ in pairs}) > 1:
-                reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
-            rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+        pairs = [(slots[at], scored[at].value) for at in of_metric]
+        mean = sum(slot.weight * value for slot, value in pairs) / sum(slot.weight for slot, _ in pairs)
+        reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
+        if len({slot.weight for slot, _ in pairs}) > 1:
+            reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
+        rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
     rows += [*knowing, *harmful]
-    if any(map(SLOTS_OF_METRIC[GUESS_METRIC], slots)):
-        rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {}, used_form=False)))
+    if GUESS_METRIC in of_metrics:
+        rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
     return rows
 
 
@@ -149,7 +156,41 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
     return [_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
 
 
-def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
+class _Asked(NamedTuple):
+    """Slots of a sample as a key: short answers, options and gold repeat among samples, epochs and runs."""
+
+    gold: bytes
+    slots: tuple[Slot, ...]
+
+    @classmethod
+    def of(cls, slots: Sequence[Slot]) -> "_Asked":
+        return cls(b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in slots]), tuple(slots))
+
+    def __hash__(self) -> int:
+        return hash(self.gold)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Asked) and self.gold == other.gold
+
+
+_LONGEST_REPEATED = 400
+"""Characters of the longest answer that is expected to repeat."""
+
+
+@lru_cache(maxsize=4_000)
+def _score_repeated(at: int, asked: _Asked, answer: str) -> SlotScore:
+    return score_slot(asked.slots[at], asked.slots, answer)
+
+
+def _score_text(at: int, asked: _Asked, answer: str) -> SlotScore:
+    if len(answer) > _LONGEST_REPEATED:
+        return score_slot(asked.slots[at], asked.slots, answer)
+    score = _score_repeated(at, asked, answer)
+    return score._replace(reading={**score.reading})
+
+
+def _scored(at: int, asked: _Asked, sample: Sample, trajectory: Trajectory) -> SlotScore:
+    slot = asked.slots[at]
     answer = trajectory.answer
     if answer is None:
         return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
@@ -161,7 +202,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
-    return score_slot(slot, sample.answer, answer)
+    return _score_text(at, asked, answer)
 
 
 def _reference_chart(slot: PlotSlot) -> PlotSpec:
@@ -175,59 +216,58 @@ def _reference_chart(slot: PlotSlot) -> PlotSpec:
 
 _MOST_GUESSES = 50_000
 _guesses: dict[bytes, float] = {}
-"""Scores of guesses by the hash of prompt and gold, because epochs and runs repeat a benchmark, and by the hash of
-guess and gold, because counts and yes or no repeat among its questions."""
+"""Scores of guesses by the hash of what they depend on (gold alone, or prompt and gold), because epochs and runs repeat
+a benchmark, and counts or yes and no repeat among its questions."""
 _GUESSED_FROM = {"query", "files", "answer", "answerable", "may_abstain"}
 
 
-def guess_score(sample: Sample) -> float:
+def guess_score(sample: Sample, asked: _Asked | None = None) -> float:
     """Return the score of the answer and the chart that the prompt alone suggests."""
-    prompt = sample.model_dump_json(include=_GUESSED_FROM).encode()
-    return _kept(prompt, lambda: _score_of_guess(sample, guessed_text(sample, sample.answer)))
-
-
-def _kept(known_by: bytes, score: Callable[[], float]) -> float:
-    key = blake2b(known_by, digest_size=16).digest()
+    asked = asked or _Asked.of(sample.answer)
+    key = blake2b(asked.gold, digest_size=16).digest()
+    if not sample.may_abstain and (known := _guesses.get(key)) is not None:
+        return known
+    if sample.may_abstain or not guessed_from_form(asked.slots):
+        prompt = sample.model_dump_json(include=_GUESSED_FROM).encode()
+        key = blake2b(prompt, digest_size=16).digest()
     if (known := _guesses.get(key)) is None:
-        known = score()
+        known = _score_of_guess(sample, asked, guessed_text(sample, sample.answer))
         if len(_guesses) >= _MOST_GUESSES:
             _guesses.clear()
         _guesses[key] = known
     return known
 
 
-def _score_of_guess(sample: Sample, answer: str) -> float:
-    if any(isinstance(slot, PlotSlot) for slot in sample.answer):
-        return _sum_of_guess(sample, answer)
-    gold = [slot.__pydantic_serializer__.to_json(slot) for slot in sample.answer]
-    return _kept(b"\n".join([answer.encode(), *gold]), lambda: _sum_of_guess(sample, answer))
+def _score_of_guess(sample: Sample, asked: _Asked, answer: str) -> float:
+    weights = sum(slot.weight for slot in asked.slots if counts_in_headline(slot))
+    counted = [at for at, slot in enumerate(asked.slots) if SLOTS_OF_METRIC[GUESS_METRIC](slot)]
+    chart = None if answer == REFUSAL_LINE else guessed_chart(sample, asked.slots)
+    return sum(asked.slots[at].weight * _score_of_part(at, asked, answer, chart) for at in counted) / weights
 
 
-def _sum_of_guess(sample: Sample, answer: str) -> float:
-    weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
-    counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
-    chart = None if answer == REFUSAL_LINE else guessed_chart(sample, sample.answer)
-    return sum(slot.weight * _score_of_part(slot, sample, answer, chart) for slot in counted) / weights
-
-
-def _score_of_part(slot: Slot, sample: Sample, answer: str, chart: PlotSpec | None) -> float:
+def _score_of_part(at: int, asked: _Asked, answer: str, chart: PlotSpec | None) -> float:
+    slot = asked.slots[at]
     if not isinstance(slot, PlotSlot):
-        return score_slot(slot, sample.answer, answer).value
+        return _score_text(at, asked, answer).value
     from agrotools.scoring.plots import score_plot
 
     return score_plot(_reference_chart(slot), chart)[0]
 
 
 def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
-    return Score(
-        metric=metric,
-        version=VERSION,
-        sample_id=record.sample.id,
-        epoch=record.epoch,
-        slot=slot,
-        value=score.value,
-        reading={**score.reading, "used_form": score.used_form} if slot else score.reading,
-    )
+    fields = {
+        "metric": metric,
+        "version": VERSION,
+        "sample_id": record.sample.id,
+        "epoch": record.epoch,
+        "slot": slot,
+        "step": None,
+        "value": score.value,
+        "reading": {**score.reading, "used_form": score.used_form} if slot else score.reading,
+        "judge": None,
+        "judge_prompt_hash": None,
+    }
+    return from_valid(Score, fields)
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
@@ -383,9 +423,9 @@ def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText)
 
 
 def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
-    from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
+    from agrotools.scoring.label_reading import LabelReading, label_names, last_word_label, read_labels
 
-    labels = _label_names(slot)
+    labels = label_names(slot)
     several = isinstance(slot, ChoiceSetSlot)
     closed = not isinstance(slot, ExactSlot) or len(labels) > 1
 
@@ -433,39 +473,6 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
         reading["jaccard"] = len(right & set(asserted)) / len(union) if union else 1.0
         return SlotScore(float(set(asserted) == right and bool(asserted) and not further), reading, keyed)
     return SlotScore(float(asserted == [str(slot.value)] and not further), reading, keyed)
-
-
-_BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
-_PLURAL = re.compile(r"[a-z ]{4,}[^su]s")
-
-
-def _singular(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the singular of plural names: ``true bug`` for ``true bugs``."""
-    return tuple(f"{name[:-3]}y" if name.endswith("ies") else name[:-1] for name in names if _PLURAL.fullmatch(name))
-
-
-def _without_hyphens(label: str) -> tuple[str, ...]:
-    """Return the label without hyphens if it lists bands: ``RGB`` for ``R-G-B``."""
-    return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
-
-
-def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
-    """Return every label of the slot with the names that an answer may use for it."""
-    if isinstance(slot, ExactSlot):
-        return {
-            label: (
-                label,
-                *_without_hyphens(label),
-                *slot.aliases.get(label, ()),
-                *_singular(slot.aliases.get(label, ())),
-            )
-            for label in dict.fromkeys((str(slot.value), *slot.choices))
-        }
-    if isinstance(slot, ChoiceSetSlot):
-        return {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
-    stems = [choice.rpartition(".")[0] or choice for choice in slot.choices]
-    unique = len(set(stems)) == len(stems)
-    return {choice: (choice, stem) if unique else (choice,) for choice, stem in zip(slot.choices, stems, strict=True)}
 
 
 def _as_written(match: "LabelMatch") -> str:

@@ -9,9 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from agrotools.core import Sample, Slot, counts_in_headline
+from agrotools.core import Sample
 from agrotools.core.packed import PackedBytes
-from agrotools.scoring.metrics import CALL_STEP_METRICS, FALSE_REFUSAL, SLOTS_OF_METRIC, SUMMARY_METRICS, metrics_about
+from agrotools.scoring.metrics import (
+    CALL_STEP_METRICS,
+    FALSE_REFUSAL,
+    SLOTS_OF_METRIC,
+    SUMMARY_METRICS,
+    places_by_metric,
+)
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
 
@@ -100,23 +106,10 @@ def _kind(sample: Sample) -> Kind:
         answer_type=sample.answer_type,
         no_tool_eligible=sample.no_tool_eligible,
         calls=len(sample.reference.steps) if sample.reference else 0,
-        outcome_metrics=_outcome_metrics(sample.answer) - (frozenset() if sample.may_abstain else {FALSE_REFUSAL}),
+        outcome_metrics=frozenset(places_by_metric(sample.answer)) - (set() if sample.may_abstain else {FALSE_REFUSAL}),
         has_text=any(not slot.made_by_tools for slot in sample.answer),
         groups=_groups(sample),
     )
-
-
-_METRICS_OF_TYPES: dict[tuple[tuple[str, bool, bool], ...], frozenset[str]] = {}
-
-
-def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
-    """Return the metrics that any of ``slots`` belongs to; they depend on types, headline and harmful claims."""
-    types = tuple((slot.type, counts_in_headline(slot), bool(getattr(slot, "harmful", ()))) for slot in slots)
-    if types not in _METRICS_OF_TYPES:
-        _METRICS_OF_TYPES[types] = frozenset(
-            metric for metric, info in metrics_about(slots).items() if info.slots and any(map(info.slots, slots))
-        )
-    return _METRICS_OF_TYPES[types]
 
 
 def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:

@@ -258,10 +258,13 @@ class GuessModel:
         """
         form_slots = asked_slots(slots)
         # Most guesses are constants, and features take far longer than the rest.
-        used = any((guesser := self._guesser(slot)) and guesser.weights is not None for slot in form_slots)
-        features = prompt_features(query, sample_files) if used else None
+        features = None if self.of_form(slots) else prompt_features(query, sample_files)
         guesses = {slot.name: self.value_of(slot, features) for slot in form_slots}
         return {name: value for name, value in guesses.items() if value is not None}
+
+    def of_form(self, slots: Sequence[Slot]) -> bool:
+        """Return True if the values of ``slots`` are the same for every prompt."""
+        return all(not (guesser := self._guesser(slot)) or guesser.weights is None for slot in asked_slots(slots))
 
     def _guesser(self, slot: Slot) -> Guesser | None:
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
@@ -390,6 +393,11 @@ def _shipped_charts() -> dict[str, PlotSpec]:
     """Return the usual charts by the meaning of the figure in the answer form."""
     charts = json.loads(files("agrotools.data").joinpath("guess_charts.json").read_text("utf-8"))
     return {label: PlotSpec.model_validate(chart) for label, chart in charts.items()}
+
+
+def guessed_from_form(slots: Sequence[Slot]) -> bool:
+    """Return True if the guess of the shipped model for ``slots`` is the same text for every prompt, and no chart."""
+    return not any(isinstance(slot, PlotSlot) for slot in asked_slots(slots)) and shipped_model().of_form(slots)
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:

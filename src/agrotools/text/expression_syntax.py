@@ -33,11 +33,13 @@ _PLAIN_SIGNS = str.maketrans(
 )
 _KEYWORD_AFTER_DIGIT = re.compile(r"(?<=[\d.])(?=(?:and|or|if|else|in|not)\b)")
 
-_ALLOWED = (
-    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Name),
-    *(ast.Constant, ast.List, ast.Tuple, ast.Subscript, ast.Slice, ast.Load, ast.And, ast.Or, ast.Not),
-    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd),
-    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
+_ALLOWED: frozenset[type[ast.AST]] = frozenset(
+    (
+        *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.keyword, ast.Name),
+        *(ast.Constant, ast.List, ast.Tuple, ast.Subscript, ast.Slice, ast.Load, ast.And, ast.Or, ast.Not),
+        *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd),
+        *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
+    )
 )
 
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
@@ -103,7 +105,7 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
     for node, depth in _nodes(tree):
         if depth > MAX_DEPTH:
             raise _too_deep()
-        if not isinstance(node, _ALLOWED):
+        if type(node) not in _ALLOWED:
             message, hint = _REFUSED.get(
                 type(node), (f"{type(node).__name__} is not available", "use numbers, variables and functions")
             )
@@ -138,6 +140,8 @@ def _nodes(tree: ast.Expression) -> Iterator[tuple[ast.AST, int]]:
     while open_nodes:
         node, depth = open_nodes.pop()
         yield node, depth
+        if isinstance(node, ast.Constant) or not node._fields:
+            continue
         for child in reversed([*ast.iter_child_nodes(node)]):
             flat = isinstance(node, ast.BinOp) and child is node.left and isinstance(child, ast.BinOp)
             open_nodes.append((child, depth if flat else depth + 1))

@@ -14,11 +14,9 @@ import warnings
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from typing import Any
 
-from agrotools.core import UsageError
-from agrotools.core.base import install_command
+from agrotools.core.base import import_of_extra
 from agrotools.core.files import cache_dir
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
@@ -119,10 +117,7 @@ def jieba_cutter() -> tuple[Any, str]:
     with warnings.catch_warnings():
         # jieba has string escapes that newer Python versions warn about, and imports pkg_resources if it is installed.
         warnings.simplefilter("ignore")
-        try:
-            jieba: Any = import_module("jieba")
-        except ImportError as error:
-            raise UsageError("Chinese word segmentation needs jieba", hint=install_command("zh")) from error
+        jieba = import_of_extra("jieba", "zh", "Chinese word segmentation needs jieba")
         jieba.setLogLevel("CRITICAL")
         cutter = jieba.Tokenizer()
         # By default jieba caches its compiled dictionary in a shared folder, where any user could replace it.

@@ -398,11 +398,7 @@ _OWN_WORDS = frozenset({"region", "file_name", "value_error", "fault"})
 def argument_error(
     tool: str, schema: dict[str, Any], arguments: Mapping[str, Any], words: Mapping[str, str], found: ValidationError
 ) -> ToolError:
-    """Return one ``invalid_argument`` error for all faults of a call.
-
-    Args:
-        words: allowed values of each argument, in words.
-    """
+    """Return one ``invalid_argument`` error for all faults; ``words``: allowed values of each argument."""
     errors = found.errors(include_url=False)
     faults: dict[tuple[str | int, ...], ErrorDetails] = {}
     for error in errors:

@@ -37,11 +37,7 @@ _MARK, _LOCK = ".swept", ".sweeping"
 
 
 def limit_from_environment() -> float:
-    """Return the limit in megabytes from ``AGROTOOLS_CACHE_MB``, or the default if it is not set.
-
-    Raises:
-        UsageError: the value is not a finite number, or is negative.
-    """
+    """Return the megabytes of ``AGROTOOLS_CACHE_MB``, or the default; UsageError if it is no finite number >= 0."""
     text = os.environ.get("AGROTOOLS_CACHE_MB", "").strip()
     if not text:
         return DEFAULT_LIMIT_MB
@@ -86,10 +82,7 @@ class Sweeper:
             self.sweep()
 
     def sweep(self) -> int:
-        """Remove the oldest files if the folder exceeds the limit, and return the number of bytes removed.
-
-        Does nothing if another process is already sweeping.
-        """
+        """Remove the oldest files above the limit, unless another process does so; return the bytes removed."""
         with suppress(OSError, Timeout), FileLock(self.folder / _LOCK, timeout=0):
             (self.folder / _MARK).touch()
             return self._remove_oldest()

@@ -182,11 +182,7 @@ class Tool(Generic[P, R]):
         return tuple(path for each in sources for path in ([shipped_file(each)] if isinstance(each, str) else each()))
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
-        """Return the files outside the call that affect the result with ``backend`` (None: the default).
-
-        Raises:
-            ToolError: the value of the back-end is not usable.
-        """
+        """Return files outside the call that ``backend`` (None: the default) reads; ToolError if it is unusable."""
         if backend is None or ":" not in backend or self.backend_files is None:
             return self.data_files
         return (*self.data_files, *self.backend_files(backend))
@@ -208,11 +204,7 @@ class Tool(Generic[P, R]):
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
 
     def resolve(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
-        """Return the resolved call: :meth:`validate` arguments as the tool interprets them.
-
-        Raises:
-            ToolError: the arguments are invalid, or the tool would refuse the call.
-        """
+        """Return the :meth:`validate` arguments as the tool interprets them; ToolError if it would refuse the call."""
         valid = self.validate(arguments)
         return valid if self.resolver is None else self.resolver(valid, known)
 

@@ -299,8 +299,7 @@ class ToolExecutor:
     async def reply_to(self, request: dict[str, Any]) -> Reply:
         """Return the reply of a worker to a call: an error if the tool crashes, is too slow or needs too much memory.
 
-        Args:
-            request: the call as :mod:`agrotools.tools.worker` takes it, with the paths of its files.
+        ``request``: the call as :mod:`agrotools.tools.worker` takes it, with the paths of its files.
 
         Raises:
             InfrastructureError: no worker can be started.
@@ -320,9 +319,6 @@ class ToolExecutor:
         """Return the reply, and whether a new worker might succeed where this one failed.
 
         If the worker dies, the reply is an error derived from its exit status and log.
-
-        Raises:
-            CallNotStarted: the worker ended for a reason other than this call.
         """
         limit = START_TIMEOUT_S
         used = worker.calls > 0
@@ -360,11 +356,7 @@ class ToolExecutor:
 
 
 def executor_class(name: Literal["local", "ray"]) -> type[ToolExecutor]:
-    """Return the class that runs tool calls in worker processes of this machine, or on a Ray cluster.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
+    """Return the class that runs tools on this machine, or on a Ray cluster; UsageError if Ray is not installed."""
     if name == "local":
         return ToolExecutor
     from agrotools.tools.ray_executor import RayToolExecutor, import_ray

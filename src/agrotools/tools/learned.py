@@ -20,6 +20,7 @@ from agrotools.vision import Box
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import FoundObjects, RankedNames, TextAnswer
     from agrotools.vision.learned.weights import Weights
+    from agrotools.vision.strangeness import Vector
 
 FLAG = "learned_model"
 _NOT_CALIBRATED = "scores are the model's own, not calibrated"
@@ -62,10 +63,7 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
 
 
 def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
-    """Describe a picture or answer ``question``.
-
-    The flag ``question_not_answered`` is set for a model that cannot take questions.
-    """
+    """Describe a picture or answer; the flag ``question_not_answered`` marks models that take no question."""
     from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import describe
 
@@ -76,21 +74,22 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
 
 
 def name_learned(
-    backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
-) -> "RankedNames":
-    """Rank ``names`` by their similarity to a picture."""
+    backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str]
+) -> "tuple[RankedNames, dict[str, Vector]]":
+    """Rank ``names`` by their similarity to a picture, and describe it by the model's embedding and by its traits.
+
+    Scores are shares: one of the names is always the likeliest.
+    """
     from agrotools.tools.services.vision import RankedNames
     from agrotools.vision.learned.description import similarity_shares
+    from agrotools.vision.strangeness import picture_traits
 
-    weights = weights_of(backend)
-    shares = similarity_shares(_cut(pixels, box), names, weights)
-    order = np.argsort(-shares, kind="stable")[:top_k]
+    weights, part = weights_of(backend), _cut(pixels, box)
+    shares, direction = similarity_shares(part, names, weights)
+    order = np.argsort(-shares, kind="stable")
     candidates = tuple((names[int(index)], float(shares[index])) for index in order)
-    notes = (
-        f"name: by likeness to the names, {weights.name} ({weights.kind})",
-        "scores are shares among the names given, not calibrated: one of them is always the likeliest",
-    )
-    return RankedNames(candidates, notes, (FLAG,))
+    ranked = RankedNames(candidates, (f"name: by likeness to the names, {weights.name} ({weights.kind})",), (FLAG,))
+    return ranked, {"embedding": direction, "traits": picture_traits(part)}
 
 
 def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":

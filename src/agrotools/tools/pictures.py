@@ -67,11 +67,7 @@ def read_mask_pixels(
 def refuse_other_size(
     of_image: tuple[int, int], of_mask: tuple[int, int], names: tuple[str, str], *, argument: str, called: str
 ) -> None:
-    """Refuse a mask whose size differs from that of its image, both as (rows, columns).
-
-    Raises:
-        ToolError: ``shape_mismatch``.
-    """
+    """Raise a ToolError ``shape_mismatch`` if a mask and its image differ in size, both (rows, columns)."""
     if of_image != of_mask:
         why = f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}"
         raise ToolError("shape_mismatch", why, argument=argument, hint=f"{called} has the size of its image")

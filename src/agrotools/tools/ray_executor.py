@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.core.base import count_text, install_command
+from agrotools.core.base import count_text, import_of_extra
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.ray_actors import GpuActors
@@ -54,17 +54,10 @@ _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor pr
 
 
 def import_ray() -> Any:
-    """Import Ray, without its usage statistics.
-
-    Raises:
-        UsageError: it is not installed.
-    """
+    """Import Ray, without its usage statistics; UsageError if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its default prints a warning
-    try:
-        return import_module("ray")
-    except ImportError as error:
-        raise UsageError("--executor ray needs Ray", hint=install_command("ray")) from error
+    return import_of_extra("ray", "ray", "--executor ray needs Ray")
 
 
 class RayToolExecutor(ToolExecutor):
@@ -267,11 +260,7 @@ class RayToolExecutor(ToolExecutor):
 
     @asynccontextmanager
     async def _place(self, request: Mapping[str, Any], paths: Mapping[str, Path]) -> AsyncIterator[dict[str, Any]]:
-        """Wait until the cluster, as it is now, has a CPU for a call, and provide the options of its task.
-
-        Raises:
-            InfrastructureError: the cluster has had no CPU for :data:`_WAIT_FOR_NODES_S`.
-        """
+        """Wait until the cluster, as it is now, has a CPU for a call, and provide the options of its task."""
         began = time.monotonic()
         while self._in_flight >= await self._capacity():
             if not self._cpus and time.monotonic() - began > _WAIT_FOR_NODES_S:

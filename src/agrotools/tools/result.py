@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -64,11 +65,7 @@ class ToolResult(BaseModel):
         return image
 
     def content(self, artifact: Artifact) -> bytes:
-        """Return the content of an artifact of a tool that was run in this process.
-
-        Raises:
-            KeyError: the tool was run elsewhere.
-        """
+        """Return the content of an artifact of a tool run in this process; KeyError if it was run elsewhere."""
         return self._contents[artifact.name]
 
     def artifact_fields(self) -> dict[str, Artifact]:
@@ -125,13 +122,14 @@ def encode_result(
     artifacts: list[Artifact] = []
 
     def plain(value: Any) -> JsonValue:
+        if value is None or type(value) in (str, bool):
+            return value
         if isinstance(value, Artifact):
             if value not in artifacts:
                 artifacts.append(value)
             return {ARTIFACT_KEY: artifacts.index(value)}
         if isinstance(value, BaseModel):
-            names = {name: field.alias or name for name, field in type(value).model_fields.items()}
-            return {alias: plain(getattr(value, name)) for name, alias in names.items()}
+            return {alias: plain(getattr(value, name)) for name, alias in _aliases(type(value)).items()}
         if isinstance(value, Mapping):
             return {str(key): plain(item) for key, item in value.items()}
         if isinstance(value, Enum):
@@ -152,6 +150,12 @@ def encode_result(
     for name in ("notes", "flags"):
         encoded[name] = encoded.pop(name)
     return encoded, tuple(artifacts)
+
+
+@cache
+def _aliases(model: type[BaseModel]) -> dict[str, str]:
+    """Return the name of each field in JSON, by its name."""
+    return {name: field.alias or name for name, field in model.model_fields.items()}
 
 
 def round_significant(value: float, significant_digits: int | None) -> float | None:
@@ -198,11 +202,7 @@ class BrokenFrame(Exception):
 
 
 def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
-    """Encode a message and its contents as one frame.
-
-    Raises:
-        OverflowError: the message or the contents exceed the size limits.
-    """
+    """Encode a message and its contents as one frame; OverflowError if they exceed the size limits."""
     if contents:
         message = {**message, "lengths": [len(content) for content in contents]}
     head = orjson.dumps(message, option=orjson.OPT_NON_STR_KEYS)
@@ -235,11 +235,7 @@ class FrameReader:
         return not self._buffer
 
     def feed(self, data: bytes) -> Reply | None:
-        """Return the frame completed by ``data``, or None. Data after the frame is kept.
-
-        Raises:
-            BrokenFrame: the data is not a valid frame.
-        """
+        """Return the frame that ``data`` completes, or None; data after it is kept. BrokenFrame if it is invalid."""
         self._buffer += data
         if not self._needed:
             if len(self._buffer) < _HEADER.size:

@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -147,10 +148,7 @@ def _reset_state() -> None:
 
 
 def _has_children() -> bool:
-    """True if the call left running child processes behind; ended ones are reaped.
-
-    Idle sandbox workers, which wait for the code of the next call, do not count.
-    """
+    """True if the call left children running (ended ones are reaped), not counting idle sandbox workers."""
     with suppress(ChildProcessError):
         while True:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -175,10 +173,22 @@ def _has_threads() -> bool:
     return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
+@cache
+def _memory_status() -> int | None:
+    """Return a descriptor of the file in which the system gives this process's memory, None if there is no such file.
+
+    It is not opened for each call, which would take longer than many calls.
+    """
+    with suppress(OSError):
+        return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    return None
+
+
 def _address_space() -> int:
     """Return the address space in use in bytes, 0 if it is unknown."""
+    file = _memory_status()
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+        return 0 if file is None else int(os.pread(file, 100, 0).split()[0]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):
         return 0
 
@@ -194,10 +204,7 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _end_with_parent(parent: int, requests: BinaryIO) -> None:
-    """End this process when the parent ends, even during a call.
-
-    On Linux the kernel does so; elsewhere a thread waits for our input to be closed.
-    """
+    """End this process with its parent, even during a call: by the kernel on Linux, else by a thread on our input."""
     with suppress(OSError, AttributeError, ImportError):
         import ctypes
 

@@ -10,8 +10,7 @@ import signal
 import sys
 import tempfile
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
@@ -97,9 +96,6 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
 
         The future raises TimeoutError if the frame is late, BrokenFrame if it cannot arrive any more, and
         CallNotStarted if the channel breaks during an earlier call.
-
-        Raises:
-            BrokenFrame: the channel is already broken.
         """
         if self.broken:
             raise self.broken
@@ -206,11 +202,7 @@ class Worker:
 
     @classmethod
     async def start(cls, memory_mb: int, threads: int = 1) -> "Worker":
-        """Start a worker and wait until it is ready.
-
-        Raises:
-            InfrastructureError: it cannot be started, or does not become ready.
-        """
+        """Start a worker and wait until it is ready; InfrastructureError if it does not become ready."""
         token = f"{os.getpid()}-{uuid4().hex}"
         try:
             log = _anonymous_file()
@@ -329,6 +321,24 @@ _DECAY = 0.9
 """Decay of a tool's longest call time; a slow tool counts as quick again after about a hundred quick calls."""
 
 
+class _WorkerUse:
+    """Use of a worker for one call; as a generator, it would take as long as all else in this process for a call."""
+
+    __slots__ = ("_fresh", "_is_shared", "_pool", "_target", "_worker")
+
+    def __init__(self, pool: "WorkerPool", target: str, fresh: bool) -> None:
+        self._pool, self._target, self._fresh = pool, target, fresh
+
+    async def __aenter__(self) -> Worker:
+        self._worker, self._is_shared = await self._pool.take(self._target, self._fresh)
+        return self._worker
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._pool.discard(self._worker)
+        self._pool.put_back(self._worker, self._is_shared)
+
+
 class WorkerPool:
     """Pool of at most ``size`` workers. Use as an async context manager; on exit all processes are removed."""
 
@@ -366,9 +376,8 @@ class WorkerPool:
         """Record the duration of a call of ``target``."""
         self._longest_s[target] = max(seconds, _DECAY * self._longest_s.get(target, 0.0))
 
-    @asynccontextmanager
-    async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[Worker]:
-        """Provide a worker for a call of ``target``, preferably one that has it loaded.
+    def worker_for(self, target: str, *, fresh: bool = False) -> "_WorkerUse":
+        """Provide a worker for a call of ``target`` as an async context manager, preferably one that has it loaded.
 
         The worker is not shared, except between quick calls; with ``fresh`` it is a new process. It returns to the pool
         unless it was discarded or the block was left by an exception.
@@ -376,24 +385,25 @@ class WorkerPool:
         Raises:
             InfrastructureError: the pool is closed, or no worker can be started.
         """
+        return _WorkerUse(self, target, fresh)
+
+    async def take(self, target: str, fresh: bool) -> tuple[Worker, bool]:
+        """Return a worker for a call of ``target``, and True if other calls use it, too; :meth:`put_back` follows."""
         quick = self._longest_s.get(target, _QUICK_S) < _QUICK_S
         shared = self._shared(target) if quick and not fresh and self._free.locked() else None
         worker = shared or await self._acquire(target, fresh)
         worker.quick = quick
-        try:
-            yield worker
-        except BaseException:
+        return worker, shared is not None
+
+    def put_back(self, worker: Worker, is_shared: bool) -> None:
+        retires = worker.calls >= CALLS_PER_WORKER and not worker.pending_calls
+        if worker.spent or retires or not worker.alive or self.closed:
             self.discard(worker)
-            raise
-        finally:
-            retires = worker.calls >= CALLS_PER_WORKER and not worker.pending_calls
-            if worker.spent or retires or not worker.alive or self.closed:
-                self.discard(worker)
-            if shared is None:
-                if worker in self._busy:
-                    self._busy.discard(worker)
-                    self._idle.append(worker)
-                self._free.release()
+        if not is_shared:
+            if worker in self._busy:
+                self._busy.discard(worker)
+                self._idle.append(worker)
+            self._free.release()
 
     async def _acquire(self, target: str, fresh: bool) -> Worker:
         """Wait for a worker that no other call uses."""

@@ -44,10 +44,7 @@ if TYPE_CHECKING:
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
-    """Return the name of the file or artifact that ``name`` refers to by name or by the end of its path.
-
-    Return None if there is no match, or more than one.
-    """
+    """Return the one file or artifact that ``name`` names, in whole or by the end of its path, else None."""
     path = Path(name)
     if str(path) in {file.name for file in files}:
         return str(path)
@@ -74,11 +71,7 @@ _KEYS = ("gsd_m", "bands", "crs", "intrinsics", "depth_unit_mm", "classes", "wid
 
 
 def read_sidecar(path: Path) -> SampleFile | None:
-    """Read the sidecar of a file; return None if there is none.
-
-    Raises:
-        ToolError: ``unreadable_file``: the sidecar is not a JSON object with the allowed keys.
-    """
+    """Return the sidecar of a file or None; ToolError ``unreadable_file`` if it is no object with allowed keys."""
     return next((_parsed(sidecar, path.name) for sidecar in sidecars(path) if sidecar.is_file()), None)
 
 
@@ -212,11 +205,7 @@ def _kind_of_suffix(path: Path) -> str:
 
 
 def path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
-    """Return a relative name without a way out of its folder.
-
-    Raises:
-        ToolError: ``path_outside_workspace``.
-    """
+    """Return a relative name without a way out of its folder, else ToolError ``path_outside_workspace``."""
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Self
 
 import cv2
 import numpy as np
@@ -33,6 +34,7 @@ FLAG = "out_of_distribution"
 """Flag of results on pictures that are unlike those the tool is made for."""
 NEIGHBOURS = 3
 _LEAST_DISTANCE = 1e-3
+_LEAST_SPREAD = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,13 @@ class Scale(BaseModel):
     median: FiniteFloat
     spread: FiniteFloat
     weight: FiniteFloat
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], weight: float = 1.0) -> Self:
+        """Return the scale of a term from its values (n,); a spread below 0.1 counts as 0.1."""
+        median = float(np.median(values))
+        spread = max(float(np.quantile(values, 0.9)) - median, _LEAST_SPREAD)
+        return cls(median=median, spread=spread, weight=weight)
 
 
 class DomainInfo(BaseModel):
@@ -123,11 +132,14 @@ def has_references_of(domain: str, net_sha256: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """References in one description. ``known``: (n, width); ``classes``: (n,), -1 if none; ``other``: (m, width)."""
+    """References in one description.
+
+    ``known``: (n, width). ``classes``: (n,), -1 if none. ``other``: (m, width); without it there is no term of ratio.
+    """
 
     known: Vector
-    classes: NDArray[np.int64]
-    other: Vector
+    classes: NDArray[np.int64] | None = None
+    other: Vector | None = None
 
 
 def terms_of(
@@ -135,8 +147,12 @@ def terms_of(
     references: Mapping[str, References],
     labels: NDArray[np.int64] | None,
     likeness: NDArray[np.float64] | None = None,
+    excluded: NDArray[np.bool_] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,)."""
+    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,).
+
+    Without classes, known references that are ``excluded``, bool (n, references), do not count for a picture.
+    """
     terms: dict[str, NDArray[np.float64]] = {}
     for name, rows in values.items():
         one = references[name]
@@ -144,9 +160,10 @@ def terms_of(
         for label in (-1,) if labels is None else np.unique(labels):
             chosen = slice(None) if labels is None else labels == label
             of_class = one.known if labels is None else one.known[one.classes == label]
-            near[chosen] = nearest_distance(rows[chosen], of_class)
+            near[chosen] = nearest_distance(rows[chosen], of_class, excluded if labels is None else None)
         terms[f"{name} near"] = np.log(near)
-        terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
+        if one.other is not None:
+            terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
     if likeness is not None:
         terms["likeness"] = np.log(np.maximum(1 - likeness, _LEAST_DISTANCE))
     return terms
@@ -158,9 +175,16 @@ def score_of(terms: Mapping[str, NDArray[np.float64]], scales: Mapping[str, Scal
     return np.sum(parts, axis=0)
 
 
-def nearest_distance(rows: Vector, references: Vector) -> NDArray[np.float64]:
-    """Return the root mean squared distance of each row to the nearest three references, at least 0.001."""
+def nearest_distance(
+    rows: Vector, references: Vector, excluded: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Return the root mean squared distance of each row to the nearest three references, at least 0.001.
+
+    ``excluded``, (rows, references), is True for references that do not count for a row.
+    """
     squares = (rows**2).sum(axis=1)[:, None] + (references**2).sum(axis=1) - 2 * rows @ references.T
+    if excluded is not None:
+        squares[excluded] = np.inf
     count = min(NEIGHBOURS, len(references))
     nearest = np.partition(np.maximum(squares, 0), count - 1, axis=1)[:, :count]
     return np.maximum(np.sqrt(nearest.mean(axis=1, dtype=np.float64)), _LEAST_DISTANCE)

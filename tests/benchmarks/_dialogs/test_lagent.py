@@ -9,8 +9,6 @@ from agrotools.agents import run_end_to_end, run_step_by_step
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.core import (
-    Answer,
-    CallTools,
     Halt,
     Mode,
     Observation,
@@ -105,17 +103,13 @@ async def test_step_by_step_tells_what_the_published_agent_tells():
         ("user", "Please summarize the chat history and give a final answer. Do not call any tools."),
     ]
     called, answered = actions
-    assert isinstance(called, CallTools)
     assert called.calls == (ToolCall(tool="OCR", arguments={"image": "image_1.jpg"}),)
-    assert called.refused is None
-    assert called.thought == "I look."
-    assert isinstance(answered, Answer)
+    assert (called.refused, called.thought) == (None, "I look.")
     assert answered.text == "7"
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
-    [({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])],
+    ("result", "told"), [({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])]
 )
 async def test_an_image_is_told_as_a_link_and_nothing_of_an_empty_result(result: dict[str, Any], told: Any):
     model = Scripted(CALL, "Final Answer: 7")
@@ -161,15 +155,12 @@ async def test_a_call_that_the_protocol_refuses_reaches_no_tool(reply: str, told
     trajectory = await run_end_to_end(agent(model, "end-to-end"), view(), nobody, 10, None)
     assert model.sent(1)[-1] == ("system", f"Response:{told}\n")
     observation = trajectory.steps[0].observation
-    assert observation is not None
-    assert observation.error is not None
     assert (observation.error.kind, observation.error.message) == (kind, told)
 
 
 async def test_a_reply_that_its_limit_cut_off_is_read_and_a_refused_one_is_not():
     cut = Scripted(Completion(text="Final Answer: 7 and th", finish_reason="length"))
     action = await agent(cut, "end-to-end").act(view(), ())
-    assert isinstance(action, Answer)
     assert action.text == "7 and th"
     refused = Scripted(Completion(finish_reason="filtered"))
     assert isinstance(await agent(refused, "end-to-end").act(view(), ()), Halt)

@@ -110,8 +110,7 @@ def test_replies_are_read_as_published(reply: str, kind: str, tool: str, text: s
             "OCR",
             {"image": 5},
             Failure(
-                "API_ERROR",
-                "NotImplementedError(\"The value type `<class 'int'>` is not supported by `ImageIO`\")",
+                "API_ERROR", "NotImplementedError(\"The value type `<class 'int'>` is not supported by `ImageIO`\")"
             ),
         ),
     ],
@@ -122,21 +121,9 @@ def test_what_goes_wrong_before_a_tool_runs_is_told_as_published(reply: str, too
     assert found.arguments is None
 
 
-def test_what_a_model_makes_up_after_its_call_spoils_the_arguments():
-    made_up = (
-        f'{{"image": "{FILE}"}}\nResponse: 7\nThought: so\nAction: Calculator\nAction Input: {{"expression": "7"}}'
-    )
-    found = checked(f"Action: OCR\nAction Input: {made_up}")
-    assert (found.tool, found.raw_arguments) == ("Calculator", made_up)
-    assert found.failure == Failure("ARGS_ERROR", f"invalid json format: {made_up}")
-
-
-def test_a_good_call_is_taken_by_its_tool():
+def test_good_calls_are_taken_with_a_fence_marked_json():
     found = checked(f'Action: TextToBbox\nAction Input: {{"image": "{FILE}", "text": "car"}}')
     assert found == ("TextToBbox", {"image": FILE, "text": "car"}, {"image": FILE, "text": "car"}, None)
-
-
-def test_a_fence_marked_json_is_taken_off_and_another_is_not():
     call = f'{{"image": "{FILE}"}}'
     assert checked(f"Action: OCR\nAction Input: ```json\n{call}\n```").failure is None
     assert checked(f"Action: OCR\nAction Input: {call}\n```").failure is None
@@ -147,28 +134,19 @@ def test_a_fence_marked_json_is_taken_off_and_another_is_not():
 @pytest.mark.parametrize(
     ("parameter", "value", "taken"),
     [
-        ("text", 7, "7"),
-        ("text", None, "None"),
-        ("text", ["a"], "['a']"),
-        ("int", "5", 5),
-        ("int", 2.7, 2),
-        ("float", 2, 2.0),
-        ("bool", "False", True),
-        ("json", [1, 2], [1, 2]),
+        ("text", 7, "7"), ("text", None, "None"), ("text", ["a"], "['a']"), ("int", "5", 5), ("int", 2.7, 2),
+        ("float", 2, 2.0), ("bool", "False", True), ("json", [1, 2], [1, 2]),
     ],
-)
+)  # fmt: skip
 def test_values_are_cast_to_the_declared_type_as_python_does(parameter: str, value: Any, taken: Any):
     cast = cast_arguments([Parameter("x", parameter, None, True)], {"x": value}, there)
     assert isinstance(cast, dict)
     assert (cast["x"], type(cast["x"])) == (taken, type(taken))
 
 
-def test_several_unknown_arguments_are_told_in_one_order():
+def test_unknown_nested_and_endless_inputs_are_failures():
     failed = read_arguments(OCR.parameters, '{"b": 1, "a": 2, "image": "x"}')
     assert failed == Failure("ARGS_ERROR", "unknown arguments: {'a', 'b'}")
-
-
-def test_a_nested_or_endless_input_is_invalid_and_takes_no_time():
     assert isinstance(read_arguments(OCR.parameters, "[" * 200_000), Failure)
     assert read_reply("Action:" * 50_000).kind == "nothing"
     assert read_reply("Action Input:" * 20_000 + "\n" * 20_000).kind == "nothing"
@@ -227,5 +205,4 @@ def test_whatever_a_model_says_comes_to_a_call_or_to_one_failure(reply: str):
         assert isinstance(found.raw_arguments, str) or found.failure.type == "API_ERROR"
     else:
         kinds = {each.name: each.type for tool in TOOLS if tool.name == found.tool for each in tool.parameters}
-        assert found.arguments is not None
         assert all(isinstance(value, TYPES[kinds[name]]) for name, value in found.arguments.items())

@@ -23,13 +23,6 @@ USER = {"role": "user", "content": "?"}
 DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}
 
 
-def test_the_mode_is_told_by_the_shape(tmp_path):
-    steps = prediction_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
-    ends = prediction_files.read_predictions(written(tmp_path / "b.json", END_FILE))
-    assert (steps.mode, ends.mode) == ("step-by-step", "end-to-end")
-    assert [sample.key for sample in steps.samples] == ["0", "1", "2"]
-
-
 def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
     written(tmp_path / "gta_0.json", {"0": STEP_FILE["0"], "1": STEP_FILE["1"]})
     written(tmp_path / "gta_1.json", {"0": STEP_FILE["2"]})
@@ -80,14 +73,7 @@ def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, sa
     assert any(place.startswith(f"p.json, {said}") for place in read.malformed)
 
 
-def test_a_sample_that_is_missing_between_others_is_named(tmp_path):
-    read = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
-    assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
-    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
-    assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
-
-
-def test_answers_come_from_the_data_set_by_position(tmp_path):
+def test_predictions_and_data_belong_together_by_position(tmp_path):
     predictions = prediction_files.read_predictions(
         written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]})
     )
@@ -95,9 +81,6 @@ def test_answers_come_from_the_data_set_by_position(tmp_path):
     assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
     *_, missing = joined.scored
     assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
-
-
-def test_predictions_and_data_must_belong_together(tmp_path):
     predictions = prediction_files.read_predictions(written(tmp_path / "p.json", END_FILE))
     with pytest.raises(BenchmarkError, match="only 1 entries"):
         prediction_files.join_data(predictions, {"0": DATA["0"]})
@@ -106,6 +89,10 @@ def test_predictions_and_data_must_belong_together(tmp_path):
     for wrong in ([], {}, {"0": {"dialogs": []}}, {"0": 1}):
         with pytest.raises(BenchmarkError):
             prediction_files.read_data(written(tmp_path / "d.json", wrong))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
+    assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
+    assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
 
 
 @pytest.mark.parametrize("gold", [None, [], [{"role": "assistant"}], [call("Plot", {}), answer("6")]])

@@ -58,14 +58,12 @@ def right_text(sample: Sample) -> str:
 
 def by_step(sample: Sample) -> Record:
     """The gold, predicted step by step."""
-    assert sample.reference is not None
     calls = [CallTools(calls=(gold_call(step),)) for step in sample.reference.steps]
     return Record(sample=sample, mode="step-by-step", actions=(*calls, Answer(text=right_text(sample))))
 
 
 def to_the_end(sample: Sample) -> Record:
     """The gold, end to end."""
-    assert sample.reference is not None
     steps = [
         Step(turn=turn, kind="call", call=gold_call(step), observation=step.observation)
         for turn, step in enumerate(sample.reference.steps)
@@ -81,10 +79,8 @@ def same(first: str, second: str) -> float:
 
 def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corrected(samples: list[Sample]):
     found = published_figures(GTA, "step-by-step", [by_step(sample) for sample in samples], same, embedder="equal")
-    assert found is not None
     assert found.reference["gta.inst_acc"] == pytest.approx((557 + 229) / (557 + 172)), "more than all"
-    assert found.reference["gta.tool_acc"] == 1
-    assert found.reference["gta.arg_acc"] == 1
+    assert (found.reference["gta.tool_acc"], found.reference["gta.arg_acc"]) == (1, 1)
     assert {metric: estimate.value for metric, estimate in found.corrected.items()} == pytest.approx(
         dict.fromkeys(found.corrected, 1.0)
     )
@@ -93,7 +89,6 @@ def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corre
 
 def test_predictions_are_written_as_the_published_evaluation_writes_them(samples: list[Sample]):
     sample = next(sample for sample in samples if sample.reference and len(sample.reference.steps) > 3)
-    assert sample.reference is not None
     tool = sample.toolset[0]
     actions = (
         Unparseable(text="hm", reason="neither a call nor an answer"),
@@ -117,14 +112,11 @@ def test_a_sample_that_ended_before_its_first_step_stops_no_figures(samples: lis
     ended = Record(sample=samples[1], mode="end-to-end", trajectory=Trajectory(termination="context"))
     assert [message["role"] for message in dialogue_of(ended).prediction[0]] == ["assistant", "tool"]
     figures = published_figures(GTA, "end-to-end", [to_the_end(samples[0]), ended])
-    assert figures is not None
-    assert figures.stops == ""
-    assert figures.counts["tool_call_error"] == 1
+    assert (figures.stops, figures.counts["tool_call_error"]) == ("", 1)
 
 
 def test_a_tool_that_failed_is_an_error_that_returned_nothing(samples: list[Sample]):
     sample = samples[0]
-    assert sample.reference is not None
     observation = Observation(error=ErrorInfo(kind="tool_failed", message="it broke"))
     step = Step(turn=0, kind="call", call=gold_call(sample.reference.steps[0]), observation=observation)
     record = Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=(step,), termination="max_steps"))
@@ -175,8 +167,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
 
 @pytest.mark.slow
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
-    told = agrotools("score", run)
-    assert "(--with similarity, or --embedder)" in " ".join(told.split())
+    assert "(--with similarity, or --embedder)" in " ".join(agrotools("score", run).split())
     half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
@@ -188,9 +179,7 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monk
     assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
 
 
-def test_the_pictures_of_a_run_are_found_again_where_they_were(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_pictures_of_a_run_are_found_again_where_they_were(root, tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(root)
     monkeypatch.chdir(tmp_path)
     agrotools("eval", "gta", "--data-root", "data", "-m", "baseline:echo", "--limit", 5, "--out", "runs/one")
@@ -212,8 +201,7 @@ def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Pat
     out = tmp_path / "never"
     common = ["eval", "gta", "--data-root", str(root), "-m", "baseline:echo", "--out", str(out)]
     for options in (["--with", "bleu"], ["--embedder", "all-mpnet-base-v2"]):
-        done = CliRunner().invoke(app, [*common, *options])
-        assert done.exit_code != 0
+        assert CliRunner().invoke(app, [*common, *options]).exit_code != 0
         assert not out.exists()
 
 

@@ -73,13 +73,11 @@ def test_trajectories_have_answers_and_get_gold_calls_from_the_data_set(tmp_path
     }
     (tmp_path / "run.json").write_text(json.dumps(entries))
     scored = compare_file("gta", tmp_path / "run.json")
-    assert scored.published is not None
     assert scored.published.metrics == {}
     assert "1 subjective answers need an embedder" in scored.published.left_out["gta.ans_acc"]
     assert scored.corrected.metrics["gta.ans_acc_objective_corrected"].value == pytest.approx(100 / 3)
     assert "gold dialogues" in scored.corrected.left_out["gta.p_f1_corrected"]
     assert scored.extra == {"answer_match_score_gta of the file beside the published rule": {"same": 2, "different": 1}}
-    assert scored.errors is not None
     assert (scored.errors.counts["wrong_tool_name"], scored.errors.counts["no_response"]) == (1, 1)
     data = {key: {"dialogs": [USER, call("OCR", {"image": "a"}), answer("12")], "gt_answer": twelve} for key in entries}
     (tmp_path / "data.json").write_text(json.dumps(data))
@@ -101,7 +99,6 @@ def test_single_steps_have_gold_tools_alone(tmp_path):
     assert {name: figure.value for name, figure in scored.corrected.metrics.items()} == {
         "thinkgeo.tool_acc_corrected": 50.0
     }
-    assert scored.errors is not None
     assert scored.errors.counts["format_error"] == 1
     assert scored.extra == {"label of the file beside the published rule": {"same": 2, "different": 0}}
 
@@ -118,7 +115,6 @@ def test_real_trajectories_score_as_their_authors_have_it(field_data):
     }
     for name, (compared, counts) in expected.items():
         scored = compare_file(name.partition("-")[0], folder / name)
-        assert scored.errors is not None
         assert {error: n for error, n in scored.errors.counts.items() if n and error != "repeated_tool"} == counts, name
         agreement = next(iter((scored.extra or {}).values()), {"same": 0, "different": 0})
         assert agreement == {"same": compared, "different": 0}, name

@@ -33,33 +33,25 @@ def test_everything_that_should_be_there_is_counted():
     assert scores.metrics["agent_x.toolset_f1_corrected"] == pytest.approx((100 * (0.5 + 1 + 1 + 0) / 4, 4))
     starred = scores.metrics["agent_x.goal_acc_imggen_corrected"]
     assert starred == pytest.approx((100 * (0.5 + 0.5 + 1) / 3, 1))
-    assert scores.counts["unreadable_scores"] == 1
-    assert scores.counts["missing_scores"] == 3
+    assert (scores.counts["unreadable_scores"], scores.counts["missing_scores"]) == (1, 3)
     assert scores.counts["without_prediction"] == scores.counts["without_judgement"] == 1
     assert "agent_x.ground_s_corrected" in scores.left_out
 
 
-def test_without_data_the_published_ids_tell_what_is_generative():
+def test_what_is_generative_is_told_by_types_before_published_ids():
     table = JudgeTable((replies(1), replies(0)), ("1", "2"), raw=False)
     scores = score(table)
-    assert scores.metrics["agent_x.goal_acc_corrected"] == (0, 1)
-    assert scores.counts["generative"] == 1
+    assert (scores.metrics["agent_x.goal_acc_corrected"], scores.counts["generative"]) == ((0, 1), 1)
     assert scores.left_out["agent_x.toolset_f1_corrected"] == "needs the predictions and the data set (--data)"
-
-
-def test_query_types_go_before_the_published_ids():
     assert generative_ids(DATA) == {"2"}
     assert generative_ids({str(i): {"query_type": "objective"} for i in range(10)}) == {"1", "8"}
 
 
-def test_tool_sets_are_compared_by_code():
+def test_tool_sets_of_predictions_are_compared_by_code():
     assert set_f1({"OCR", "WebSearch"}, {"OCR", "Calculator"}) == 0.5
     assert set_f1(set(), {"OCR"}) == 0
     assert tools_of({"reasoning_steps": [{"tool": " OCR "}, {"tool_used": "null"}, "x", {"tool": 3}]}) == {"OCR"}
     assert tools_of({"reasoning_steps": ""}) == tools_of(None) == frozenset()
-
-
-def test_only_predictions_give_the_tool_sets():
     scores = score(None, PREDICTIONS, DATA)
     assert list(scores.metrics) == ["agent_x.toolset_f1_corrected"]
     assert scores.estimate("agent_x.toolset_f1_corrected").n == 4

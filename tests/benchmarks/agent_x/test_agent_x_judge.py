@@ -7,23 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.agent_x.judge import (
-    METRICS,
-    SHIPPED,
-    agent_x_questions,
-    read_judge_score,
-    read_rubrics,
-    shipped_rubrics,
-)
+from agrotools.benchmarks.agent_x.judge import METRICS, agent_x_questions, read_judge_score, read_rubrics
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
 from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions
 from support.made_agent_x import write_agent_x
-
-
-def _small_folder(root: Path) -> Path:
-    return write_agent_x(root / "AgentX", count=4, calls=8, images=1, videos=0).parent
-
 
 GOLD = {
     "query": "How many cups?",
@@ -67,19 +55,9 @@ def test_nothing_is_asked_about_a_prediction_without_steps_and_answer():
     assert len(agent_x_questions(GOLD, {"reasoning_steps": [], "final_answer": {"value": "3"}})) == 12
 
 
-def test_the_users_copy_of_the_rubrics_can_be_used(tmp_path: Path):
-    shipped = SHIPPED.read_text(encoding="utf-8")
-    own = tmp_path / "rubrics.toml"
-    own.write_text(shipped.replace("Is every step clear", "MY OWN WORDS"), encoding="utf-8")
-    questions = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED, read_rubrics(own))}
-    plain = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED)}
-    assert "MY OWN WORDS" in questions["clarity_penalty"].system
-    assert questions["clarity_penalty"].prompt != plain["clarity_penalty"].prompt
-    assert questions["step_score"].prompt == plain["step_score"].prompt
-
-
 def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
-    sample = load_benchmark("agent-x", data_root=_small_folder(tmp_path)).samples[0]
+    root = write_agent_x(tmp_path / "AgentX", count=4, calls=8, images=1, videos=0).parent
+    sample = load_benchmark("agent-x", data_root=root).samples[0]
     call = ToolCall(tool=sample.toolset[0], arguments={})
     steps = (
         Step(turn=0, kind="call", call=call, observation=Observation(result={"text": "SEEN"}), thought="why"),
@@ -96,8 +74,7 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     rows = JudgedRows(replies).rows(record)
     assert {row.metric: row.value for row in rows} == dict.fromkeys(METRICS.values(), 0.25)
     silent = record.model_copy(update={"trajectory": Trajectory(termination="max_steps")})
-    rows = JudgedRows(replies).rows(silent)
-    assert {row.value for row in rows} == {0.0}
+    assert {row.value for row in JudgedRows(replies).rows(silent)} == {0.0}
 
 
 @pytest.mark.parametrize(
@@ -105,20 +82,13 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     [
         ("{'Score': 0.8, 'Justification': 'it's fine'}", 0.8),
         ("{'Score': '0.8', 'Justification': \"the model's steps\"}", 0.8),
-        ('```json\n{"score": 0.25}\n```', 0.25),
-        ("```python\n{'Score': .5,}\n```", 0.5),
-        ("Here is my answer: {'Score': '0.5/1', 'Justification': 'x'} Thanks.", 0.5),
-        ("{'Score': '4/5'}", 0.8),
-        ("{'Score': '80%'}", 0.8),
-        ("<think>{'Score': 0.1} no</think>{'Score': 0.9}", 0.9),
-        ("first {'Score': 0.1}, then {'Score': 0.9}", 0.9),
-        ("**Score**: 0.7\nJustification: fine", 0.7),
-        ("{'Score': 0.6, 'Justification': 'cut off", 0.6),
-        ("0.75", 0.75),
-        (0.5, 0.5),
-        ({"Score": "0.5"}, 0.5),
+        ('```json\n{"score": 0.25}\n```', 0.25), ("```python\n{'Score': .5,}\n```", 0.5),
+        ("Here is my answer: {'Score': '0.5/1', 'Justification': 'x'} Thanks.", 0.5), ("{'Score': '4/5'}", 0.8),
+        ("{'Score': '80%'}", 0.8), ("<think>{'Score': 0.1} no</think>{'Score': 0.9}", 0.9),
+        ("first {'Score': 0.1}, then {'Score': 0.9}", 0.9), ("**Score**: 0.7\nJustification: fine", 0.7),
+        ("{'Score': 0.6, 'Justification': 'cut off", 0.6), ("0.75", 0.75), (0.5, 0.5), ({"Score": "0.5"}, 0.5),
     ],
-)
+)  # fmt: skip
 def test_a_score_is_read(reply, value):
     assert read_judge_score(reply) == pytest.approx(value)
 
@@ -153,14 +123,6 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "original.toml"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_a_file_need_hold_no_more_than_a_rubric(tmp_path: Path):
-    rubrics = read_rubrics(written(tmp_path, ONE))
-    assert rubrics.criteria == {"goal_accuray": ("Is it so?", shipped_rubrics().criteria["goal_accuray"][1])}
-    assert (rubrics.system, rubrics.parts) == (shipped_rubrics().system, shipped_rubrics().parts)
-    assert rubrics.label == f"rubrics of original.toml ({rubrics.digest})"
-    assert len(rubrics.digest) == 12
 
 
 @pytest.mark.parametrize(

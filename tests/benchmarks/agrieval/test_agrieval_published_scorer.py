@@ -112,15 +112,12 @@ def test_rouge_is_that_of_the_packages_to_the_digit(row: dict[str, Any]):
         assert (made[:3], stop_at(pair)) == (row["rouge"], None)
 
 
-def test_a_chinese_text_is_one_word():
+def test_chinese_texts_are_one_word_and_blank_ones_have_something_in_their_place():
     whole = rouges(as_compared("全池泼洒法对病原杀灭彻底", "全池泼洒法：对病原杀灭彻底。"))
     assert set(whole.values()) == {0.0}
     same = rouges(as_compared("全池泼洒法", "全池泼洒法"))
     assert {name for name, value in same.items() if value} == {"rouge_1", "rouge_l"}
     assert same["rouge_l"] == pytest.approx(1)
-
-
-def test_blank_texts_have_something_in_their_place():
     assert as_compared(None, " \n") == (" ", "抱歉，无法回答")
     assert as_compared("", "水稻") == (" ", "水稻")
 

@@ -12,12 +12,8 @@ from agrotools.benchmarks.agrieval.items import read_items
 from agrotools.core import BenchmarkError
 
 RIGHT = {
-    "id": 1,
-    "question_type": "单选",
-    "question": "问",
-    "options": {"A": "甲", "B": "乙", "C": "丙"},
-    "answer": "B",
-}
+    "id": 1, "question_type": "单选", "question": "问", "options": {"A": "甲", "B": "乙", "C": "丙"}, "answer": "B",
+}  # fmt: skip
 
 
 def written(folder: Path, entries: Any, name: str = "choice.json") -> Path:
@@ -72,23 +68,17 @@ def test_what_cannot_be_asked_is_left_out_and_counted(tmp_path: Path, change: di
     assert file.left_out == {reason: 1, "without a question": 1} if reason != "without a question" else {reason: 2}
 
 
-def test_answers_in_any_writing_are_the_options_in_their_order(tmp_path: Path):
+def test_answers_kinds_and_ids_are_made_plain(tmp_path: Path):
     several = {**RIGHT, "question_type": "多选"}
     answers = ["CA", "A、C", "a c", "A,C"]
     file = read_items(
         written(tmp_path, [{**several, "id": number, "answer": each} for number, each in enumerate(answers)])
     )
     assert [item.answer for item in file.items] == [("A", "C")] * 4
-
-
-def test_kinds_follow_from_the_options_where_none_is_told(tmp_path: Path):
     plain = {name: value for name, value in RIGHT.items() if name != "question_type"}
     two = {**plain, "options": {"A": "对", "B": "错"}, "answer": "A"}
     file = read_items(written(tmp_path, [plain, {**plain, "answer": "AC"}, two, {"question": "q", "answer": "text"}]))
     assert [item.kind for item in file.items] == ["single", "multiple", "true_false", None]
-
-
-def test_ids_that_come_again_are_told_apart(tmp_path: Path):
     file = read_items(written(tmp_path, [RIGHT, {**RIGHT, "question": "又问"}, {**RIGHT, "id": "a/../b 题"}]))
     assert [item.number for item in file.items] == ["1", "1.2", "a..b"]
 
@@ -96,15 +86,11 @@ def test_ids_that_come_again_are_told_apart(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'[{"id": 1, "question": "\xe9\x97', "is cut off within a character"),
-        (b'[{"id": 1', "is cut off"),
-        ("问题".encode("gb18030"), "is not UTF-8"),
-        (b"{}", "holds no list"),
-        (b"[]", "it is empty"),
-        (b"[" * 100_000, "is nested too deeply"),
-        (b'[{"question": 1}]', "1 without an answer"),
+        (b'[{"id": 1, "question": "\xe9\x97', "is cut off within a character"), (b'[{"id": 1', "is cut off"),
+        ("问题".encode("gb18030"), "is not UTF-8"), (b"{}", "holds no list"), (b"[]", "it is empty"),
+        (b"[" * 100_000, "is nested too deeply"), (b'[{"question": 1}]', "1 without an answer"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, content: bytes, message: str):
     path = tmp_path / "choice.json"
     path.write_bytes(content)

@@ -11,23 +11,10 @@ from agrotools.core import UsageError
 from agrotools.text.rouge import jieba_cutter
 
 EXTRACTED = {
-    "B": "B",
-    "答案：A、C": "AC",
-    "正确答案是 B。": "B",
-    "A B C": "ABC",
-    "选AB和D": "ABD",
-    "F": "",
-    "A. 叶绿体": "A",
-    "Answer: C": "AC",
-    "AAB": "",
-    "ACBA": "",
-    "解析：选B": "",
-    "B 解析：A不对": "B",
-    "我认为A不对，应选B": "AB",
-    "CA": "CA",
-    "DNA的复制选C": "DAC",
-    "b": "",
-}
+    "B": "B", "答案：A、C": "AC", "正确答案是 B。": "B", "A B C": "ABC", "选AB和D": "ABD", "F": "", "A. 叶绿体": "A",
+    "Answer: C": "AC", "AAB": "", "ACBA": "", "解析：选B": "", "B 解析：A不对": "B", "我认为A不对，应选B": "AB",
+    "CA": "CA", "DNA的复制选C": "DAC", "b": "",
+}  # fmt: skip
 SCORES = [
     ("全池泼洒法对病原杀灭彻底", "全池泼洒法：对病原杀灭彻底。", 0.999999995),
     ("药物悬挂法操作简单", "药物悬挂法：操作简单、用药省", 0.8333333284722222),

@@ -42,8 +42,7 @@ def test_the_published_files_have_examples_enough(field_data: Path, shots: int):
 
 
 def test_a_file_of_the_papers_shape_gives_all_of_its_groups(made: Path, tmp_path: Path):
-    whole = list(choice_items())
-    assert len(whole) == 14_697
+    assert len(list(choice_items())) == 14_697
     benchmark = load(made)
     assert "notes" in benchmark.header.metadata
     assert benchmark.header.metadata["notes"] == []
@@ -58,12 +57,10 @@ def test_a_sample_is_a_prompt_and_its_gold_stays_behind(made: Path):
     sample = benchmark.sample("choice-00003")
     view = benchmark.view(sample, "no-tool")
     assert view.bare
-    assert view.answer_form == ""
-    assert view.query == sample.query
+    assert (view.answer_form, view.query) == ("", sample.query)
     assert str(sample.metadata["question"]) in sample.query
     assert isinstance(sample.answer[0], OptionsSlot)
-    assert sample.files == ()
-    assert sample.toolset == ()
+    assert (sample.files, sample.toolset) == ((), ())
     assert benchmark.samples[3] is benchmark.samples[3], "made once while it is in use"
 
 
@@ -72,12 +69,8 @@ def test_part_order_and_shots_change_the_samples_and_the_hash(made: Path):
     assert load(made).content_hash == plain.content_hash
     hashes = {plain.content_hash}
     changes: list[dict[str, Any]] = [
-        {"part": "choice"},
-        {"shots": 3},
-        {"cot": True},
-        {"order": "shuffled"},
-        {"order": "later"},
-    ]
+        {"part": "choice"}, {"shots": 3}, {"cot": True}, {"order": "shuffled"}, {"order": "later"},
+    ]  # fmt: skip
     for options in changes:
         other = load(made, **options)
         assert other.content_hash not in hashes

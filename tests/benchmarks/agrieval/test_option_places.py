@@ -49,28 +49,17 @@ def knowing(options: Mapping[str, str]) -> str:
     return next(letter for letter, text in options.items() if text == TEXTS[0])
 
 
-def test_who_always_chooses_the_first_place_is_found_out():
+def test_shares_by_place_tell_knowing_from_guessing():
     places, rotations = results(first)
     assert places.chosen == (210, 0, 0, 0, 0, 0, 0)
     assert places.right == (30,) * 7, "every text stood everywhere"
-    assert places.constant == pytest.approx(1 / 7)
-    assert places.preference == pytest.approx(6 / 7)
-    assert rotations.n_questions == 30
-    assert rotations.accuracy.value == pytest.approx(1 / 7)
+    assert (places.constant, places.preference) == (pytest.approx(1 / 7), pytest.approx(6 / 7))
+    assert (rotations.n_questions, rotations.accuracy.value) == (30, pytest.approx(1 / 7))
     assert rotations.majority.value == 0, "each text was chosen once"
     assert rotations.consistency.value == 0
-
-
-def test_who_knows_a_fifth_is_consistent_and_a_fifth_right():
     places, rotations = results(knowing)
     assert places.preference == pytest.approx(0)
-    assert rotations.accuracy.value == pytest.approx(1 / 5)
-    assert rotations.majority.value == pytest.approx(1 / 5)
+    assert (rotations.accuracy.value, rotations.majority.value) == (pytest.approx(1 / 5), pytest.approx(1 / 5))
     assert rotations.consistency.value == 1
-
-
-def test_a_question_that_lacks_a_rotation_does_not_count():
     records = [record(number, turn, knowing) for number in range(3) for turn in range(7)][:-1]
-    rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
-    assert rotations is not None
-    assert rotations.n_questions == 2
+    assert summarise(records).modes["no-tool"].part("rotations", Rotations).n_questions == 2

@@ -79,7 +79,7 @@ zero-shot               28.4–58.7  28.4–58.7  24.3–54.1  16.6–44.6  32.6
 """
 
 
-def test_results_are_found_again_in_their_columns():
+def test_results_are_found_again_in_their_columns_with_epochs_averaged():
     text = text_of(add_run(PaperOfRuns()))
     assert table(text, "Accuracy by domain").startswith(DOMAIN_TABLE)
     by_task = table(text, "Accuracy by task")
@@ -90,9 +90,6 @@ def test_results_are_found_again_in_their_columns():
     assert re.findall(r"n (\d+)", table(text, "Accuracy by question format")) == ["84", "84", "84", "252"]
     assert "Open questions" not in text
     assert max(map(len, text_of(add_run(PaperOfRuns()), 80).split("\n¹")[0].splitlines())) <= 100
-
-
-def test_epochs_are_averaged_per_item_before_the_interval():
     once, thrice = (text_of(add_run(PaperOfRuns(), epochs=epochs)) for epochs in ((0,), (0, 0, 0)))
     assert thrice == once
     half = table(text_of(add_run(PaperOfRuns(), epochs=(0, 1))), "Accuracy by task")

@@ -36,23 +36,17 @@ def test_choices_have_the_published_accuracy_beside_ours(tmp_path: Path):
     made = values(found)
     # As published: right, a lot of one in four, the first letter, one of three capitals; the last entry is left out.
     assert made["agrieval.accuracy_published"] == pytest.approx(100 * (1 + 1 / 4) / 4)
-    assert found.published is not None
     assert found.published.metrics["agrieval.accuracy_published"].n == 4
-    assert found.corrected.metrics["agrieval.accuracy"] == (40, 5)
-    assert found.corrected.counts["without_reply"] == 1
+    assert (found.corrected.metrics["agrieval.accuracy"], found.corrected.counts["without_reply"]) == ((40, 5), 1)
 
 
-def test_open_questions_have_rouge_as_published_beside_ours(tmp_path: Path):
+def test_open_questions_have_rouge_and_several_replies_a_mean(tmp_path: Path):
     made = values(scored(tmp_path, OPEN | {"generated_answer": "全池泼洒法对病原杀灭彻底"}, OPEN))
     assert made["agrieval.rouge_l_published"] == 0
     assert made["agrieval.rouge_l"] == pytest.approx(100 * 0.923077 / 2, abs=1e-4)
     assert made["agrieval.rouge_l_normalised"] == 50
-
-
-def test_several_replies_to_a_question_count_as_their_mean(tmp_path: Path):
     found = scored(tmp_path, SEVERAL | {"response": ["AC", "A", "B", "C、A"]})
     assert found.corrected.metrics["agrieval.accuracy"] == (50, 1)
-    assert found.published is not None
     assert "generated_answer" in found.published.left_out["agrieval.accuracy_published"]
 
 
@@ -72,7 +66,6 @@ def test_anything_in_any_place_is_named_and_never_right(tmp_path: Path, entry: A
 
 def test_a_reply_that_ends_the_published_script_leaves_our_figures(tmp_path: Path):
     found = scored(tmp_path, CHOICE | {"generated_answer": 3}, CHOICE | {"generated_answer": "B"})
-    assert found.stop is not None
     assert "AttributeError at entry 0" in found.stop
     assert found.corrected.metrics["agrieval.accuracy"] == (50, 2)
 

@@ -25,7 +25,7 @@ def asked(item: Item = ITEM, shots: list[Item] | None = None, found: tuple[Found
     return prompt_of(item, item.options, QuestionSettings(**settings), shots or [], found)
 
 
-def test_the_zero_shot_prompt_is_the_published_one():
+def test_the_prompts_are_the_published_ones():
     assert asked() == (
         "以下是中国关于农业考试的多项选择题，请直接输出正确答案的选项，无需生成解释。\n"
         "问题：哪些{options}叶对生()\nA. 薄荷\nB. 小麦\nC. 丁香\n答案：\n"
@@ -35,9 +35,6 @@ def test_the_zero_shot_prompt_is_the_published_one():
         assert asked(Item("1", kind, "问", ("A",), {"A": "对", "B": "错"})).startswith(
             f"以下是中国关于农业考试的{word}，"
         )
-
-
-def test_the_few_shot_prompt_is_the_published_one():
     shot = Item("9", "multiple", "例", ("A", "B"), {"A": "甲", "B": "乙"})
     assert asked(shots=[shot, shot]) == (
         "以下是中国关于农业考试的多项选择题，请直接输出正确答案的选项，无需生成解释。\n以下是两个例子：\n"
@@ -114,7 +111,7 @@ def item(number: int, group: str, kind: Any = "single") -> Item:
     return Item(str(number), kind, f"问{number}", ("A",), {"A": "甲", "B": "乙"}, {"domain": "d", "field": group})
 
 
-def test_examples_are_of_the_same_kind_and_never_of_the_own_group():
+def test_examples_are_of_the_same_kind_another_group_and_other_words():
     pool = [item(n, "ab"[n % 2]) for n in range(40)] + [item(n, "c", "multiple") for n in range(40, 60)]
     examples = Examples(pool, seed=0)
     for each in pool[:40]:
@@ -126,9 +123,6 @@ def test_examples_are_of_the_same_kind_and_never_of_the_own_group():
     assert examples.groups_kept_out == {"single": True, "multiple": False}
     assert pool[41] not in examples.for_item(pool[41], 5), "never itself, where all are of one group"
     assert Examples(pool, seed=1).for_item(pool[0], 5) != examples.for_item(pool[0], 5)
-
-
-def test_a_question_that_differs_in_marks_alone_is_no_example_of_the_other():
     same = [replace(item(1, "a"), question="什么是间作？"), replace(item(2, "b"), question=" 什么是间作:")]
     pool = [*same, *(item(n, "b") for n in range(3, 8))]
     for seed in range(40):

@@ -81,8 +81,7 @@ def test_a_model_of_known_accuracy_per_group_is_recovered(made: Path, tmp_path: 
     assert set(by_task) == set(tasks)
     for task, found in by_task.items():
         right, wrong = said[task, True], said[task, False]
-        assert found.n == right + wrong
-        assert found.value == pytest.approx(right / (right + wrong))
+        assert (found.n, found.value) == (right + wrong, pytest.approx(right / (right + wrong)))
     assert set(part.metrics["agrieval.accuracy"].by_group) == {"domain", "field", "level", "task"}
 
 
@@ -94,7 +93,6 @@ def test_likelihoods_are_scored_where_the_endpoint_tells_them(made: Path, tmp_pa
         assert body["logprobs"] is True
         assert body["top_logprobs"] == 5
         slot = by_query[text_of(body["messages"][0])].answer[0]
-        assert isinstance(slot, OptionsSlot)
         right, *others = [*slot.value, *(letter for letter in slot.options if letter not in slot.value)]
         # Two spellings of the right letter together are likelier than the letter that is said.
         top = [(others[0], -0.9), (right, -1.2), (f" {right}", -1.3), ("\n", -3.0), ("Z", float("-inf"))]
@@ -116,8 +114,7 @@ def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(made: Path, 
     with serving(lambda _: completion(reply)) as endpoint:
         part = run(made, tmp_path / "run", base_url=endpoint.base_url, limit=40)
         assert len(endpoint.requests) == 40, "nobody is asked twice"
-    assert part.invalid.n == 0
-    assert part.counts.terminations == {"answered": 40}
+    assert (part.invalid.n, part.counts.terminations) == (0, {"answered": 40})
     assert part.metrics["agrieval.accuracy"].overall.value == 0
 
 

@@ -12,13 +12,7 @@ from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.gta.load import read_gta
-from agrotools.core import (
-    BenchmarkError,
-    KeywordsSlot,
-    Observation,
-    ReferenceTextsSlot,
-    Sample,
-)
+from agrotools.core import BenchmarkError, KeywordsSlot, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
@@ -49,16 +43,7 @@ def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
         view = whole.view(sample, "end-to-end")
         assert view.toolset == sample.toolset
         assert all(Path(file.path).is_absolute() for file in view.files)
-    sixth = whole.sample("gta-005")
-    assert sixth.cluster == whole.sample("gta-004").cluster == "gta-004"
-
-
-def test_loading_twice_gives_the_same_hash_and_an_image_changed_another(tmp_path: Path) -> None:
-    folder = write_entries(tmp_path, {"0": plain_entry()})
-    first = load_benchmark("gta", tmp_path)
-    assert load_benchmark("gta", tmp_path).content_hash == first.content_hash
-    draw(folder / "image" / "image_1.jpg", 99)
-    assert load_benchmark("gta", tmp_path).content_hash != first.content_hash
+    assert whole.sample("gta-005").cluster == whole.sample("gta-004").cluster == "gta-004"
 
 
 def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
@@ -71,12 +56,9 @@ def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp
     dialogs = [{"role": "user", "content": "Mark it"}, *steps, {"role": "assistant", "content": "The image is saved."}]
     files = [{"type": "image", "path": "image/image 1.jpg", "url": None}]
     sample = only(tmp_path, plain_entry(dialogs=dialogs, files=files, gt_answer=None))
-    assert sample.reference is not None
     first, second = sample.reference.steps
     assert (first.tool, first.arguments, first.thought) == ("OCR", {"image": "image_1.jpg"}, "read it")
-    assert first.observation is not None
     assert first.observation.result == {"text": "(1, 2, 3, 4) 7"}
-    assert second.observation is not None
     assert second.observation.result == {"image": "image/made.png"}
     assert sample.files[0].path == "image/image 1.jpg"
     assert sample.answer == (ImageCallsSlot(name="image", label="the image", tools=("DrawBox",)),)
@@ -121,6 +103,7 @@ def nested(levels: int) -> Any:
         (plain_entry(dialogs=[{"role": "assistant", "content": "hello"}]), "asks no question"),
         (plain_entry(files=[{"type": "image", "path": "image/../../secret.jpg"}]), "leads out of the folder"),
         (plain_entry(files=[{"type": "image"}]), "a file without a path"),
+        (plain_entry(files=[{"type": "image", "path": "./"}]), "a file without a path"),
         (plain_entry(files="image/image_1.jpg"), "files are no list"),
         (plain_entry(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
         (plain_entry(tools="OCR"), "its tools are no list: 'OCR'"),
@@ -153,8 +136,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, e
     assert "entry 17" in error.value.message
     assert message in error.value.message
     assert error.value.hint is not None
-    samples = loaded(tmp_path, entries, faults="leave-out")
-    assert [sample.id for sample in samples] == ["gta-000"]
+    assert [sample.id for sample in loaded(tmp_path, entries, faults="leave-out")] == ["gta-000"]
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
@@ -232,11 +214,9 @@ def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) 
     assert sample.reference is not None
     # Step-by-step goes on, as the published evaluation does.
     (step,) = reference_history(sample.reference)
-    assert step.observation is not None
     assert step.observation.empty
     assert step.call is not None
     given = RecordedTools(sample).run(step.call).observation.error
-    assert given is not None
     assert given.message == "nothing was recorded of this call"
 
 
@@ -251,24 +231,17 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     dialogs = [
         {"role": "user", "content": [{"type": "text", "text": "First"}, {"type": "text", "text": "question"}]},
         {**call("OCR", {"image": "image/image_1.jpg"}, None), "content": None},
-        call("Calculator", {"expression": "1"}, None),
-        {"role": "tool", "name": "OCR", "content": 58},
-        "stray",
-        {"role": "assistant", "content": "7"},
-        {"role": "user", "content": "Second question"},
-        call("Solver", {"command": "x"}, None),
-        {"role": "assistant", "content": "8"},
-    ]
+        call("Calculator", {"expression": "1"}, None), {"role": "tool", "name": "OCR", "content": 58}, "stray",
+        {"role": "assistant", "content": "7"}, {"role": "user", "content": "Second question"},
+        call("Solver", {"command": "x"}, None), {"role": "assistant", "content": "8"},
+    ]  # fmt: skip
     dialogs[1]["tool_calls"].append(dialogs[2]["tool_calls"][0])  # pyright: ignore
     entry = plain_entry(dialogs=dialogs, files=[*plain_entry()["files"] * 2])
     sample = only(tmp_path, entry)
     assert sample.query == "First\nquestion"
-    assert sample.reference is not None
     assert [step.tool for step in sample.reference.steps] == ["OCR", "Calculator"]
     assert sample.reference.steps[0].observation == Observation(result={})
-    assert sample.reference.steps[1].observation is not None
-    assert sample.reference.steps[1].observation.result == {"text": "58"}
-    assert sample.metadata["user_turns"] == 2
+    assert (sample.reference.steps[1].observation.result, sample.metadata["user_turns"]) == ({"text": "58"}, 2)
     notes = str(load_benchmark("gta", tmp_path).header.metadata["notes"])
     for said in ("user turns", "no recorded observation", "another tool", "no objects", "twice", "several calls"):
         assert said in notes
@@ -284,7 +257,6 @@ def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     ]
     sample = only(tmp_path, plain_entry(files=files, dialogs=dialogs))
     assert [file.name for file in sample.files] == ["file.jpg", "file_2.jpg", "2.JPG"]
-    assert sample.reference is not None
     assert sample.reference.steps[0].arguments == {"image": "file_2.jpg", "images": ["file.jpg", "file_2.jpg", "2.JPG"]}
 
 
@@ -293,8 +265,7 @@ def test_gold_is_in_nothing_that_a_policy_sees(tmp_path: Path) -> None:
     entry["dialogs"][-1]["content"] = "MARKER"
     write_entries(tmp_path, {"0": entry})
     benchmark = load_benchmark("gta", tmp_path)
-    view = benchmark.view(benchmark.samples[0], "end-to-end")
-    assert "MARKER" not in view.model_dump_json()
+    assert "MARKER" not in benchmark.view(benchmark.samples[0], "end-to-end").model_dump_json()
 
 
 _JSON = st.recursive(
@@ -310,9 +281,7 @@ _JSON = st.recursive(
 @given(
     st.fixed_dictionaries({}, optional=dict.fromkeys(("tools", "files", "dialogs", "gt_answer", "evaluation"), _JSON))
 )
-def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(
-    tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any]
-) -> None:
+def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(tmp_path_factory, entry):
     folder = tmp_path_factory.mktemp("any")
     (folder / "dataset.json").write_text(json.dumps({"0": {**plain_entry(files=[]), **entry}}))
     read = read_gta(folder / "dataset.json")
@@ -325,13 +294,7 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
         pytest.skip(f"no entries of GTA at {source.parent}: set AGROTOOLS_TEST_DATA")
     write_entries(tmp_path, json.loads(source.read_text("utf-8")))
     first, second = load_benchmark("gta", tmp_path).samples
-    assert (first.toolset, first.groups) == (
-        ("Calculator", "OCR"),
-        {"answer": "objective", "steps": "2", "tools": "2"},
-    )
-    assert first.reference is not None
+    assert (first.toolset, first.groups) == (("Calculator", "OCR"), {"answer": "objective", "steps": "2", "tools": "2"})
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
-    assert isinstance(second.answer[0], KeywordsSlot)
     assert second.answer[0].whitelist == (("-3",),)
-    assert second.reference is not None
     assert [step.thought for step in second.reference.steps] == ["", ""]

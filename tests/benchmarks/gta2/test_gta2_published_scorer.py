@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -11,11 +12,6 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks.gta2.score import read_score, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
-
-
-def graded(node: Mapping[str, Any]) -> float:
-    return node["grade"]
-
 
 INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade": 10}, {"id": "1.2", "grade": 4}]}
 
@@ -34,7 +30,7 @@ INNER = {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "weight": 2, "grade
     ],
 )
 def test_nodes_are_weighted_means_of_what_is_below_them(tree: Any, score: float) -> None:
-    assert root_score(tree, graded) == pytest.approx(score)
+    assert root_score(tree, itemgetter("grade")) == pytest.approx(score)
 
 
 def test_leaves_are_asked_in_written_order_and_an_empty_tree_is_a_leaf() -> None:
@@ -58,20 +54,12 @@ def test_trees_at_which_the_published_scorer_stops_are_named(tree: Any) -> None:
 @pytest.mark.parametrize(
     ("reply", "score"),
     [
-        ('{"score": 7, "analysis": "fine"}', 7.0),
-        ('{"score": 12}', 10.0),
-        ('{"score": -3}', 0.0),
-        ('{"score": true}', 1.0),
-        ('{"score": NaN}', 10.0),
-        ('{"analysis": "8 of 10"}', 0.0),
-        ('{"score": null, "analysis": "4 files"}', 4.0),
-        ("-3", 3.0),
-        ("[9]", 9.0),
-        ("Out of 10 I give 4.", 10.0),
-        ('```json\n{"score": 8.5}\n```', 8.5),
-        ("", 0.0),
+        ('{"score": 7, "analysis": "fine"}', 7.0), ('{"score": 12}', 10.0), ('{"score": -3}', 0.0),
+        ('{"score": true}', 1.0), ('{"score": NaN}', 10.0), ('{"analysis": "8 of 10"}', 0.0),
+        ('{"score": null, "analysis": "4 files"}', 4.0), ("-3", 3.0), ("[9]", 9.0), ("Out of 10 I give 4.", 10.0),
+        ('```json\n{"score": 8.5}\n```', 8.5), ("", 0.0),
     ],
-)
+)  # fmt: skip
 def test_replies_are_read_as_published(reply: str, score: float) -> None:
     assert read_score(reply) == score
 

@@ -91,7 +91,6 @@ def test_the_two_ways_of_reading_differ_where_a_reply_is_no_json():
     judges = JudgedRows(unread)
     judges.rows(of)
     panel = judges.panel()
-    assert panel is not None
     counts = {each.metric: (each.graded, each.answers, each.unreadable) for each in panel.judges}
     assert counts == {"gta2.gpt_score": (2, 2, 0), "gta2.score_corrected": (1, 2, 1)}
 
@@ -102,8 +101,7 @@ def test_neither_answer_nor_file_is_not_asked_about_and_scores_nothing():
     other = record(name="t")
     given = replies(other, dict.fromkeys(("1.1", "1.2", "2"), '{"score": 9}'))
     assert values(silent, given) == {"gta2.gpt_score": 0, "gta2.score_corrected": 0}
-    with_file = record(answer=None, made=(PLOT,))
-    assert "(no answer)" in questions(with_file)["2"].user
+    assert "(no answer)" in questions(record(answer=None, made=(PLOT,)))["2"].user
     failed = record().model_copy(update={"trajectory": Trajectory(termination="infrastructure")})
     assert judge_questions(failed) == []
 
@@ -116,8 +114,7 @@ def test_a_judge_gets_texts_and_images_of_the_run(tmp_path: Path):
     assert put.unseen == ()
     parts = put.messages[1].content
     assert [isinstance(part, ImagePart) for part in parts] == [False, False, True, False]
-    told = put.messages[1].text
-    assert f"notes.md:\n{asked.mark}\nSales rose.\ufffd\n{asked.mark}" in told
+    assert f"notes.md:\n{asked.mark}\nSales rose.\ufffd\n{asked.mark}" in put.messages[1].text
     blind = judge_request(asked, tmp_path, images=False)
     assert blind.unseen == ("plot.png",)
     assert "plot.png cannot be shown." in blind.messages[1].text

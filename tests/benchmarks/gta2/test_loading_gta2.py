@@ -51,9 +51,7 @@ def test_every_task_is_offered_the_tools_that_are_here_and_the_others_are_named(
         (None, tuple(name for name in GTA2_TOOLS if name in TOOLS), "13 of the 37 tools of GTA-2 (there is no"),
     ],
 )
-def test_toolmeta_may_be_a_list_of_objects_or_names_or_be_missing(
-    tmp_path: Path, toolmeta: Any, here: tuple[str, ...], said: str
-) -> None:
+def test_toolmeta_may_be_a_list_of_objects_or_names_or_be_missing(tmp_path, toolmeta, here, said):
     write_gta2(tmp_path, {"0": task()}, toolmeta=toolmeta)
     benchmark = load_benchmark("gta-2", tmp_path)
     assert benchmark.samples[0].toolset == here
@@ -66,35 +64,19 @@ def test_without_any_tool_of_ours_it_says_so(tmp_path: Path) -> None:
         load_benchmark("gta-2", tmp_path)
 
 
-def test_trees_keep_ids_requirements_and_weights(loaded: Benchmark) -> None:
+def test_ids_files_references_trees_and_weights_are_kept(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-000").answer
-    assert isinstance(slot, SubTasksSlot)
     assert [(each.id, each.weight) for each in slot.leaves] == [("1.1", 2), ("1.2", 1), ("2", 1)]
-    assert slot.sub_tasks[0].weight == 3
-    assert slot.depth == 2
-    assert slot.leaves[0].requirements == "Requirement 1.1 is met."
+    assert (slot.sub_tasks[0].weight, slot.depth, slot.leaves[0].requirements) == (3, 2, "Requirement 1.1 is met.")
     (single,) = loaded.sample("gta2-002").answer
-    assert isinstance(single, SubTasksSlot)
     assert [each.id for each in single.leaves] == ["only"]
-
-
-def test_ids_given_twice_become_places(loaded: Benchmark) -> None:
     (slot,) = loaded.sample("gta2-003").answer
-    assert isinstance(slot, SubTasksSlot)
     assert [each.id for each in slot.leaves] == ["1", "2"]
     assert "their places stand for them: entry 3" in notes(loaded)
-
-
-def test_files_of_every_kind_are_taken(loaded: Benchmark) -> None:
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
     assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
     assert all(loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files)
-
-
-def test_a_reference_is_kept_where_there_is_one(loaded: Benchmark) -> None:
-    reference = loaded.sample("gta2-004").reference
-    assert reference is not None
-    assert reference.tools == ("OCR", "PdfFileGenerator")
+    assert loaded.sample("gta2-004").reference.tools == ("OCR", "PdfFileGenerator")
     assert loaded.sample("gta2-000").reference is None
     assert "its dialog ends without" not in notes(loaded)
 
@@ -102,8 +84,7 @@ def test_a_reference_is_kept_where_there_is_one(loaded: Benchmark) -> None:
 def test_step_json_is_in_the_form_of_gta(root: Path) -> None:
     benchmark = load_benchmark("gta-2", root, options={"mode": "step"})
     (sample,) = benchmark.samples
-    assert sample.answer[0].type == "keywords"
-    assert sample.toolset == ("OCR",)
+    assert (sample.answer[0].type, sample.toolset) == ("keywords", ("OCR",))
     assert benchmark.header.modes == ("step-by-step",)
     assert "tools that are not here are not offered: entry 0" in notes(benchmark)
     with pytest.raises(UsageError, match="mode"):

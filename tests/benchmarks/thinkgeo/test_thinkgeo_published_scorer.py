@@ -51,16 +51,13 @@ def test_end_to_end(predictions, replies, expected):
     assert "thinkgeo.c_f1" not in scores.metrics
 
 
-def test_the_judge_is_asked_in_the_published_words():
+def test_the_judge_is_asked_in_the_published_words_about_texts_alone():
     assert judge_prompt("There are 4 cars", "Is it 4? ") == (
         "Only respond with 'Yes' or 'No'.",
         "Response: There are 4 cars\nGiven the above response, answer the following question in Yes or No.\n"
         "Question: Is it 4?",
     )
     assert judge_prompt("a {answer}", "b {question}")[1].startswith("Response: a {answer}\n")
-
-
-def test_without_a_text_answer_the_scorer_stops():
     with pytest.raises(PublishedScorerStops) as stop:
         score_end([end_sample("0", BOXES, BOXES, None)], overlap)
     assert stop.value.exception == "ZeroDivisionError"

@@ -8,7 +8,8 @@ import pytest
 
 from agrotools.build.accuracy.backends import BackendScore, compare_backends
 from agrotools.core import UsageError
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
 from support.command import run_command
 from support.labelled_pictures import PLANTS, write_folders, write_table
@@ -34,24 +35,23 @@ def compared(folder: Path, arguments: dict[str, Any] | None = None, **more: Any)
     return compare_backends("diagnose_pest_disease", BACKENDS, pictures, arguments or {}, **more)
 
 
-def test_a_pack_beats_a_net_that_lacks_its_names(photographs: Path) -> None:
+def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path) -> None:
     net, pack = compared(photographs)
     assert net.score.value == 0
-    assert pack.likeliest == 1
-    assert pack.difference is not None
-    assert pack.difference.value == pytest.approx(pack.score.value)
+    assert (pack.likeliest, pack.difference.value) == (1, pytest.approx(pack.score.value))
     assert pack.better == round(12 * pack.score.value) > 0
     assert (pack.worse, pack.seen, pack.unreadable) == (0, 0, ())
+    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs))
+    assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
+    assert "pack:plants has no name" not in shown.stdout
 
 
 def test_back_ends_that_agree_have_an_interval_on_both_sides_of_zero(tmp_path: Path, photographs: Path) -> None:
     train_pack(read_labelled(tmp_path / "learnt"), pack_path("twin"))
     pictures = read_labelled(photographs, to_learn=False)
     _, twin = compare_backends("diagnose_pest_disease", ("pack:plants", "pack:twin"), pictures, {})
-    assert twin.difference is not None
     low, high = twin.difference.low, twin.difference.high
     assert low is not None
-    assert high is not None
     assert -low == pytest.approx(high)
     assert high > 0.1
 
@@ -67,9 +67,7 @@ def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs:
     for name in ("0.png", "1.png"):
         (photographs / "green leaf" / name).write_bytes(b"no picture")
     _, pack = compared(photographs)
-    assert pack.unreadable == ("0.png", "1.png")
-    assert pack.score.n == 10
-    assert pack.likeliest == 1
+    assert (pack.unreadable, pack.score.n, pack.likeliest) == (("0.png", "1.png"), 10, 1)
     for path in photographs.rglob("*.png"):
         path.write_bytes(b"no picture")
     with pytest.raises(UsageError, match="no photograph can be read"):
@@ -79,24 +77,24 @@ def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs:
 @pytest.mark.parametrize(
     ("arguments", "message"), [({"foo": "1"}, "unknown argument foo"), ({"crop": "zebra"}, "no leaves of zebra")]
 )
-def test_arguments_that_no_call_accepts_are_errors_not_refusals(
-    photographs: Path, arguments: dict[str, Any], message: str
-) -> None:
+def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs, arguments, message):
     with pytest.raises(UsageError, match=message):
         compared(photographs, arguments)
 
 
-def test_labels_of_counts_are_numbers(tmp_path: Path, photographs: Path) -> None:
+def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(tmp_path: Path, photographs: Path) -> None:
     table = write_table(tmp_path / "labels.csv", [("green leaf/0.png", "2"), ("green leaf/1.png", "many")])
     pictures = read_labelled(photographs, table, to_learn=False)
     with pytest.raises(UsageError, match="'many', not a count"):
         compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
+    for label in ("-3", "1e309", "nan"):
+        wrong = [("green leaf/0.png", "2"), ("green leaf/1.png", label)]
+        pictures = read_labelled(photographs, write_table(table, wrong), to_learn=False)
+        with pytest.raises(UsageError, match=rf"line 3 of labels.csv: the label of 1.png is '{label}', not a count"):
+            compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
     offline, rules = compare_backends("count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"})
     assert offline.metric == rules.metric == "mean absolute error of counts"
     assert rules.score.n == 1
-
-
-def test_two_back_ends_of_a_naming_or_counting_tool_are_needed(photographs: Path) -> None:
     pictures = read_labelled(photographs, to_learn=False)
     for tool, backends, message in (
         ("diagnose_pest_disease", ("offline", "offline"), "nothing to compare"),
@@ -106,9 +104,3 @@ def test_two_back_ends_of_a_naming_or_counting_tool_are_needed(photographs: Path
     ):
         with pytest.raises(UsageError, match=message):
             compare_backends(tool, backends, pictures, {})
-
-
-def test_labels_that_a_back_end_has_no_name_for_are_said(photographs: Path) -> None:
-    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs))
-    assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
-    assert "pack:plants has no name" not in shown.stdout

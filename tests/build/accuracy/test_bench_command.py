@@ -1,6 +1,7 @@
 """``agrotools tools bench`` as a user meets it: exit codes, rows, document, what is said on the way."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -65,14 +66,11 @@ def test_json_rows_document_and_sheet(data: Path, tmp_path: Path):
     assert (kept / TOOL / "0_greys" / "000_overlay.png").is_file()
 
 
-def test_a_study_that_fails_gives_exit_code_1(data: Path):
+def test_studies_that_fail_and_truths_that_lack_a_field_are_named(data: Path):
     ended = bench("--data", data, "--tool", TOOL, "--folder", "crash", "--folder", "greys")
     assert ended.returncode == 1
     assert "made_brightness on crash: not measured: RuntimeError" in ended.stdout
     assert "brightness, mean absolute error, points" in ended.stdout
-
-
-def test_a_truth_that_lacks_a_field_is_named(data: Path):
     (data / "greys" / "truth.json").write_text('[{"id": "0", "image": "0.png"}]')
     ended = bench("--data", data, "--tool", TOOL, "--folder", "greys")
     assert ended.returncode == 3
@@ -98,13 +96,13 @@ def test_exit_codes(data: Path, arguments: list[str], code: int, said: str):
 
 def test_control_c_ends_the_study_too(data: Path):
     process = start_bench(data, "greys", "hang")
-    assert process.stderr is not None
     assert "greys" in process.stderr.readline()
     children = _children(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "brightness, mean absolute error" in out
+    assert re.search(r"stopped: [1-9] figures? measured so far", err)
     assert "Traceback" not in err
     _wait_for_end(children)
 
@@ -146,7 +144,7 @@ def _alive(pid: int) -> bool:
 ROW = Row("t", "f", "error | of a thing, points", 0.12345, 0.1, 0.2, 20, 15, 20, 12.345, 99.6, 123.4, 0.5, False, True)
 
 
-def test_cells_of_a_row():
+def test_cells_and_printed_rows():
     assert cells(ROW) == (
         "t", "f", "error | of a thing, points", "0.123", "0.100 to 0.200", "20", "15", "12", "100", "123",
         "≤ 0.5: reached",
@@ -155,45 +153,28 @@ def test_cells_of_a_row():
     assert cells(few)[4] == "-"
     assert cells(few)[-1] == "≥ 0.4", "no claim under ten"
     assert len(cells(Row("t", "f", error="broke"))) == len(COLUMNS)
+    shown = {None: "-", 1.5e-15: "0.000", 5.634: "5.63", 56.34: "56.3", 1234.5: "1234", -0.5: "-0.500", 1e-5: "1e-05"}
+    assert [number(value) for value in shown] == [*shown.values()]
+    lines = format_table([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
+    assert lines[2].startswith("  ")
+    assert any("under 10 independent images" in line for line in lines)
+    assert lines[-1] == "u on f: not measured: broke"
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, "-"), (1.5e-15, "0.000"), (0.0, "0.000"), (0.9261, "0.926"), (5.634, "5.63"), (56.34, "56.3"),
-     (1234.5, "1234"),
-     (-0.5, "-0.500"), (1e-5, "1e-05"), (2.5e7, "2.5e+07")],
-)  # fmt: skip
-def test_numbers(value: float | None, shown: str):
-    assert number(value) == shown
-
-
-def test_the_document_is_a_table_whatever_stands_in_it():
+def test_the_document_is_a_table_with_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     text = markdown([ROW, Row("t", "g", error="a | b\nc")], "agrotools tools bench", today="2026-01-01")
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in table} == {len(COLUMNS)}
     assert "on 2026-01-01" in text
-
-
-def test_a_note_stands_once_with_what_it_is_about():
     rows = [Row("t", "f", metric, 1.0, n=12, independent=12, note="drawn") for metric in ("a", "b")]
     rows += [Row("t", "g", "c", 1.0, n=12, independent=12, note="drawn"), Row("t", "g", "d", 1.0, n=12, independent=12)]
     notes = [line for line in markdown(rows, "agrotools tools bench").splitlines() if line.startswith("*")]
     assert notes == ["* f: drawn", "* g, c: drawn"]
-
-
-def test_the_document_keeps_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "prose").mkdir()
     (tmp_path / "prose" / "t.md").write_text("Pale fruit is missed.\n")
     monkeypatch.setattr("agrotools.build.accuracy.table.files", lambda _: tmp_path)
     text = markdown([ROW], "agrotools tools bench")
     assert text.index("## t") < text.index("Pale fruit is missed.") < text.index("| folder |")
-
-
-def test_the_printed_table_repeats_no_name_and_says_what_a_dash_means():
-    lines = format_table([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
-    assert lines[2].startswith("  ")
-    assert any("under 10 independent images" in line for line in lines)
-    assert lines[-1] == "u on f: not measured: broke"
 
 
 def test_help_comes_without_heavy_imports():

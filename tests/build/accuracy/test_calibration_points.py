@@ -19,9 +19,6 @@ def test_the_area_under_the_errors_is_that_by_hand():
     figure = _columns((0.9, True), (0.8, False), (0.7, True), (0.6, False)).aurc("area", "probability", "right")
     assert estimate(figure).value == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 2) / 4)
     assert "best order of these answers would have 0.208, a random one 0.500" in figure.note
-
-
-def test_the_order_of_equal_probabilities_says_nothing():
     for answers in (((0.5, True), (0.5, False)), ((0.5, False), (0.5, True))):
         assert estimate(_columns(*answers).aurc("area", "probability", "right")).value == 0.5
 
@@ -36,7 +33,3 @@ def test_answers_behind_a_calibration_error_are_drawn_in_the_page():
     assert b"share wrong" in content
     assert len(content) < 60_000
     assert f"](images/{name})" in markdown([row], "command", pictures="images")
-
-
-def test_the_page_takes_the_table_of_other_pictures():
-    assert "| weed | all strangers |" in markdown([Row("weed", "f", "m", 1)], "c", strangers="| weed | all strangers |")

@@ -5,21 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.count_objects import (
-    CANOPY_STUDIES,
-    _match_tops,
-    _most_pairs,
-)
+from agrotools.build.accuracy.count_objects import CANOPY_STUDIES, _match_tops, _most_pairs
 from agrotools.build.accuracy.study import Bench
 
 
-def test_each_object_is_matched_once_and_as_many_as_can_be() -> None:
+def test_each_top_is_matched_once_within_its_crown() -> None:
     assert _most_pairs(np.array([[True, True], [True, False]])) == 2
     assert _most_pairs(np.array([[True], [True], [True]])) == 1
     assert _most_pairs(np.zeros((0, 4), bool)) == 0
-
-
-def test_tops_are_matched_within_the_crown() -> None:
     tops, radii = np.array([[10.0, 10.0], [20.0, 10.0], [12.0, 30.0]]), np.array([3.0, 4.0, 2.0])
     exact = np.column_stack([tops, np.zeros((3, 7))])
     assert len(_match_tops(tops, radii, exact)) == 3

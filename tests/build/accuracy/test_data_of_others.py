@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.accuracy.studies import Row, plan
-from agrotools.build.accuracy.table import markdown
+from agrotools.build.accuracy.studies import plan
 from support.command import run_command
 
 
@@ -37,11 +36,3 @@ def test_drawn_studies_go_with_our_pictures(tmp_path: Path, repository: str, dra
     assert bool(found.drawn_left_out) is not drawn
     assert any(study.folder == "orchard_pears" for study in found.studies)
     assert all(study.drawn for study in plan(tmp_path, (), ["drawn wheat"]).studies)
-
-
-def test_a_tool_with_drawn_rows_alone_gets_no_sentence_of_ours_beside_data_of_others() -> None:
-    rows = [Row("count_objects", "orchard_pears", "m", 1.0, is_ours=False), Row("detect_change", "drawn", "m", 1.0)]
-    ours = markdown(rows[1:], "agrotools tools bench")
-    assert len(markdown(rows, "agrotools tools bench").split("## detect_change")[1]) < len(
-        ours.split("## detect_change")[1]
-    )

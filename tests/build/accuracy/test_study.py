@@ -32,8 +32,7 @@ def test_what_a_sample_says_of_a_file_is_known_by_whatever_path(tmp_path: Path, 
     assert result.gsd_m == 0.5
     assert bench.artifact_path(result.mask).is_file()
     assert [overlay.is_file() for overlay in bench.overlays] == [True]
-    assert len(bench.call_ms) == 1
-    assert bench.call_megapixels == [pytest.approx(0.0024)]
+    assert (len(bench.call_ms), bench.call_megapixels) == (1, [pytest.approx(0.0024)])
 
 
 @pytest.mark.parametrize("content", [None, "{", "{}", "[1]", '"x"'])

@@ -46,14 +46,11 @@ def test_an_odd_value_names_folder_item_and_field(tmp_path: Path, change: dict[s
     assert said in result["error"]
 
 
-def test_a_count_beyond_all_integers_is_refused(tmp_path: Path) -> None:
+def test_counts_fields_and_lists_that_cannot_be_are_named(tmp_path: Path) -> None:
     folder = _folder(tmp_path, [])
     (folder / "truth.json").write_text(json.dumps([_GOOD | {"count": 10**30}]))
     with pytest.raises(BenchmarkError, match="field 'count' is 1e\\+30; expected a whole number"):
         Bench("count_objects", folder, tmp_path / "scratch").items()
-
-
-def test_an_empty_list_and_an_absent_field_are_named(tmp_path: Path) -> None:
     for number, (content, said) in enumerate((([], "is an empty list"), ([{"id": "a"}], "item 'a' lacks the field"))):
         folder = _folder(tmp_path, content, f"folder{number}")
         result = run_study("diagnose_pest_disease", 0, folder, tmp_path / "scratch")

@@ -29,10 +29,6 @@ def test_every_number_of_a_result_is_a_quantity_or_said_to_be_none():
     assert {one.tool for one in listed} | _NO_MEASUREMENT >= set(STUDIES)
 
 
-def test_a_quantity_has_a_calibration_or_a_reason():
-    assert all(bool(one.of) != bool(one.why) for one in quantities()[0])
-
-
 def test_figures_are_those_stored_beside_the_weights():
     stored = json.loads(files("agrotools").joinpath("data", "nets", "fruits.json").read_text())["counts"]["apple"]
     row = next(line for line in section(["count_objects"]) if "`count`, apple" in line)

@@ -49,8 +49,7 @@ def test_questions_are_asked_in_the_words_of_the_model(folder: Path):
     for sample in loaded.samples:
         old = before[sample.id]
         assert sample.query == f"For my records, {old.query[0].lower()}{old.query[1:]}"
-        assert sample.metadata["template_wording"] == old.query
-        assert sample.metadata["paraphrased_by"] == "m"
+        assert (sample.metadata["template_wording"], sample.metadata["paraphrased_by"]) == (old.query, "m")
         assert (sample.answer, sample.reference, sample.files) == (old.answer, old.reference, old.files)
         assert refusal(sample.query, old) is None
     assert validate_folder(folder) == []
@@ -112,15 +111,9 @@ def test_no_two_questions_get_a_sentence_in_common(folder: Path):
 
 def test_a_model_that_talks_nonsense_changes_nothing(folder: Path):
     replies = [
-        "",
-        "I cannot do that.",
-        '{"variants": []}',
-        '{"variants": [1, null, {}]}',
-        '{"variants": ["a',
-        "[[[[" * 500,
-        '{"variants": ["\\ud800"]}',
-        '{"variants": ["' + "x" * 100_000 + '"]}',
-    ]
+        "", "I cannot do that.", '{"variants": []}', '{"variants": [1, null, {}]}', '{"variants": ["a',
+        "[[[[" * 500, '{"variants": ["\\ud800"]}', '{"variants": ["' + "x" * 100_000 + '"]}',
+    ]  # fmt: skip
     before = (folder / "samples.jsonl").read_bytes()
     reply_to = dict(zip((sample.query for sample in load_folder(folder).samples), replies, strict=True))
     with serving(lambda body: completion(reply_to[question_of(body)])) as endpoint:
@@ -139,7 +132,6 @@ def test_a_server_that_fails_or_is_not_there_changes_nothing(folder: Path, statu
     with serving(lambda _body: error(status or 500, "not today")) as endpoint:
         done = reword(folder, endpoint.base_url if status else f"http://127.0.0.1:{closed_port()}/v1")
     assert done.kept == {"no reply": 8}
-    assert done.stopped is not None
     assert said in done.stopped.message
     assert (folder / "samples.jsonl").read_bytes() == before
 
@@ -166,7 +158,6 @@ def test_a_budget_is_kept(folder: Path):
         done = reword(folder, endpoint.base_url, budget_usd=1.05, price="500/10")
         assert 0 < len(endpoint.requests) < 8
     assert done.accepted == len(endpoint.requests)
-    assert done.stopped is not None
     assert "are spent" in done.stopped.message
 
 

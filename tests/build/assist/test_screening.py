@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.build.assist.screening import at_least, chance_of, guessable_tolerances, screen_folder
+from agrotools.build.assist.screening import chance_of, guessable_tolerances, screen_folder
 from agrotools.cli.main import app
 from agrotools.core import BooleanSlot, ExactSlot, ToleranceSlot
 from agrotools.formats.clusters import with_clusters
@@ -20,13 +20,10 @@ def _numbers(values: list[float], tolerance: float):
     return with_clusters(plain_sample(f"s{number}", answer=(slot,)) for number, slot in enumerate(slots))
 
 
-def test_numbers_close_together_with_a_wide_tolerance_are_guessable():
+def test_numbers_are_guessable_if_close_together_with_a_wide_tolerance():
     found = list(guessable_tolerances(_numbers([20, 21, 22, 23, 24, 60], 3)))
     assert [finding.id for finding in found] == ["s0", "s1", "s2", "s3", "s4"]
     assert "5 of 6 samples" in found[0].message
-
-
-def test_numbers_far_apart_are_not_guessable():
     assert list(guessable_tolerances(_numbers([2, 12, 25, 41, 63, 88], 2))) == []
 
 
@@ -44,11 +41,6 @@ def test_chance_of_a_blind_guess(slot, chance):
     assert chance_of(slot) == pytest.approx(chance)
 
 
-def test_the_tail_of_a_binomial():
-    assert at_least(0, 5, 0.3) == pytest.approx(1)
-    assert at_least(5, 5, 0.5) == pytest.approx(0.5**5)
-
-
 def _gives_itself_away(folder: Path) -> Path:
     told = number_sample(folder, "tiny-2", 2)
     told["query"] = "Is it the north? Yes, the north."
@@ -58,7 +50,7 @@ def _gives_itself_away(folder: Path) -> Path:
     return write_folder(folder, [number_sample(folder), told])
 
 
-def test_what_echo_answers_is_a_warning_and_is_kept_in_the_folder(tmp_path: Path):
+def test_what_echo_answers_is_a_warning_kept_in_the_folder_and_printed(tmp_path: Path):
     folder = _gives_itself_away(tmp_path / "b")
     screened = screen_folder(folder)
     echoed = [finding for finding in screened.findings if "baseline:echo" in finding.message]
@@ -67,10 +59,6 @@ def test_what_echo_answers_is_a_warning_and_is_kept_in_the_folder(tmp_path: Path
     assert lines == [finding.model_dump() for finding in screened.findings]
     assert set(lines[0]) == {"id", "check", "severity", "message"}
     assert screened.left_out, "text in pictures is read only where that is asked for"
-
-
-def test_validate_prints_what_quality_checks_found(tmp_path: Path):
-    folder = _gives_itself_away(tmp_path / "b")
     done = CliRunner().invoke(app, ["validate", str(folder), "--quality"])
     assert "solved_blind" in done.stdout
     assert ("not checked" in done.stdout) == (find_spec("rapidocr") is None), "what is left out is said"

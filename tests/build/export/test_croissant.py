@@ -25,19 +25,10 @@ def described(folder):
 def test_it_declares_croissant_1_1_and_the_rai_vocabulary(described):
     assert described["conformsTo"] == ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
     required = {
-        "@context",
-        "@type",
-        "name",
-        "description",
-        "license",
-        "url",
-        "creator",
-        "datePublished",
-        "distribution",
-    }
+        "@context", "@type", "name", "description", "license", "url", "creator", "datePublished", "distribution",
+    }  # fmt: skip
     assert required <= described.keys()
-    assert described["license"] == "https://creativecommons.org/licenses/by/4.0/"
-    assert described["version"] == "3.0.0"
+    assert (described["license"], described["version"]) == ("https://creativecommons.org/licenses/by/4.0/", "3.0.0")
 
 
 def test_every_file_has_its_hash_and_size(folder, described):
@@ -67,13 +58,6 @@ def test_the_rai_fields_say_what_the_header_can_vouch_for(folder, described):
     assert "rai:nonsense" not in said
 
 
-def test_the_day_can_be_set_for_builds_that_are_to_be_equal(folder, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert croissant(folder, HEADER, samples(folder))["datePublished"] == "1970-01-02"
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
-    assert croissant(folder, HEADER, samples(folder))["datePublished"] > "2026"
-
-
 def test_mlcroissant_finds_no_fault_and_reads_the_records_offline(folder, monkeypatch, caplog):
     mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed (extra croissant)")
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was asked"))
@@ -98,6 +82,4 @@ def test_the_check_names_what_mlcroissant_finds(folder, tmp_path):
     broken = json.loads((folder / "croissant.json").read_text())
     del broken["distribution"][0]["encodingFormat"]
     (tmp_path / "croissant.json").write_text(json.dumps(broken))
-    found = check_croissant(tmp_path / "croissant.json")
-    assert found is not None
-    assert any("encodingFormat" in line for line in found)
+    assert any("encodingFormat" in line for line in check_croissant(tmp_path / "croissant.json"))

@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from every_slot import HEADER, write_every_slot
+from every_slot import write_every_slot
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.export import huggingface
@@ -31,8 +31,7 @@ def exported(exported_once, tmp_path):
 
 def test_every_field_of_a_sample_has_a_column(exported):
     (shard,) = (exported / "data").iterdir()
-    columns = set(parquet.read_schema(shard).names)
-    assert set(Sample.model_fields) <= columns
+    assert set(Sample.model_fields) <= set(parquet.read_schema(shard).names)
 
 
 def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(benchmark, exported, tmp_path, monkeypatch):
@@ -43,8 +42,7 @@ def test_the_library_of_hugging_face_reads_it_and_shows_the_pictures(benchmark, 
     assert read.features["images"].feature == datasets.Image()
     assert len(read) == 7
     assert [image.size for image in read[0]["images"]] == [(32, 24), (32, 24)]
-    assert read[0]["images"][0].format == "PNG"
-    assert read[6]["images"] == []
+    assert (read[0]["images"][0].format, read[6]["images"]) == ("PNG", [])
     assert [file["path"] for file in read[6]["data"]] == ["files/bands.tif", "files/labels.png", "files/table.csv"]
     assert read[6]["data"][2]["bytes"] == b"n,yield\n0,4.1\n50,5.2\n"
     assert json.loads(read[0]["answer"])[0]["value"] == 3.0
@@ -60,13 +58,6 @@ def test_the_card_begins_with_what_the_hub_reads(exported):
     assert "path: data/test-*.parquet" in front
     assert 'load_dataset("DIR", split="test")' in text
     assert (exported / "card" / "tasks.png").is_file()
-
-
-def test_terms_that_the_hub_has_no_word_for_are_those_of_the_sources(benchmark):
-    header = HEADER.model_copy(update={"licence": "A: academic use; B: MIT", "synthetic": True})
-    front = huggingface.front_matter(header, benchmark.samples)
-    assert "license: other\nlicense_name: terms-of-the-sources" in front
-    assert '"synthetic"' in front
 
 
 def test_a_long_benchmark_becomes_several_files(benchmark, tmp_path, monkeypatch):

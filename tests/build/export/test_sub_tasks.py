@@ -36,13 +36,10 @@ def codes(folder: Path) -> set[tuple[str, str]]:
     return {(fault.code, fault.sample or "") for fault in validate_folder(folder)}
 
 
-def test_a_tree_brings_no_fault_of_its_own(benchmark: Benchmark) -> None:
+def test_trees_bring_no_fault_no_answer_and_need_their_tools(benchmark: Benchmark, tmp_path: Path) -> None:
     assert not [code for code, sample in codes(benchmark.root) if sample == "tree"]
     assert "SubTask" in json.dumps(format_schema())
     assert set(benchmark.sample("tree").toolset) == set(TOOLS)
-
-
-def test_a_task_that_tools_must_deliver_cannot_be_done_without(benchmark: Benchmark, tmp_path: Path) -> None:
     import shutil
 
     folder = Path(shutil.copytree(benchmark.root, tmp_path / "eligible"))
@@ -50,10 +47,6 @@ def test_a_task_that_tools_must_deliver_cannot_be_done_without(benchmark: Benchm
     text[-1] = json.dumps(json.loads(text[-1]) | {"no_tool_eligible": True})
     (folder / "samples.jsonl").write_text("\n".join(text) + "\n", encoding="utf-8")
     assert ("not_no_tool", "tree") in codes(folder)
-
-
-def test_a_tree_has_no_answer_in_the_shape_of_gta(benchmark: Benchmark, tmp_path: Path) -> None:
     export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "gta")
     entry = json.loads((tmp_path / "gta" / "dataset.json").read_text(encoding="utf-8"))["7"]
-    assert entry["dialogs"][-1]["content"] == ""
-    assert entry["gt_answer"] is None
+    assert (entry["dialogs"][-1]["content"], entry["gt_answer"]) == ("", None)

@@ -34,3 +34,15 @@ def _small_set(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def own_set(_small_set: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
     """A small copy of a data set, to be changed."""
     return lambda name: Path(shutil.copytree(_small_set(name), tmp_path / "set"))
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest, data_set: Callable[[str], Path]) -> Path:
+    """The data set that the module is named after, not to be changed."""
+    return data_set(request.module.__name__.removeprefix("test_"))
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest, own_set: Callable[[str], Path]) -> Path:
+    """A small copy of it, to be changed: every file is looked at where 20 samples are wanted."""
+    return own_set(request.module.__name__.removeprefix("test_"))

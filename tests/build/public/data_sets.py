@@ -17,33 +17,21 @@ from fake_weedmap import write_weedmap
 from fake_weedsense import write_weedsense
 
 PONDS = [
-    [(0, 20, 20, 30)],
-    [(1, 30, 40, 40), (0, 120, 90, 30)],
-    [(2, 90, 40, 44)],
-    [(3, 60, 90, 36), (0, 180, 20, 30)],
-    [(4, 140, 60, 50)],
-    [(1, 10, 10, 30), (1, 100, 20, 40), (1, 180, 120, 36), (1, 60, 120, 8)],
-    [(1, 20, 30, 40), (3, 150, 90, 40)],
+    [(0, 20, 20, 30)], [(1, 30, 40, 40), (0, 120, 90, 30)], [(2, 90, 40, 44)],
+    [(3, 60, 90, 36), (0, 180, 20, 30)], [(4, 140, 60, 50)],
+    [(1, 10, 10, 30), (1, 100, 20, 40), (1, 180, 120, 36), (1, 60, 120, 8)], [(1, 20, 30, 40), (3, 150, 90, 40)],
     [],
-]
+]  # fmt: skip
 """Ponds of each FPCD pair; a speck in the sixth."""
 SHARES = [0, 6, 12, 2, 30, 18]
 """Changed shares of the CLCD and Hi-CNA pairs, percent."""
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
-    "agromind": write_agromind,
-    "clcd": lambda folder: write_clcd(folder, SHARES),
-    "deepnir": write_deepnir,
-    "deepweeds": write_deepweeds,
-    "fpcd": lambda folder: write_fpcd(folder, PONDS),
-    "hi_cna": lambda folder: write_hi_cna(folder, SHARES),
-    "ip102": write_ip102,
-    "open_canopy": write_open_canopy,
-    "papple": write_papple,
-    "plantseg": write_plantseg,
-    "weedmap": write_weedmap,
-    "weedsense": write_weedsense,
-}
+    "agromind": write_agromind, "clcd": lambda folder: write_clcd(folder, SHARES), "deepnir": write_deepnir,
+    "deepweeds": write_deepweeds, "fpcd": lambda folder: write_fpcd(folder, PONDS),
+    "hi_cna": lambda folder: write_hi_cna(folder, SHARES), "ip102": write_ip102, "open_canopy": write_open_canopy,
+    "papple": write_papple, "plantseg": write_plantseg, "weedmap": write_weedmap, "weedsense": write_weedsense,
+}  # fmt: skip
 """Writers of the data sets with everything that tests of an adapter look at."""
 SMALL_WRITERS: dict[str, Callable[[Path], Path]] = WRITERS | {
     "clcd": lambda folder: write_clcd(folder, SHARES[:3]),

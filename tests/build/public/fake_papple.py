@@ -136,10 +136,6 @@ def _region(number: str, points: list[tuple[int, int]]) -> dict[str, Any]:
 def _entry(name: str, size: int, regions: list[dict[str, Any]]) -> dict[str, Any]:
     numbered = {str(number): region for number, region in enumerate(regions)}
     return {
-        "fileref": "",
-        "size": size,
-        "filename": name,
-        "base64_img_data": "",
-        "file_attributes": {},
+        "fileref": "", "size": size, "filename": name, "base64_img_data": "", "file_attributes": {},
         "regions": numbered,
-    }
+    }  # fmt: skip

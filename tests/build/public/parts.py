@@ -12,6 +12,11 @@ def things_of(part: Part, *kinds: str) -> list[Thing]:
     return [subject.shown(index, 1) for subject in subjects for index in range(subject.things)]
 
 
+def things_by_file(part: Part, *kinds: str) -> dict[Path, Thing]:
+    """These things by the file that their first file is."""
+    return {original_of(part, thing): thing for thing in things_of(part, *kinds)}
+
+
 def original_of(part: Part, thing: Thing) -> Path:
     """The file that the first file of a thing is."""
     return part.files[thing.files[0].path]

@@ -59,17 +59,13 @@ def _things(part: Part) -> dict[str, Thing]:
     return {original_of(part, thing).name: thing for thing in things_of(part)}
 
 
-def test_boxes_are_counted_by_what_they_hold(tmp_path: Path) -> None:
+def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
     part = read_agml("tomato_ripeness_detection", write_boxes(tmp_path / "set"), tmp_path, 20)
     things = _things(part)
     assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
     assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
     assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
-    assert part.dropped["boxes that cannot be counted"] == 6
-    assert part.source.licence == "CC BY-NC-SA 4.0"
-
-
-def test_diseases_are_those_of_the_folders_and_healthy_leaves_are_left_out(tmp_path: Path) -> None:
+    assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (6, "CC BY-NC-SA 4.0")
     part = read_agml("bean_disease_uganda", write_classes(tmp_path / "set" / "bean_disease_uganda"), tmp_path, 10)
     for name, thing in _things(part).items():
         entry = {"angular_leaf_spot": "disease.bean_angular_leaf_spot", "bean_rust": "disease.bean_rust"}
@@ -101,9 +97,7 @@ def test_every_data_set_that_is_listed_can_be_told_whether_it_can_be_asked_about
     ("name", "message"),
     [("agml:bean_disease_ugand", "bean_disease_uganda"), ("agml:tea_leaf_disease_classification", "there are about")],
 )
-def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(
-    tmp_path: Path, name: str, message: str
-) -> None:
+def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(tmp_path, name, message):
     with pytest.raises(UsageError) as raised:
         build_source(f"{name}={tmp_path}", tmp_path / "out")
     assert message in str(raised.value.hint)

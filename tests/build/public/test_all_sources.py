@@ -24,19 +24,12 @@ QUERIES = 48
 SHARES = apportioned(SOURCE_PCTS, QUERIES)
 NAMES = {listing_of(name).source.name: name for name in DATASETS}
 TASK_TYPES = {
-    "agromind": {"tree_counting", "organ_counting"},
-    "clcd": {"farmland_change"},
-    "deepnir": {"organ_counting"},
-    "deepweeds": {"weed_identification"},
-    "fpcd": {"farm_pond_change"},
-    "hi_cna": {"farmland_change"},
-    "ip102": {"pest_diagnosis"},
-    "open_canopy": {"canopy_height"},
-    "papple": {"apple_size"},
-    "plantseg": {"crop_disease"},
-    "weedmap": {"weed_crop_area", "band_selection"},
+    "agromind": {"tree_counting", "organ_counting"}, "clcd": {"farmland_change"}, "deepnir": {"organ_counting"},
+    "deepweeds": {"weed_identification"}, "fpcd": {"farm_pond_change"}, "hi_cna": {"farmland_change"},
+    "ip102": {"pest_diagnosis"}, "open_canopy": {"canopy_height"}, "papple": {"apple_size"},
+    "plantseg": {"crop_disease"}, "weedmap": {"weed_crop_area", "band_selection"},
     "weedsense": {"weed_crop_area"},
-}
+}  # fmt: skip
 """Kinds of questions asked of each data set, beside charts."""
 
 
@@ -81,7 +74,6 @@ def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
 
 def _agree(step: ReferenceStep) -> bool:
     """True where the real tool finds about what the truth of the data set says."""
-    assert step.observation is not None
     seen: Any = step.observation.result
     true: Any = step.truth
     match step.tool:
@@ -111,9 +103,7 @@ def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(bu
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_no_more_files_are_made_than_samples_need_and_the_same_again(
-    data_set: Callable[[str], Path], scratch: Path, name: str
-) -> None:
+def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, scratch, name):
     first, again = (adapter_of(name)(data_set(name), scratch, 3) for _ in range(2))
     # Two pictures a sample; pairs of dates and depth are two files.
     assert 3 <= len(first.files) <= 16

@@ -1,6 +1,5 @@
 """The CLCD adapter on a small data set in its authors' layout."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,6 @@ from PIL import Image
 
 from agrotools.build.sources import reading
 from agrotools.build.sources.public.cropland import clcd
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("clcd")
 
 
 def things(part, of: str = "change"):
@@ -33,7 +27,7 @@ def label(folder: Path, stem: str) -> np.ndarray:
     return (pixels if pixels.ndim == 2 else pixels[..., 0]) == 255
 
 
-def test_change_is_what_the_masks_of_the_test_split_say(folder: Path, tmp_path: Path) -> None:
+def test_change_is_what_the_masks_say_and_the_first_date_comes_first(folder: Path, tmp_path: Path) -> None:
     part = clcd(folder, tmp_path, 20)
     scenes = things(part)
     assert sorted(stem for stem, _ in scenes) == [f"{number:05d}" for number in range(len(SHARES))]
@@ -42,17 +36,11 @@ def test_change_is_what_the_masks_of_the_test_split_say(folder: Path, tmp_path: 
         assert thing.truth["change_px"] == mask.sum()
         assert thing.truth["change_pct"] == pytest.approx(100 * mask.mean(), rel=1e-5)
         assert thing.truth["changed"] == mask.any()
-        assert thing.truth["change_area_ha"] is None
-        assert thing.truth["gsd_m"] is None
+        assert (thing.truth["change_area_ha"], thing.truth["gsd_m"]) == (None, None)
     lower = things(part, "change_half")["00004", "lower"].truth
     rows = label(folder, "00004").shape[0]
     assert lower["change_pct"] == pytest.approx(100 * label(folder, "00004")[rows // 2 :].mean(), rel=1e-5)
-    assert part.metadata == {}
-    assert part.source.licence == "not stated"
-
-
-def test_the_first_date_comes_first_and_what_cannot_be_shown_becomes_a_png(folder: Path, tmp_path: Path) -> None:
-    part = clcd(folder, tmp_path, 20)
+    assert (part.metadata, part.source.licence) == ({}, "not stated")
     for (stem, _), thing in things(part).items():
         assert [file.name for file in thing.files] == ["before.png", "after.png"]
         assert ["2017" in file.note for file in thing.files] == [True, False]
@@ -68,9 +56,7 @@ def test_the_other_names_of_folders_and_a_nested_folder_are_read(tmp_path: Path)
     assert len(things(clcd(tmp_path / "set", tmp_path, 20))) == 3
 
 
-def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(tmp_path, monkeypatch):
     folder = write_clcd(tmp_path / "set", [0, 0, 0, 0, 0, 0, 10, 0, 25, 0, 0, 0])
     reads: list[str] = []
 
@@ -82,12 +68,10 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
     monkeypatch.setattr("agrotools.build.sources.public.cropland.read_photo", counting)
     part = clcd(folder, tmp_path, 2)
     shares = sorted(thing.truth["change_pct"] for thing in things(part).values())
-    assert len(shares) == 4
-    assert shares[1] == 0
+    assert (len(shares), shares[1]) == (4, 0)
     assert 10 <= shares[2] < 20 < shares[3]
     assert len(reads) == 8
-    again = things(clcd(folder, tmp_path, 2))
-    assert list(again) == list(things(part))
+    assert list(things(clcd(folder, tmp_path, 2))) == list(things(part))
 
 
 def test_incomplete_repeated_and_blank_pairs_are_dropped_and_counted(tmp_path: Path) -> None:

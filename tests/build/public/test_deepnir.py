@@ -1,23 +1,10 @@
 """The deepNIR adapter on a small data set in its authors' layout."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from parts import original_of, things_of
+from parts import things_by_file
 
-from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.counts import DEEPNIR_PLURAL, deepnir
-from agrotools.build.templates import Thing
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("deepnir")
-
-
-def _things(part: Part) -> dict[Path, Thing]:
-    return {original_of(part, thing): thing for thing in things_of(part)}
 
 
 def _boxes_of(picture: Path) -> int:
@@ -26,7 +13,7 @@ def _boxes_of(picture: Path) -> int:
 
 
 def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(folder: Path, tmp_path: Path) -> None:
-    things = _things(deepnir(folder, tmp_path, 30))
+    things = things_by_file(deepnir(folder, tmp_path, 30))
     assert len(things) == 52
     for picture, thing in things.items():
         assert picture.parts[-3] == "test"
@@ -37,14 +24,11 @@ def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(folder: P
     assert len(counts) > 4
 
 
-def test_fruits_of_a_pair_are_alike_and_each_fruit_is_named_as_people_do(folder: Path, tmp_path: Path) -> None:
+def test_fruits_of_a_pair_are_alike_and_counted_in_the_metadata(folder, tmp_path, data_set, scratch):
     part = deepnir(folder, tmp_path, 20)
     for subject in part.subjects:
         targets = {subject.shown(index, 1).words["fruits"] for index in range(subject.things)}
         assert len(targets) == 1
         assert targets <= set(DEEPNIR_PLURAL.values())
-
-
-def test_pictures_of_every_fruit_are_counted_in_the_metadata(data_set: Callable[[str], Path], scratch: Path) -> None:
     part = deepnir(data_set("deepnir"), scratch, 30)
     assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(DEEPNIR_PLURAL, 4) | {"wheat": 12}

@@ -1,6 +1,5 @@
 """The Hi-CNA adapter on a small data set as it is described."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,6 @@ from PIL import Image
 from rasterio.transform import from_origin
 
 from agrotools.build.sources.public.cropland import hi_cna
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("hi_cna")
 
 
 def scenes(part):
@@ -52,8 +46,7 @@ def test_red_is_shown_red(tmp_path: Path, dtype: str) -> None:
         for pixels, bands in zip(shown(part, thing), draw_bands(int(stem[4:]), SHARES[int(stem[4:])]), strict=False):
             for channel, band in enumerate((2, 1, 0)):
                 assert np.corrcoef(pixels[..., channel].ravel(), bands[band].ravel())[0, 1] > 0.95
-    note = next(iter(scenes(part).values())).files[0].note
-    assert ("as stored" in note) == (dtype == "uint8")
+    assert ("as stored" in next(iter(scenes(part).values())).files[0].note) == (dtype == "uint8")
 
 
 def test_ground_that_stayed_as_it_was_looks_as_it_did(tmp_path: Path) -> None:

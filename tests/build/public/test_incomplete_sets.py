@@ -26,9 +26,7 @@ REMOVED = {
 
 
 @pytest.mark.parametrize("name", REMOVED)
-def test_missing_files_are_refused_unless_allowed_and_counted_then(
-    own_set: Callable[[str], Path], scratch: Path, name: str
-) -> None:
+def test_missing_files_are_refused_unless_allowed_and_counted_then(own_set, scratch, name):
     folder = own_set(name)
     pattern, reason, count = REMOVED[name]
     removed = sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))[:count]
@@ -43,15 +41,12 @@ def test_missing_files_are_refused_unless_allowed_and_counted_then(
     assert not {path.name for path in removed} & {path.name for path in part.files.values()}
 
 
-def test_a_list_without_a_single_file_is_refused_even_so(own_set: Callable[[str], Path], scratch: Path) -> None:
+def test_lists_without_a_file_and_other_sources_are_refused_even_so(own_set, scratch, tmp_path):
     folder = own_set("deepweeds")
     shutil.rmtree(folder / "images")
     (folder / "images").mkdir()
     with pytest.raises(BenchmarkError, match="lacks"):
         adapter_of("deepweeds")(folder, scratch, 20, allow_missing=True)
-
-
-def test_other_sources_do_not_know_the_option(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--allow-missing does not apply to 'field'"):
         build_source(f"field={tmp_path}", tmp_path / "out", allow_missing=True)
 
@@ -102,9 +97,7 @@ def test_the_index_of_plantseg_is_not_used(own_set: Callable[[str], Path], scrat
         ("deepnir", 4, {"kinds of fruit whose folder is missing": 10}),
     ],
 )
-def test_real_files_are_read(
-    field_data: Path, scratch: Path, folder: str, pictures: int, left_out: dict[str, int]
-) -> None:
+def test_real_files_are_read(field_data, scratch, folder, pictures, left_out):
     real = field_data / "sources_real" / folder
     if not real.is_dir():
         pytest.skip(f"no folder sources_real/{folder} in AGROTOOLS_TEST_DATA")

@@ -1,7 +1,6 @@
 """The Open-Canopy adapter on a small data set in its authors' layout."""
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +12,6 @@ from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, dra
 from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, open_canopy
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("open_canopy")
 
 
 def facts(part):
@@ -56,13 +50,12 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(folder: Path, tmp
         )
 
 
-def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
+def test_truth_is_what_the_window_holds_and_boxes_differ(tmp_path: Path, scratch: Path) -> None:
     part = open_canopy(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     for subject in part.subjects:
         for index in range(subject.things):
             thing = subject.shown(index, 1)
-            assert thing.files[0].name == "canopy_heights.tif"
-            assert thing.files[0].gsd_m == 1.5
+            assert (thing.files[0].name, thing.files[0].gsd_m) == ("canopy_heights.tif", 1.5)
             with rasterio.open(part.files[thing.files[0].path]) as source:
                 heights = source.read(1).astype(np.float64)
             x0, y0, x1, y1 = thing.arguments.get("region", (0, 0, WINDOW_PX, WINDOW_PX))
@@ -77,10 +70,6 @@ def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
             assert thing.truth["canopy_area_m2"] == pytest.approx(2.25 * canopy, rel=1e-4)
             bins = [np.mean((values > low - 0.01) & (values < high - 0.01)) for low, high in pairwise((-1, 2, 5, 10))]
             assert [one["pct"] for one in thing.truth["bins"][:3]] == pytest.approx([100 * b for b in bins], rel=1e-3)
-
-
-def test_boxes_differ_from_window_to_window(tmp_path: Path, scratch: Path) -> None:
-    part = open_canopy(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     boxes = [
         tuple(subject.shown(index, 1).arguments["region"])
         for subject in part.subjects
@@ -88,16 +77,6 @@ def test_boxes_differ_from_window_to_window(tmp_path: Path, scratch: Path) -> No
         for index in range(3)
     ]
     assert len(set(boxes)) == len(boxes) == 12
-
-
-def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_path: Path, scratch: Path) -> None:
-    part = open_canopy(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), scratch, 3)
-    assert len(part.files) == 6
-    lefts = set()
-    for path in part.files.values():
-        with rasterio.open(path) as source:
-            lefts.add(int((source.bounds.left - LEFT_M) // 1000))
-    assert len(lefts) == 6
 
 
 def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:

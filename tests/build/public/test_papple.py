@@ -2,27 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from fake_papple import FOCAL_PX, HEIGHT, WIDTH
 from parts import things_of
 from PIL import Image
 
 from agrotools.build.sources.public.papple import papple
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("papple")
-
-
-@pytest.fixture
-def own(own_set: Callable[[str], Path]) -> Path:
-    """A data set to change."""
-    return own_set("papple")
 
 
 def _number_of(folder: Path, picture: str, box: list[int]) -> str:
@@ -38,7 +25,7 @@ def _number_of(folder: Path, picture: str, box: list[int]) -> str:
     return number
 
 
-def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
+def test_sizes_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
     part = papple(folder, tmp_path, 30)
     sizes = dict(line.split(",") for line in (folder / "GT_diameter.txt").read_text().split())
     things = things_of(part)
@@ -53,27 +40,10 @@ def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
     assert {line[:4] for line in asked} == {"2018", "2020"}
     # An apple in two pieces is one; its number ends in 5.
     assert any(line.endswith("5.txt") for line in asked)
-
-
-def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
-    left_out = papple(folder, tmp_path, 30).dropped
-    assert isinstance(left_out, dict)
-    assert left_out["pictures whose names tell no year"] == 1
-    assert left_out["pictures without a usable apple"] == 1
-    assert left_out["pictures without depth"] == 1
-    assert left_out["outlines of fewer than three points"] == 19
-    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
-                 "shown in another picture already"):  # fmt: skip
-        assert left_out[f"apples {what}"], what
-
-
-def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
-    part = papple(folder, tmp_path, 30)
     halved = 0
     for thing in things_of(part):
         image, depth = thing.files
         assert (image.width_px, image.height_px) == (depth.width_px, depth.height_px) == (WIDTH, HEIGHT)
-        assert image.intrinsics is not None
         assert image.intrinsics.fx_px == image.intrinsics.fy_px == FOCAL_PX
         assert depth.kind == "depth"
         stored = np.asarray(Image.open(part.files[depth.path])).astype(float)
@@ -83,6 +53,16 @@ def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) ->
         assert depth.depth_unit_mm is not None
         assert np.abs(stored[::step, ::step] * depth.depth_unit_mm / 1000 - metres).max() < 0.6e-4
     assert halved
+
+
+def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
+    left_out = papple(folder, tmp_path, 30).dropped
+    assert isinstance(left_out, dict)
+    assert (left_out["pictures whose names tell no year"], left_out["pictures without a usable apple"]) == (1, 1)
+    assert (left_out["pictures without depth"], left_out["outlines of fewer than three points"]) == (1, 19)
+    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
+                 "shown in another picture already"):  # fmt: skip
+        assert left_out[f"apples {what}"], what
 
 
 def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, tmp_path: Path) -> None:

@@ -2,25 +2,17 @@
 
 import csv
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from fake_plantseg import write_plantseg
-from parts import original_of, things_of
+from parts import things_by_file
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.plants import CAUSES, PLANTS, known_diseases, plantseg
-from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates import load_templates
 from agrotools.knowledge.kb_names import kb_names
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("plantseg")
 
 
 def _rows(folder: Path) -> list[dict[str, str]]:
@@ -28,18 +20,12 @@ def _rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _things(part: Part) -> dict[Path, Thing]:
-    return {original_of(part, thing): thing for thing in things_of(part)}
-
-
 def _told(folder: Path) -> dict[str, dict[str, str]]:
     return {row["Name"].removesuffix(".jpg"): row for row in _rows(folder)}
 
 
-def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_split(
-    folder: Path, tmp_path: Path
-) -> None:
-    things, told = _things(plantseg(folder, tmp_path, 30)), _told(folder)
+def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_split(folder, tmp_path):
+    things, told = things_by_file(plantseg(folder, tmp_path, 30)), _told(folder)
     assert len(things) > 50
     for picture, thing in things.items():
         row = told[picture.name.rpartition(".")[0]]
@@ -54,7 +40,7 @@ def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_s
 
 
 def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(folder: Path, tmp_path: Path) -> None:
-    for thing in _things(plantseg(folder, tmp_path, 30)).values():
+    for thing in things_by_file(plantseg(folder, tmp_path, 30)).values():
         words = thing.words
         offered = [words[f"option_{place}"] for place in range(1, int(words["choices"]) + 1)]
         assert offered.count(words["disease"]) == 1
@@ -66,7 +52,7 @@ def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(folder: 
             assert any(label.startswith(words["plant"]) for label in labels)
 
 
-def test_pairs_are_of_one_plant_and_of_one_disease_about_every_other_time(folder: Path, tmp_path: Path) -> None:
+def test_pairs_are_of_one_plant_and_labels_of_no_entry_are_counted(folder: Path, tmp_path: Path) -> None:
     part = plantseg(folder, tmp_path, 30)
     same: Counter[bool] = Counter()
     for subject in part.subjects:
@@ -75,17 +61,6 @@ def test_pairs_are_of_one_plant_and_of_one_disease_about_every_other_time(folder
         assert {one.words["sought_id"]} & {one.truth["best"], two.truth["best"]}
         same[one.truth["best"] == two.truth["best"]] += 1
     assert min(same.values()) >= len(part.subjects) // 4
-
-
-def test_a_few_samples_show_as_many_plants_as_they_can(folder: Path, tmp_path: Path) -> None:
-    part = plantseg(folder, tmp_path, 7)
-    assert len(part.subjects) == 7
-    assert len({subject.metadata["crop"] for subject in part.subjects}) == 7
-    assert len(_things(part)) == 14
-
-
-def test_labels_of_no_entry_are_left_out_and_counted(folder: Path, tmp_path: Path) -> None:
-    part = plantseg(folder, tmp_path, 30)
     assert +part.dropped == {"with a disease that the knowledge base has not": 3}
 
 
@@ -109,7 +84,7 @@ def test_an_archive_that_nests_folders_and_holds_hidden_files_is_read(tmp_path: 
 def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_path: Path) -> None:
     folder = write_plantseg(tmp_path / "set")
     # Found in a copy of the set: what a file holds is read once and remembered.
-    elsewhere = _things(plantseg(write_plantseg(tmp_path / "copy"), tmp_path, 100))
+    elsewhere = things_by_file(plantseg(write_plantseg(tmp_path / "copy"), tmp_path, 100))
     shown = {
         plant: [path.name for path, thing in elsewhere.items() if thing.words["plant"] == plant] for plant in PLANTS
     }
@@ -119,7 +94,7 @@ def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_
     twins[1].write_bytes(twins[0].read_bytes())
     part = plantseg(folder, tmp_path, 100)
     assert part.dropped["unreadable"] == 1
-    things = _things(part)
+    things = things_by_file(part)
     assert broken not in things
     assert len(set(twins) & things.keys()) < 2
 

@@ -98,19 +98,11 @@ def _unknown_diseases(path: Path) -> None:
 
 
 HINTS = {
-    "agromind": "rssysu/AgroMind",
-    "clcd": "liumency/CropLand-CD",
-    "deepnir": "6324489",
-    "deepweeds": "AlexOlsen/DeepWeeds",
-    "fpcd": "ctundia/FPCD",
-    "hi_cna": "10.1016/j.isprsjprs.2024.05.011",
-    "ip102": "xpwu95/IP102",
-    "open_canopy": "AI4Forest/Open-Canopy",
-    "papple": "7260694",
-    "plantseg": "17719108",
-    "weedmap": "10.3929/ethz-c-000788571",
-    "weedsense": "baselab/weedsense",
-}
+    "agromind": "rssysu/AgroMind", "clcd": "liumency/CropLand-CD", "deepnir": "6324489",
+    "deepweeds": "AlexOlsen/DeepWeeds", "fpcd": "ctundia/FPCD", "hi_cna": "10.1016/j.isprsjprs.2024.05.011",
+    "ip102": "xpwu95/IP102", "open_canopy": "AI4Forest/Open-Canopy", "papple": "7260694", "plantseg": "17719108",
+    "weedmap": "10.3929/ethz-c-000788571", "weedsense": "baselab/weedsense",
+}  # fmt: skip
 NOT_UTF8 = content(b"\xff\xfe\x00")
 PALMS, CORN = "QA_Pairs/*/CO_3_2_4.json", "images/corn/images/image_0003.jpg"
 LABEL, LATER = "CLCD/test/label/00001.png", "CLCD/test/time2/00002.png"
@@ -335,9 +327,7 @@ SAMPLES = {"weedmap": 4, "open_canopy": 4, "agromind": 40}
         for number, (damage, message) in enumerate(faults)
     ],
 )
-def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(
-    own_set: Callable[[str], Path], scratch: Path, name: str, damage: Damage, message: str
-) -> None:
+def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(own_set, scratch, name, damage, message):
     folder = own_set(name)
     damage(folder)
     with pytest.raises(BenchmarkError) as raised:

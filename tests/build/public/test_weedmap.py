@@ -1,7 +1,5 @@
 """The WeedMap adapter on a small data set in its authors' layout."""
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +28,6 @@ pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__mod
 
 
 SIZE = COLUMNS_PX, ROWS_PX
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("weedmap")
 
 
 @pytest.fixture(scope="module")
@@ -80,42 +73,26 @@ def test_truth_is_what_the_labels_say_where_there_is_data(folder: Path, tmp_path
     assert part.dropped == {"empty": 2, "mostly outside the map": 2}
 
 
-def test_a_tile_is_a_raster_with_named_bands(whole) -> None:
+def test_tiles_have_named_bands_and_pairs_are_of_one_map(whole) -> None:
     for picture, (name, frame) in pictures(whole):
         file = picture.files[0]
-        assert file.kind == "raster"
-        assert file.bands == CHANNELS[name]
-        assert file.gsd_m == 0.01
+        assert (file.kind, file.bands, file.gsd_m) == ("raster", CHANNELS[name], 0.01)
         assert file.name in ("bands_1.tif", "bands_2.tif")
         assert picture.arguments == {"image": file.name}
         with rasterio.open(whole.files[file.path]) as source:
-            assert source.descriptions == CHANNELS[name]
-            assert source.nodata == 0
+            assert (source.descriptions, source.nodata) == (CHANNELS[name], 0)
             assert np.array_equal(source.dataset_mask() > 0, draw_labels(name, frame)[1])
             assert np.abs(source.read().astype(int) - draw_bands(name, frame)).max() <= 1
-
-
-def test_pairs_are_of_one_map(whole) -> None:
     for subject in (one for one in whole.subjects if one.of == "field"):
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 
 
-def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(
-    folder: Path, tmp_path: Path, scratch: Path
-) -> None:
+def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(folder, tmp_path, scratch):
     part = weedmap(folder, scratch, 5)
     frames = [at for _, at in pictures(part)]
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
     assert all(frame != CROP_ALONE for _, frame in frames)
     assert {name for name, _ in frames} == {"003", "005"}
-
-
-def test_one_map_is_enough_wherever_it_lies(tmp_path: Path, scratch: Path) -> None:
-    write_weedmap(tmp_path / "set", maps="003")
-    (tmp_path / "other" / "RedEdge_003").mkdir(parents=True)
-    shutil.move(tmp_path / "set" / "Tiles" / "RedEdge" / "003", tmp_path / "other" / "RedEdge_003" / "003")
-    part = weedmap(tmp_path / "other", scratch, 20)
-    assert {at for (at, _) in (frame for _, frame in pictures(part))} == {"003"}
 
 
 def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
@@ -136,16 +113,13 @@ def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratc
     }
 
 
-def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
+def test_grey_may_be_stored_as_colours_and_bands_are_asked_about(tmp_path: Path, scratch: Path, whole) -> None:
     root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
     expected = weedmap(tmp_path / "set", scratch, 20).files.keys()
     for path in (root / "tile" / "G").glob("*.png"):
         with Image.open(path) as picture:
             picture.convert("RGB").save(path)
     assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected
-
-
-def test_bands_are_asked_about_too(whole) -> None:
     chosen = choose(whole.subjects, whole.questions, 62, SEED)
     about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
     assert len(about_bands) >= 6

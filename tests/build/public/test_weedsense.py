@@ -1,7 +1,6 @@
 """The WeedSense adapter on a small data set in its authors' layout."""
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,30 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
-from parts import original_of, things_of
+from parts import things_by_file
 from PIL import Image
 from scipy.spatial import ConvexHull
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.weedsense import SPECIES, weedsense
-from agrotools.build.templates import Thing
-
-
-@pytest.fixture
-def folder(data_set: Callable[[str], Path]) -> Path:
-    return data_set("weedsense")
-
-
-@pytest.fixture
-def own(own_set: Callable[[str], Path]) -> Path:
-    """A data set to damage: every frame of it is looked at where 20 samples are wanted."""
-    return own_set("weedsense")
-
-
-def _things(part: Part, of: str = "pot_weed") -> dict[Path, Thing]:
-    return {original_of(part, thing): thing for thing in things_of(part, of)}
 
 
 def _told(path: Path) -> tuple[str, int, int]:
@@ -51,8 +33,8 @@ def _rewrite(path: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
     Image.fromarray(change(values)).save(path)
 
 
-def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
-    things = _things(weedsense(folder, tmp_path, 40))
+def test_cover_and_form_are_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
+    things = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed")
     assert len(things) == 16 * len(WEEKS)
     for path, thing in things.items():
         values = np.asarray(Image.open(folder / "test" / "mmseg_masks" / f"{path.stem}.png"))
@@ -63,10 +45,7 @@ def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
         assert dict(thing.truth) == expected
         assert thing.words == {"species": SPECIES[_told(path)[0]], "week": str(_told(path)[1])}
         assert not re.search(r"\d", thing.files[0].note or "")
-
-
-def test_form_is_that_of_the_masks(folder: Path, tmp_path: Path) -> None:
-    forms = _things(weedsense(folder, tmp_path, 40), "pot_weed_form")
+    forms = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed_form")
     assert len(forms) == 16 * len(WEEKS)
     for path, thing in forms.items():
         plant, _ = draw_mask(*_told(path))
@@ -93,29 +72,21 @@ def test_a_plant_in_pieces_has_no_form(own: Path, tmp_path: Path) -> None:
 
     _rewrite(path, cut)
     part = weedsense(own, tmp_path, 20)
-    assert path.stem in {one.stem for one in _things(part)}
-    assert path.stem not in {one.stem for one in _things(part, "pot_weed_form")}
+    assert path.stem in {one.stem for one in things_by_file(part, "pot_weed")}
+    assert path.stem not in {one.stem for one in things_by_file(part, "pot_weed_form")}
 
 
-def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(folder, tmp_path):
     part = weedsense(folder, tmp_path, 6)
-    told = [_told(path)[:2] for path in _things(part)]
+    told = [_told(path)[:2] for path in things_by_file(part, "pot_weed")]
     assert len(told) == len(set(told)) == 12
     assert Counter(code for code, _ in told) == dict.fromkeys({code for code, _ in told}, 4)
     for subject in part.subjects:
         weeks = [int(subject.shown(index, 1).words["week"]) for index in range(subject.things)]
         assert subject.of == "pot_weed_mixed" or weeks == sorted(weeks)
-    assert {path.stem for path in _things(weedsense(folder, tmp_path, 6))} == {path.stem for path in _things(part)}
-
-
-def test_only_chosen_files_are_opened(own: Path, tmp_path: Path) -> None:
-    chosen = {path.stem for path in _things(weedsense(own, tmp_path, 4))}
-    for path in _masks(own):
-        if path.stem not in chosen:
-            path.write_bytes(b"")
-    assert {path.stem for path in _things(weedsense(own, tmp_path, 4))} == chosen
+    assert {path.stem for path in things_by_file(weedsense(folder, tmp_path, 6), "pot_weed")} == {
+        path.stem for path in things_by_file(part, "pot_weed")
+    }
 
 
 def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -124,11 +95,8 @@ def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_count
     table = own / "test" / "test_data.csv"
     table.write_text(table.read_text().replace(",11.0\n", ",\n", 1))
     part = weedsense(own, tmp_path, 20)
-    assert part.dropped == {
-        "without a picture or a mask": 1,
-        "without a name, species or week in the table": 1,
-    }
-    assert len(_things(part)) == 23
+    assert part.dropped == {"without a picture or a mask": 1, "without a name, species or week in the table": 1}
+    assert len(things_by_file(part, "pot_weed")) == 23
 
 
 def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: Path) -> None:
@@ -153,16 +121,9 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
         "with more than 1 % left undecided": 1,
         "with the number of another species": 2,
     }
-    assert {path.stem for path in _things(part)} == {
+    assert {path.stem for path in things_by_file(part, "pot_weed")} == {
         path.stem for path in _masks(own) if path not in (empty, undecided, other, mixed)
     }
-
-
-def test_a_split_alone_without_nesting_is_read(own: Path, tmp_path: Path) -> None:
-    (own / "test" / "images" / "images").rename(tmp_path / "flat")
-    shutil.rmtree(own / "test" / "images")
-    (tmp_path / "flat").rename(own / "test" / "images")
-    assert len(_things(weedsense(own / "test", tmp_path, 20))) == 20
 
 
 def _fullest(covers: list[float], _: list[int]) -> str:

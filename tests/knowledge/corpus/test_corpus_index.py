@@ -91,16 +91,13 @@ def test_a_passage_knows_where_it_is_from(tmp_path: Path):
     assert index.identity()["corpus_sha256"] == index.manifest.corpus.sha256
 
 
-def test_what_is_not_there_is_not_found(index: CorpusIndex):
+def test_what_is_not_there_is_not_found_and_equal_scores_keep_the_order(index: CorpusIndex, tmp_path: Path):
     assert index.search("qwertz", 5) == []
     assert index.search("", 5) == []
     assert index.search("？！", 5) == []
     assert len(index.search("第", 5_000_000)) <= 400
     with pytest.raises(UsageError, match="k is 0"):
         index.search("稻", 0)
-
-
-def test_equal_scores_are_in_the_order_of_the_corpus(tmp_path: Path):
     index = build_index(write_lines(tmp_path / "a.jsonl", ["水稻 x"] * 50), tmp_path / "index")
     assert [passage.source for passage in index.search("水稻", 3)] == ["a.jsonl:1", "a.jsonl:2", "a.jsonl:3"]
 

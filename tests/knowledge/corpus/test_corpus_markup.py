@@ -26,36 +26,25 @@ __NOTOC__
 
 def test_a_page_reads_as_a_reader_sees_it():
     assert plain_text(PAGE).split("\n") == [
-        "水稻（学名：Oryza sativa）是禾本科稻屬植物。",
-        "病害",
-        "纹枯病：由立枯丝核菌引起",
-        "多在高温下发生。",
-        "a < b and c < d e, H2O, kept",
-        "植物",
-    ]
+        "水稻（学名：Oryza sativa）是禾本科稻屬植物。", "病害", "纹枯病：由立枯丝核菌引起", "多在高温下发生。",
+        "a < b and c < d e, H2O, kept", "植物",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("wikitext", "plain"),
     [
-        ("a {{b|{{c}}|d}} e", "a e"),
-        ("{{unclosed a", "unclosed a"),
-        ("[[a|b]]", "b"),
-        ("[[a (plant)|]]", "a (plant)"),
-        ("x [[Image:a.png|an [[apple|Apple]]]] y", "x y"),
-        ("[[文件:图.jpg|缩略图|说明]]尾", "尾"),
-        ("{| \n| a {{b}}\n{|\n| inner\n|}\n|}\nend", "end"),
+        ("a {{b|{{c}}|d}} e", "a e"), ("{{unclosed a", "unclosed a"), ("[[a|b]]", "b"),
+        ("[[a (plant)|]]", "a (plant)"), ("x [[Image:a.png|an [[apple|Apple]]]] y", "x y"),
+        ("[[文件:图.jpg|缩略图|说明]]尾", "尾"), ("{| \n| a {{b}}\n{|\n| inner\n|}\n|}\nend", "end"),
         ("-{稻}-米", "稻米"),
-        ("-{{{b}}稻}-", "稻"),
-        ("-{zh-tw:電腦; zh-cn:计算机}-", "计算机"),
+        ("-{{{b}}稻}-", "稻"), ("-{zh-tw:電腦; zh-cn:计算机}-", "计算机"),
         ("-{A|zh-hans:博客; zh-hant:部落格}-", "博客"),
-        ("<REF>x</REF>a<ref>never closed", "anever closed"),
-        ("E = <math>mc^2</math>.", "E = ."),
-        ("a<!-- b -->c<!-- never closed", "ac"),
-        ("=== 三级 ===\n# one\n#: two\n----\nend", "三级\none\ntwo\nend"),
+        ("<REF>x</REF>a<ref>never closed", "anever closed"), ("E = <math>mc^2</math>.", "E = ."),
+        ("a<!-- b -->c<!-- never closed", "ac"), ("=== 三级 ===\n# one\n#: two\n----\nend", "三级\none\ntwo\nend"),
         ("&lt;ref&gt; &amp;amp;", "<ref> &amp;"),
     ],
-)
+)  # fmt: skip
 def test_pieces_of_markup(wikitext: str, plain: str):
     assert plain_text(wikitext) == plain
 
@@ -108,17 +97,9 @@ def test_no_text_is_too_odd(wikitext: str):
 @pytest.mark.parametrize(
     "part",
     [
-        "{{",
-        "[[",
-        "-{",
-        "<!--",
-        "<ref>",
-        "[[a|",
-        "{|\n",
-        "'",
-        "{{a}}",
+        "{{", "[[", "-{", "<!--", "<ref>", "[[a|", "{|\n", "'", "{{a}}",
     ],
-)
+)  # fmt: skip
 def test_no_page_takes_longer_than_its_length(part: str):
     """A step that went over the rest of the text at each mark would take minutes here."""
     for text in (part * (400_000 // len(part)), part * 20_000 + "x" * 100_000 + "]]" * 20_000):

@@ -83,16 +83,13 @@ def test_an_empty_corpus_is_refused(tmp_path: Path, content: str | None):
     assert not list(tmp_path.glob("index/agrotools-corpus-*"))
 
 
-def test_a_target_that_cannot_be_written(tmp_path: Path):
+def test_targets_and_corpora_that_cannot_be_used_leave_no_data(tmp_path: Path):
     corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])
     with pytest.raises(CorpusError, match="cannot be written") as caught:
         build_index(corpus, Path("/proc/agrotools-index"))
     assert caught.value.hint
     with pytest.raises(CorpusError, match="cannot be written"):
         build_index(corpus, corpus.with_name("a.jsonl.d") / ("x" * 300))
-
-
-def test_a_corpus_that_cannot_be_read_leaves_no_data(tmp_path: Path):
     (tmp_path / "a.jsonl").write_text('{"text": "水稻"}\n{')
     with pytest.raises(CorpusError, match="line 2"):
         build_index(tmp_path / "a.jsonl", tmp_path / "index")
@@ -163,13 +160,11 @@ def test_damaged_indexes_are_named(tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 99}, "format 99"),
-        ({"format": 2}, "format 2; this version reads format 3"),
-        ({"data": "../elsewhere"}, "is not the manifest"),
-        ({"passages": -1}, "is not the manifest"),
+        ({"format": 99}, "format 99"), ({"format": 2}, "format 2; this version reads format 3"),
+        ({"data": "../elsewhere"}, "is not the manifest"), ({"passages": -1}, "is not the manifest"),
         ({"unknown": 1}, "is not the manifest"),
     ],
-)
+)  # fmt: skip
 def test_strange_manifests_are_refused(tmp_path: Path, change: dict[str, object], message: str):
     out = tmp_path / "index"
     corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])

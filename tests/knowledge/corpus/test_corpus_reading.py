@@ -63,14 +63,10 @@ def test_a_name_that_is_no_text_still_names_its_file(tmp_path: Path):
 
 def test_jsonl(tmp_path: Path):
     rows = [
-        {"text": "一", "title": " 水稻 ", "url": "https://example.org/1"},
-        {"contents": "二", "id": 5},
-        {"content": ["三", "四"], "id": True},
-        {"passage": "五", "title": 7},
-        {"text": "", "content": "六"},
-        {"text": "   "},
-        {"other": "七"},
-    ]
+        {"text": "一", "title": " 水稻 ", "url": "https://example.org/1"}, {"contents": "二", "id": 5},
+        {"content": ["三", "四"], "id": True}, {"passage": "五", "title": 7}, {"text": "", "content": "六"},
+        {"text": "   "}, {"other": "七"},
+    ]  # fmt: skip
     path = tmp_path / "pages.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\n\n".join(json.dumps(row).encode() for row in rows))
     counts = ReadingCounts()

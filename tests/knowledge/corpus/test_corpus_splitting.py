@@ -19,39 +19,24 @@ def _units(text: str) -> int:
     return runs + int((found == UNSPACED).sum())
 
 
-def test_short_texts_are_one_passage():
+def test_passages_end_at_sentences_counted_in_words_and_long_ones_are_cut():
     assert list(split(["  水稻。\n"])) == [(2, "水稻。")]
     assert list(split([])) == []
     assert list(split([" \n --- "])) == []
-
-
-def test_passages_end_at_sentences():
     text = "水稻纹枯病由立枯丝核菌引起。" * 100
     found = [text for _, text in split([text])]
     assert all(passage.endswith("。") for passage in found)
     assert {_units(passage) for passage in found[:-1]} == {299}  # 23 sentences of 13
-
-
-def test_spaced_text_is_counted_in_words():
+    text = "他说：“水稻得了纹枯病。”" * 60
+    assert all(passage.endswith("。”") for _, passage in split([text]))
     text = "Rice blast is caused by a fungus. It spreads at 25.5 degrees. " * 60
     found = [text for _, text in split([text])]
     assert all(passage.endswith(".") for passage in found)
     assert all(295 <= _units(passage) <= 300 for passage in found[:-1])
     assert not any(passage.endswith("25.") for passage in found)
-
-
-def test_closing_quotes_stay_with_their_sentence():
-    text = "他说：“水稻得了纹枯病。”" * 60
-    assert all(passage.endswith("。”") for _, passage in split([text]))
-
-
-def test_a_long_sentence_is_cut_at_a_comma_or_hard():
     assert all(passage.endswith("，") for _, passage in list(split(["水稻小麦玉米，" * 200]))[:-1])
     assert [len(passage) for _, passage in split(["稻" * 1000])] == [300, 300, 300, 100]
     assert [len(passage) for _, passage in split(["a" * 7000])] == [3000, 3000, 1000]
-
-
-def test_control_characters_become_spaces():
     assert list(split(["水\x1b[31m稻\x00"])) == [(0, "水 [31m稻")]
 
 

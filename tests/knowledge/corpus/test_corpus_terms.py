@@ -18,13 +18,11 @@ def test_characters_count_in_overlapping_pairs():
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Rice BLAST", "blast, rice!"),
-        ("ＲＩＣＥ　３．５", "rice 3.5"),
-        ("稻 3.5kg", "3.5KG、稻"),
+        ("Rice BLAST", "blast, rice!"), ("ＲＩＣＥ　３．５", "rice 3.5"), ("稻 3.5kg", "3.5KG、稻"),
         ("Éclair", "éclair"),
         ("𠀀𠀁", "（𠀀𠀁）"),
     ],
-)
+)  # fmt: skip
 def test_what_counts_as_the_same(one: str, other: str):
     assert terms(one)
     assert terms(one) == terms(other)

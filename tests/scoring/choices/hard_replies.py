@@ -66,9 +66,6 @@ def phrase(rng: random.Random, kind: str) -> str:
     return rng.choice(PHRASES[kind])
 
 
-# --- questions, and what is drawn as their answer --------------------------------------------------------------------
-
-
 def single(rng: random.Random) -> Item:
     topic = rng.choice(TOPICS)
     return Item("single", lettered(rng, topic, rng.randint(4, min(7, len(topic)))))
@@ -100,9 +97,6 @@ def drawn(rng: random.Random, *kinds: Callable[[random.Random], Item]) -> tuple[
 
 def other(rng: random.Random, item: Item, gold: list[str]) -> str:
     return rng.choice([letter for letter in item.letters if letter not in gold] or item.letters)
-
-
-# --- stating it, and parts that mislead ------------------------------------------------------------------------------
 
 
 def named(rng: random.Random, item: Item, gold: list[str], *, inside: bool) -> str:
@@ -152,9 +146,6 @@ def walk(rng: random.Random, item: Item, gold: list[str]) -> str:
         line.format(letter, text, phrase(rng, "remarks"), good if letter in gold else bad)
         for letter, text in item.options.items()
     )
-
-
-# --- classes ---------------------------------------------------------------------------------------------------------
 
 
 def a_statement(rng: random.Random) -> Made:

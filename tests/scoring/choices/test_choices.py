@@ -87,55 +87,18 @@ def test_a_plain_answer_is_read_whatever_the_letters(letters: set[str], form: st
     assert read(form.format("".join(sorted(letters))), kind="multiple").letters == tuple(sorted(letters))
 
 
-def test_a_reading_says_how_it_was_made():
-    assert read("先看A。\n答案：B") == ChoiceReading(("B",), "behind 答案", "B")
-    assert read("如果一定要选,选A。") == ChoiceReading(("A",), "behind 选", "A")
-    assert read("深耕") == ChoiceReading(("B",), "whole reply", "深耕")
-    assert read("A或B").ambiguous
-    assert read("答案是A，答案是C。") == ChoiceReading((), "answers exclude each other", "A,答案是C", True)
-    assert read("答案：F") == ChoiceReading((), "no such option", "F")
-    assert read("") == ChoiceReading((), "empty")
-    assert read("今天天气很好。").rule == "nothing to read"
-
-
-def test_letters_follow_the_options_given():
-    assert read("E", {"E": "甲", "B": "乙"}).letters == ("E",)
-    assert read("B和E", {"E": "甲", "B": "乙"}, "multiple").letters == ("E", "B")
-    assert read("选b", {"a": "甲", "b": "乙"}).letters == ("b",)
-    assert read("乙", {"1": "甲", "2": "乙"}).letters == ("2",)
-    assert read("A", {}).letters == ()
-
-
 HOSTILE = {
-    "letters": "A" * 250_000,
-    "letters and spaces": "A " * 125_000,
-    "listed letters": "A、" * 125_000,
-    "answers": "答案：A\n" * 50_000,
-    "denied": "不选A，" * 62_500,
-    "spaces": " " * 250_000,
-    "line breaks": "\n" * 250_000,
-    "lines": "A\n" * 125_000,
-    "brackets": "([" * 125_000,
-    "boxes": "\\boxed{" * 35_000,
-    "thinking": "<think>" * 35_000,
-    "thoughts": "<think></think>" * 16_500,
-    "stars": "*" * 250_000,
-    "tables": "| - " * 62_500,
-    "exceptions": "除了A" * 82_500,
-    "the rest": "A错，其余" * 50_000,
-    "verdicts": "A正确，" * 62_500,
-    "texts": "轮作、深耕是" * 40_000,
-    "conditions": "如果A，" * 62_500,
-    "all": "三个选项都" * 50_000,
-    "fillers": "答案" + "应该" * 125_000,
-    "English": "A plant is a thing, so the answer is not A. " * 5_500,
-    "keys": '{"answer":' * 25_000,
-    "tags": "<a " * 82_500,
-    "traditional": "應選" * 125_000,
-    "full width": "Ａ，" * 125_000,
-    "places": "第一项" * 82_500,
-    "prose": "水稻病害的防治" * 35_000,
-}
+    "letters": "A" * 250_000, "letters and spaces": "A " * 125_000, "listed letters": "A、" * 125_000,
+    "answers": "答案：A\n" * 50_000, "denied": "不选A，" * 62_500, "spaces": " " * 250_000,
+    "line breaks": "\n" * 250_000, "lines": "A\n" * 125_000, "brackets": "([" * 125_000,
+    "boxes": "\\boxed{" * 35_000, "thinking": "<think>" * 35_000, "thoughts": "<think></think>" * 16_500,
+    "stars": "*" * 250_000, "tables": "| - " * 62_500, "exceptions": "除了A" * 82_500, "the rest": "A错，其余" * 50_000,
+    "verdicts": "A正确，" * 62_500, "texts": "轮作、深耕是" * 40_000, "conditions": "如果A，" * 62_500,
+    "all": "三个选项都" * 50_000, "fillers": "答案" + "应该" * 125_000,
+    "English": "A plant is a thing, so the answer is not A. " * 5_500, "keys": '{"answer":' * 25_000,
+    "tags": "<a " * 82_500, "traditional": "應選" * 125_000, "full width": "Ａ，" * 125_000,
+    "places": "第一项" * 82_500, "prose": "水稻病害的防治" * 35_000,
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -56,14 +56,11 @@ def test_a_judge_sees_the_question_and_not_the_examples_and_passages_of_its_prom
     assert "资料" not in question.user
 
 
-def test_an_essay_is_cut_and_silence_is_not_asked_about():
+def test_an_essay_is_cut_silence_is_not_judged_and_key_facts_can_be():
     (question,) = judge_questions(record("稻" * 100_000))
     assert len(question.user) < 13_000
     assert judge_questions(record(None)) == []
     assert judge_questions(record("  ")) == []
-
-
-def test_key_facts_can_be_judged_too():
     slot = OpenTextSlot(name="why", label="why", facts=(Fact(phrases=("late blight", "Phytophthora")),))
     sample = plain_sample("s", answer=(slot,))
     steps = (Step(turn=0, kind="answer", text="It is late blight."),)
@@ -82,10 +79,8 @@ def test_votes_are_averaged_within_a_judge_and_then_over_judges():
         judgement(of, '{"grade": 0}', "b"),
     ]
     (row,) = judged_scores(of, judged(of, by_question(judgements)), [OPEN_ANSWER])
-    assert row.value == pytest.approx((0.75 + 0) / 2)
-    assert row.judge == "a, b"
-    assert row.judge_prompt_hash == judgements[0].prompt
-    assert row.reading == {"answer": {"a": [2, 1, None], "b": [0]}}
+    assert (row.value, row.judge) == (pytest.approx((0.75 + 0) / 2), "a, b")
+    assert (row.judge_prompt_hash, row.reading) == (judgements[0].prompt, {"answer": {"a": [2, 1, None], "b": [0]}})
 
 
 def test_a_panel_counts_what_was_graded_what_was_not_and_how_far_judges_agree():
@@ -100,8 +95,7 @@ def test_a_panel_counts_what_was_graded_what_was_not_and_how_far_judges_agree():
         ("a", 12, 12, 0),
         ("b", 12, 11, 1),
     ]
-    assert panel.between_judges[OPEN_ANSWER].alpha == 1
-    assert panel.between_judges[OPEN_ANSWER].n_units == 11
+    assert (panel.between_judges[OPEN_ANSWER].alpha, panel.between_judges[OPEN_ANSWER].n_units) == (1, 11)
 
 
 def test_a_judge_is_held_against_known_grades():
@@ -117,11 +111,8 @@ def test_a_judge_is_held_against_known_grades():
     same = [replies("same", 2, label, question.asked) for question, label in labelled.items()]
     panel = PanelTally().panel([*exact, *mild, *same])
     by_name = {check.judge: check for check in panel.calibrations}
-    assert by_name["exact"].exact == 1
-    assert by_name["exact"].with_labels is not None
-    assert by_name["exact"].with_labels.alpha == 1
-    assert by_name["mild"].exact == pytest.approx(1 / 3)
-    assert by_name["mild"].lenience == pytest.approx(2 / 3)
+    assert (by_name["exact"].exact, by_name["exact"].with_labels.alpha) == (1, 1)
+    assert (by_name["mild"].exact, by_name["mild"].lenience) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert by_name["same"].confusion == ((0, 0, 10), (0, 0, 10), (0, 0, 10))
 
 

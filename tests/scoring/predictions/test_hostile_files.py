@@ -88,15 +88,7 @@ def checked(found: ScoredFile | str) -> None:
     left_out=st.sets(st.sampled_from(["data", "judgements"])),
     embeds=st.booleans(),
 )
-def test_any_change_of_any_file_is_scored_or_refused(
-    tmp_path: Path,
-    sound: dict[str, dict[str, Any]],
-    name: str,
-    seed: int,
-    changes: list[tuple[str, Any]],
-    left_out: set[str],
-    embeds: bool,
-):
+def test_any_change_of_any_file_is_scored_or_refused(tmp_path, sound, name, seed, changes, left_out, embeds):
     rng = random.Random(seed)
     files = {kind: content for kind, content in sound[name].items() if kind not in left_out}
     for kind, other in changes:
@@ -109,42 +101,26 @@ def test_any_change_of_any_file_is_scored_or_refused(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.sampled_from(NAMES), anything, st.none() | anything, st.none() | anything)
-def test_any_json_in_the_place_of_a_file_is_scored_or_refused(
-    tmp_path: Path, name: str, predictions: Any, data: Any, judgements: Any
-):
+def test_any_json_in_the_place_of_a_file_is_scored_or_refused(tmp_path, name, predictions, data, judgements):
     given_ = {"predictions": predictions, "data": data, "judgements": judgements}
     files = {kind: content for kind, content in given_.items() if content is not None or kind == "predictions"}
     checked(scored(name, tmp_path, files, embeds=True))
 
 
 CONTENTS: dict[str, bytes] = {
-    "empty": b"",
-    "blank": b" \n",
-    "binary": bytes(range(256)),
-    "utf-16": "{}".encode("utf-16"),
-    "cut off": b'{"0": {"gold": [',
-    "NaN": b"NaN",
+    "empty": b"", "blank": b" \n", "binary": bytes(range(256)), "utf-16": "{}".encode("utf-16"),
+    "cut off": b'{"0": {"gold": [', "NaN": b"NaN",
     "NaN inside": b'{"0": {"gold": [], "prediction": [{"role": "assistant", "content": NaN}]}}',
-    "huge number": b"1" * 6000,
-    "huge number inside": b'[{"0": {"reasoning_steps": ' + b"9" * 5000 + b"}}]",
-    "deep lists": b"[" * 100_000 + b"]" * 100_000,
-    "deep objects": b'{"0":' * 100_000 + b"1" + b"}" * 100_000,
-    "text": b'"predictions"',
-    "number": b"3",
-    "null": b"null",
-    "true": b"true",
+    "huge number": b"1" * 6000, "huge number inside": b'[{"0": {"reasoning_steps": ' + b"9" * 5000 + b"}}]",
+    "deep lists": b"[" * 100_000 + b"]" * 100_000, "deep objects": b'{"0":' * 100_000 + b"1" + b"}" * 100_000,
+    "text": b'"predictions"', "number": b"3", "null": b"null", "true": b"true",
     "half a pair as key": b'{"\\ud800": {"gold": [], "prediction": []}}',
     "half a pair as id": b'[{"\\ud800": {"reasoning_steps": "\\ud800", "final_answer": "\\ud83d"}}]',
-    "steers a terminal": b'[{"\\u001b[2J": []}]',
-    "the same key twice": b'{"0": {}, "0": {}}',
-}
+    "steers a terminal": b'[{"\\u001b[2J": []}]', "the same key twice": b'{"0": {}, "0": {}}',
+}  # fmt: skip
 
 
-SOUND_BUT_FOR_AN_ENTRY = (
-    ("gta", "NaN inside"),
-    ("agentx", "half a pair as id"),
-    ("agentx", "steers a terminal"),
-)
+SOUND_BUT_FOR_AN_ENTRY = (("gta", "NaN inside"), ("agentx", "half a pair as id"), ("agentx", "steers a terminal"))
 """Predictions in which an entry is malformed, or of no sample of the data set: it is wrong, and no reason to stop."""
 
 
@@ -168,15 +144,7 @@ def ended(arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: 
     ],
 )
 @pytest.mark.parametrize("content", CONTENTS)
-def test_hostile_bytes_end_the_command_with_a_message(
-    tmp_path: Path,
-    sound: dict[str, dict[str, Any]],
-    format_: str,
-    option: str,
-    content: str,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_hostile_bytes_end_the_command_with_a_message(tmp_path, sound, format_, option, content, capfd, monkeypatch):
     hostile = tmp_path / "hostile.json"
     hostile.write_bytes(CONTENTS[content])
     files = sound[next(name for name in reversed(NAMES) if name.startswith(format_))]
@@ -196,9 +164,7 @@ def test_hostile_bytes_end_the_command_with_a_message(
 
 
 @pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx", "agrieval"])
-def test_what_is_no_file_ends_the_command_with_a_message(
-    tmp_path: Path, format_: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_what_is_no_file_ends_the_command_with_a_message(tmp_path, format_, capfd, monkeypatch):
     for path, ends in ((tmp_path, 2), (tmp_path / "absent.json", 2), (tmp_path / ("x" * 300), 3)):
         code, output = ended(["--format", format_, str(path)], capfd, monkeypatch)
         assert (code, output[:7]) == (ends, "error: "), output

@@ -108,8 +108,7 @@ def test_any_dialogue_is_scored_or_refused(samples, rules, embeds):
         assert repr(first) == repr(figures(score, samples, rules, similarity))
         if "corrected" in score.__module__ and not isinstance(first, str):
             in_range(first)
-    result = errors_of_dialogues(samples)
-    assert result.counts == errors_of_dialogues(samples).counts
+    assert errors_of_dialogues(samples).counts == errors_of_dialogues(samples).counts
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

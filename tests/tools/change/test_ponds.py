@@ -5,18 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.tools.change.ponds import basin_probability, pond_change
-from agrotools.tools.change.water import (
-    BASIN_TEST,
-    RING_TEST,
-    Evidence,
-    channels_of,
-    find_water,
-    least_area_px,
-    working_shrink,
-)
+from agrotools.tools.change.water import channels_of, find_water, least_area_px, working_shrink
 
 SHAPE = (200, 260)
-POND = (slice(70, 120), slice(90, 160))
 
 
 def fields(seed: int = 0, shape: tuple[int, int] = SHAPE) -> np.ndarray:
@@ -57,15 +48,11 @@ STATES = {
 @pytest.mark.parametrize(
     ("before", "after", "event"),
     [
-        ("field", "wet", "constructed"),
-        ("wet", "field", "demolished"),
-        ("wet", "dry", "dried"),
-        ("dry", "wet", "wetted"),
-        ("wet", "wet again", "none"),
-        ("dry", "dry", "none"),
+        ("field", "wet", "constructed"), ("wet", "field", "demolished"), ("wet", "dry", "dried"),
+        ("dry", "wet", "wetted"), ("wet", "wet again", "none"), ("dry", "dry", "none"),
         ("field", "field", "none"),
     ],
-)
+)  # fmt: skip
 def test_events(before: str, after: str, event: str) -> None:
     found = pond_change(STATES[before], STATES[after], EVERYWHERE, gsd_m=0.5)
     assert found.event == event
@@ -103,65 +90,25 @@ def test_near_infrared_finds_brown_water() -> None:
     assert not find_water(wet, EVERYWHERE, nir=infrared, gsd_m=0.5).mask[:20].any()
 
 
-def test_the_least_area_counts() -> None:
+def test_basins_are_seen_and_small_or_missing_areas_hold_no_water() -> None:
     assert least_area_px(0.5, None) == 240
     assert least_area_px(None, None) == 80
     assert least_area_px(0.5, 12) == 12
     assert not find_water(STATES["wet"], EVERYWHERE, min_area_px=6000).mask.any()
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (2, 900), (7, 5), (64, 64)])
-@pytest.mark.parametrize("tone", [0, 90, 255])
-def test_pictures_of_nothing_hold_no_ponds(shape: tuple[int, int], tone: int) -> None:
-    empty = np.full((*shape, 3), tone, np.uint8)
-    found = pond_change(empty, empty, np.ones(shape, bool))
-    assert found.event == "none"
-    assert not (found.water_before | found.water_after).any()
-    nothing = pond_change(empty, empty, np.zeros(shape, bool))
-    assert nothing.event == "none"
-
-
-def test_no_data_is_no_water() -> None:
     valid = EVERYWHERE.copy()
     valid[:, :125] = False
-    found = find_water(STATES["wet"], valid, gsd_m=0.5)
-    assert not (found.mask & ~valid).any()
+    assert not (find_water(STATES["wet"], valid, gsd_m=0.5).mask & ~valid).any()
+    for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
+        assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
+    assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
 
 
 def test_fine_pictures_are_compared_at_half_a_metre() -> None:
     fine = [cv2.resize(STATES[name], None, fx=4, fy=4, interpolation=cv2.INTER_CUBIC) for name in ("wet", "dry")]
     found = pond_change(fine[0], fine[1], np.ones(fine[0].shape[:2], bool), gsd_m=0.125)
     truth = cv2.resize(ellipse().astype(np.uint8), None, fx=4, fy=4) > 0
-    assert found.event == "dried"
-    assert found.water_before.shape == truth.shape
+    assert (found.event, found.water_before.shape) == ("dried", truth.shape)
     assert (found.water_before & truth).sum() / (found.water_before | truth).sum() > 0.88
     assert any("of the resolution" in note for note in found.notes)
     assert working_shrink((100, 100), 0.5) == working_shrink((100, 100), None) == 1.0
     assert working_shrink((4096, 100), 0.5) == 2.0
-
-
-def test_a_basin_is_seen_where_there_is_one() -> None:
-    for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
-        assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
-    assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
-
-
-PLAIN = Evidence(0.5, (1.0, 0.0), (2.0, 1.0), (1.0, 0.0), (0.0, -1.0))
-
-
-def test_what_is_unlike_all_that_was_right_is_refused() -> None:
-    bounded = Evidence(9.0, (0.0,), (1.0,), (0.0,), (0.0,), low=(-1.0,), high=(1.0,))
-    assert bounded.probability(np.array([0.9])) > 0.99
-    assert bounded.probability(np.array([1.1])) == 0.0
-    assert bounded.probability(np.array([-1.1])) == 0.0
-
-
-@pytest.mark.parametrize("test", [RING_TEST, BASIN_TEST])
-def test_shipped_weights_are_whole(test: Evidence) -> None:
-    size = len(test.mean)
-    assert {len(part) for part in (test.scale, test.linear, test.square)} == {size}
-    assert len(test.low) == len(test.high) in (0, size)
-    assert len(test.products) in (0, size * (size - 1) // 2)
-    assert min(test.scale) > 0
-    assert all(a < b for a, b in zip(test.low, test.high, strict=True))
-    assert 0 <= test.probability(np.array(test.mean)) <= 1

@@ -19,7 +19,7 @@ def spots(width: int, height: int, places: list[tuple[int, int, int]], radius: f
     return np.clip(picture, 0, 255).astype(np.uint8)
 
 
-def test_each_kind_is_found_where_it_is(tmp_path: Path) -> None:
+def test_kinds_scales_and_intervals(tmp_path: Path) -> None:
     net = read_fruit_net(write_detector(tmp_path))
     picture = spots(200, 160, [(40, 50, 0), (120, 90, 1)])
     apples, scales, others = find_fruit(net, picture, ("apple",), TYPICAL_PX["apple"])
@@ -28,32 +28,19 @@ def test_each_kind_is_found_where_it_is(tmp_path: Path) -> None:
     assert apples.centres == pytest.approx(np.array([[40, 50]]), abs=3)
     assert apples.boxes[0, 2] - apples.boxes[0, 0] == pytest.approx(2 * HALF_SIDE_PX, abs=0.5)
     both, _, others = find_fruit(net, picture, ("apple", "pear"), 32.0)
-    assert both.classes is not None
     assert sorted(both.classes.tolist()) == [0, 1]
     assert others == 0
-
-
-def test_pictures_are_brought_to_the_scale_of_the_net(tmp_path: Path) -> None:
-    net = read_fruit_net(write_detector(tmp_path))
     picture = spots(600, 400, [(300, 200, 0)], radius=18)
     found, scales, _ = find_fruit(net, picture, ("apple",), 3 * TYPICAL_PX["apple"])
     assert scales == (pytest.approx(1 / 3),)
     assert found.centres == pytest.approx(np.array([[300, 200]]), abs=8)
     assert find_fruit(net, picture, ("apple",), None)[1] == (ORCHARD_SCALE,)
-
-
-def test_large_pictures_of_unknown_scale_are_looked_at_coarser_too(tmp_path: Path) -> None:
-    net = read_fruit_net(write_detector(tmp_path))
     small, large = (300, 300, 0), (1500, 1000, 0)
     picture = np.maximum(spots(2400, 1600, [small], 8), spots(2400, 1600, [large], 40))
     found, scales, _ = find_fruit(net, picture, ("apple",), None)
     assert scales == (ORCHARD_SCALE, ORCHARD_SCALE / 2)
     for x, y, _ in (small, large):
         assert np.hypot(*(found.centres - (x, y)).T).min() < 20
-
-
-def test_an_interval_grows_with_the_unsure_boxes_and_is_missing_without_calibration(tmp_path: Path) -> None:
-    net = read_fruit_net(write_detector(tmp_path))
     assert net.count_interval("apple", 98, unsure=8) == (95, 101)
     assert net.count_interval("apple", 98, unsure=9) == (95, 101), "fruits are whole"
     assert net.count_interval("apple", 1, unsure=8) == (0, 4)

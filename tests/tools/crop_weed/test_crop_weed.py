@@ -11,13 +11,7 @@ from PIL import Image
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.core.files import fold_of, sha256_of_file
 from agrotools.tools.crop_weed import training
-from agrotools.tools.crop_weed.heads import (
-    applicable_heads,
-    cell_features,
-    list_heads,
-    load_head,
-    separate_crop,
-)
+from agrotools.tools.crop_weed.heads import applicable_heads, list_heads, load_head, separate_crop
 from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
 
@@ -87,16 +81,12 @@ def test_two_folds_and_all(trained) -> None:
     assert list_heads() == (sorted(heads, key=lambda head: head.name), [])
 
 
-def test_no_picture_gets_a_head_that_has_seen_it(trained) -> None:
+def test_no_picture_and_no_copy_gets_a_head_that_has_seen_it(trained, tmp_path: Path) -> None:
     data, heads = trained
     for path, pixels in pictures(data):
         usable = applicable_heads(heads, sha256_of_file(path), pixels)
         assert len(usable) == 1
         assert sha256_of_file(path) not in {image.sha256 for image in usable[0].training}
-
-
-def test_nor_a_copy_of_it(trained, tmp_path: Path) -> None:
-    data, heads = trained
     path, pixels = pictures(data)[0]
     own = {head.name for head in applicable_heads(heads, sha256_of_file(path), pixels)}
     for number, turn in enumerate((0, 90, 180)):
@@ -105,15 +95,12 @@ def test_nor_a_copy_of_it(trained, tmp_path: Path) -> None:
         assert sha256_of_file(copy) != sha256_of_file(path)
         again = applicable_heads(heads, sha256_of_file(copy), np.asarray(Image.open(copy)))
         assert {head.name for head in again} == own
-
-
-def test_a_new_picture_gets_the_head_that_has_seen_most(trained) -> None:
     _, heads = trained
     names = [head.name for head in applicable_heads(heads, "0" * 64, plant_picture(99)[0])]
     assert names == ["cwfid-all", "cwfid-fold-0", "cwfid-fold-1"]
 
 
-def test_a_head_parts_crop_from_weeds_it_has_never_seen(trained) -> None:
+def test_a_head_parts_crop_from_weeds_it_has_never_seen_and_knows_what_is_unfamiliar(trained) -> None:
     _, heads = trained
     right = total = 0
     for seed in range(100, 106):
@@ -124,10 +111,6 @@ def test_a_head_parts_crop_from_weeds_it_has_never_seen(trained) -> None:
         right += np.count_nonzero((crop == (classes == 1))[named])
         total += np.count_nonzero(named)
     assert right / total > 0.9
-
-
-def test_what_it_was_not_trained_for_is_unfamiliar(trained) -> None:
-    _, heads = trained
     draw = np.random.default_rng(0)
     pixels = draw.integers(0, 256, (288, 384, 3), np.uint8)
     assert not separate_crop(pixels, pixels[..., 1] > 100, load_head(heads[2]), heads[2])[1]
@@ -176,13 +159,3 @@ def test_data_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
         train_crop_weed_heads(tmp_path)
     with pytest.raises(BenchmarkError):
         train_crop_weed_heads(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("shape", [(16, 16), (17, 33), (64, 20)])
-def test_features_of_small_pictures_are_finite(shape: tuple[int, int]) -> None:
-    draw = np.random.default_rng(0)
-    pixels = draw.integers(0, 256, (*shape, 3), np.uint8)
-    for mask in (np.ones(shape, np.bool_), np.zeros(shape, np.bool_), pixels[..., 0] > 128):
-        cells = cell_features(pixels, mask)
-        assert np.isfinite(cells.values).all()
-        assert len(cells.values) == cells.used.sum()

@@ -57,7 +57,7 @@ def test_units_and_turning_change_no_jm(scale: float, offset: float, turn: int) 
         assert one.min_jm == pytest.approx(plain[one.bands], abs=1e-4)
 
 
-def test_constant_and_repeated_bands_and_holes_do_no_harm() -> None:
+def test_constant_repeated_and_few_bands_do_no_harm() -> None:
     bands, classes = five_bands()
     bands["d"] = np.full_like(bands["d"], 7.0)
     bands["e"] = bands["a"].copy()
@@ -67,10 +67,6 @@ def test_constant_and_repeated_bands_and_holes_do_no_harm() -> None:
     assert all(np.isfinite(one.min_jm) and 0 <= one.min_jm <= 2 for one in ranked)
     best = {one.bands: one.min_jm for one in ranked}
     assert best["a", "b", "d"] == pytest.approx(best["a", "b", "e"], abs=0.02)
-
-
-def test_too_little_gives_no_ranking() -> None:
-    bands, classes = five_bands()
     assert rank_triplets({name: bands[name] for name in "ab"}, classes) == []
     assert rank_triplets(bands, {"crop": classes["crop"]}) == []
     few = np.zeros_like(classes["weed"])
@@ -93,7 +89,6 @@ def test_bands_that_jm_misjudges_are_ranked_by_what_can_be_told() -> None:
     ranked = rank_triplets(bands, {"soil": truth == 0, "crop": truth == 1, "weed": truth == 2})
     assert {"a", "b"} <= set(ranked[0].bands)
     assert {"a", "b"} <= set(ranked[1].bands)
-    assert ranked[0].expected_accuracy is not None
     assert ranked[0].expected_accuracy > 0.95
 
 

@@ -25,9 +25,7 @@ def evidence(points: np.ndarray, cone: Cone) -> Evidence:
     turn=st.floats(0, 6.2),
     seed=st.integers(0, 99),
 )
-def test_a_part_of_the_outline_gives_the_whole(
-    x: float, y: float, radius: float, seen: float, turn: float, seed: int
-) -> None:
+def test_a_part_of_the_outline_gives_the_whole(x, y, radius, seen, turn, seed):
     axis = CAMERA.rays(np.array(x), np.array(y))
     cone = Cone(axis, float(np.arctan(radius / 900)))
     rim = np.roll(outline_points(cone, 200), int(turn * 30), axis=0)[: int(200 * seen)]
@@ -38,7 +36,6 @@ def test_a_part_of_the_outline_gives_the_whole(
     leaf = axis + np.linspace(-0.5, 0.5, 20)[:, None] * (rim[0] - rim[len(rim) // 2])
     points = np.concatenate([noisy, leaf / np.linalg.norm(leaf, axis=1, keepdims=True)])
     fit = fit_round(evidence(points, cone), (cone.half_angle / 2.5, cone.half_angle * 2.5))
-    assert fit is not None
     assert fit.cone.half_angle == pytest.approx(cone.half_angle, rel=0.06)
     assert angle_from(fit.cone.axis, axis) < 0.08 * cone.half_angle
     assert fit.arc_coverage == pytest.approx(seen, abs=0.12)

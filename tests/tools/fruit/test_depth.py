@@ -52,12 +52,9 @@ def test_arrays_of_numbers(tmp_path: Path, dtype: str, order: str) -> None:
     assert np.array_equal(read_depth(saved(tmp_path, values[None])).mm, depth.mm, equal_nan=True)
 
 
-def test_what_is_not_measured_is_nan(tmp_path: Path) -> None:
+def test_units_are_given_or_refused_and_gaps_are_nan(tmp_path: Path) -> None:
     values = np.array([[np.nan, np.inf, -np.inf, -5.0, 0.0, 900.0, 901.0]])
     assert np.isfinite(read_depth(saved(tmp_path, values)).mm).tolist() == [[False] * 5 + [True] * 2]
-
-
-def test_units_are_given_or_refused(tmp_path: Path) -> None:
     metres = saved(tmp_path, np.array([[1.2, 1.3], [0.0, 1.4]], np.float32))
     assert fault(metres).kind == "missing_metadata"
     assert "1000" in (fault(metres).hint or "")
@@ -94,13 +91,10 @@ def test_nothing_but_depth(tmp_path: Path) -> None:
         assert fault(saved(tmp_path, values)).kind == "unreadable_file"
 
 
-def test_objects_are_never_loaded(tmp_path: Path) -> None:
+def test_objects_are_never_loaded_and_nothing_before_its_size_is_known(tmp_path: Path) -> None:
     bomb = np.array([[{"a": 1}]], dtype=object)
     np.save(tmp_path / "objects.npy", bomb, allow_pickle=True)
     assert fault(tmp_path / "objects.npy").kind == "unreadable_file"
-
-
-def test_size_is_found_before_anything_is_loaded(tmp_path: Path) -> None:
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': (20000, 20000), }".ljust(117) + "\n"
     with (tmp_path / "huge.npy").open("wb") as file:
         file.write(b"\x93NUMPY\x01\x00\x76\x00" + header.encode())

@@ -57,9 +57,6 @@ def errors(scene: Scene, result: FruitSizes) -> list[tuple[float, float]]:
     return found
 
 
-# --- scenes of known sizes -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_fruits_in_the_open(tmp_path: Path, seed: int) -> None:
     scene = orchard(1000 + seed, **OPEN)
@@ -128,14 +125,11 @@ def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net(tmp_path: Pat
     assert "the net" in " ".join(result.notes)
 
 
-def test_fruit_of_another_colour(tmp_path: Path) -> None:
+def test_fruit_of_another_colour_is_found_and_pale_fruit_in_boxes_only(tmp_path: Path) -> None:
     scene = orchard(11, **OPEN | {"colour": ORANGE_FRUIT})
     image, depth = files(tmp_path, scene)
     result = measured(tmp_path, image, depth=depth, fx_px=500, fruit="orange")
     assert result.mean_diameter_mm == pytest.approx(scene.diameters_mm.mean(), abs=3)
-
-
-def test_pale_fruit_is_measured_in_boxes_only(tmp_path: Path) -> None:
     scene = orchard(5, **OPEN | {"colour": GREEN_FRUIT})
     image, depth = files(tmp_path, scene)
     error = fault(tmp_path, image, depth=depth, fx_px=500)
@@ -157,9 +151,6 @@ def test_a_box_without_a_fruit_is_named(tmp_path: Path) -> None:
     result = measured(tmp_path, image, depth=depth, fx_px=500, boxes=boxes)
     assert result.boxes_without_fruit == (1,)
     assert [fruit.id for fruit in result.fruits] == list(range(2, len(boxes) + 1))
-
-
-# --- a measurement does not depend on how the picture lies, or in what units depth is -------------------------------
 
 
 def test_resized_pictures_with_scaled_intrinsics(tmp_path: Path) -> None:
@@ -207,9 +198,6 @@ def test_a_region_and_its_boxes_lie_where_the_picture_has_them(tmp_path: Path) -
     assert fault(tmp_path, image, depth=depth, fx_px=500, region=[900, 900, 950, 950]).kind == "region_empty"
 
 
-# --- what must be known ---------------------------------------------------------------------------------------------
-
-
 def test_intrinsics_come_with_the_file_and_follow_its_size(tmp_path: Path) -> None:
     scene = orchard(1000, **OPEN)
     image, depth = files(tmp_path, scene)
@@ -253,13 +241,10 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
         {"depth": depth, "fy_px": 500},
         {"depth": depth, "focal_mm": 4},
         {"depth": depth, "fx_px": 500, "calibrated_width_px": 960},
-        {"depth": depth, "fx_px": -500},
-        {"depth": depth, "fx_px": 500, "depth_unit_mm": -1},
         {"depth": depth, "fx_px": 500, "min_diameter_mm": 90, "max_diameter_mm": 60},
         {"depth": depth, "fx_px": 500, "boxes": [[0, 0, 10, 10]], "region": [0, 0, 10, 10]},
         {"depth": depth, "fx_px": 500, "boxes": [[10, 10, 5, 20]]},
         {"depth": depth, "fx_px": 500, "boxes": []},
-        {"distance_mm": 0, "fx_px": 500},
     ):
         assert fault(tmp_path, image, **arguments).kind == "invalid_argument"
     assert fault(tmp_path, image, depth=depth, fx_px=500, boxes=[[900, 900, 950, 950]]).kind == "region_empty"
@@ -275,9 +260,7 @@ def test_depth_of_another_size_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 200), (5, 4), (33, 2)])
 @pytest.mark.parametrize("colour", [(0, 0, 0), (200, 30, 40), (255, 255, 255)])
-def test_tiny_and_even_pictures_hold_no_fruit(
-    tmp_path: Path, size: tuple[int, int], colour: tuple[int, int, int]
-) -> None:
+def test_tiny_and_even_pictures_hold_no_fruit(tmp_path, size, colour):
     image = tmp_path / "image_1.png"
     Image.new("RGB", size, colour).save(image)
     Image.fromarray(np.full((size[1], size[0]), 900, np.uint16)).save(tmp_path / "depth.png")
@@ -290,16 +273,12 @@ def test_fruit_without_depth_is_not_guessed(tmp_path: Path) -> None:
     scene = orchard(1000, **OPEN)
     x0, y0, x1, y1 = scene.boxes[0]
     scene.depth_mm[y0 - 4 : y1 + 4, x0 - 4 : x1 + 4] = 0
-    result = sized(tmp_path, scene)
-    assert result.n == len(scene.boxes) - 1
+    assert sized(tmp_path, scene).n == len(scene.boxes) - 1
     scene.depth_mm[:] = 0
     scene.depth_mm[0, :20] = 900
     error = fault(tmp_path, files(tmp_path, scene)[0], depth=files(tmp_path, scene)[1], fx_px=500)
     assert error.kind == "nothing_found"
     assert "depth" in error.message
-
-
-# --- a camera that nobody calibrated, and real frames ---------------------------------------------------------------
 
 
 def test_a_sphere_of_known_size_gives_the_focal_length() -> None:

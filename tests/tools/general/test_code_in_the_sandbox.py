@@ -72,11 +72,8 @@ class TestEquations:
             (["max(2, 3) = sqrt(x)"], None, [{"x": "9"}]),
         ],
     )
-    def test_solutions_are_exact(
-        self, equations: list[str], unknowns: list[str] | None, exact: list[dict[str, str]]
-    ) -> None:
-        found = solve_equations(equations=equations, unknowns=unknowns)
-        assert found.exact == tuple(exact)
+    def test_solutions_are_exact(self, equations, unknowns, exact):
+        assert solve_equations(equations=equations, unknowns=unknowns).exact == tuple(exact)
 
     def test_numbers_words_and_flags(self) -> None:
         assert solve_equations(equations=["3x = 1"]).text == "x = 1/3 (0.3333333333)"
@@ -84,7 +81,6 @@ class TestEquations:
         assert solve_equations(equations=["x = x + 1"]).flags == ("no_solution",)
         assert solve_equations(equations=["x = x"]).flags == ("always_true",)
         steps = solve_equations(equations=["cos(x) = x"])
-        assert steps.solutions is not None
         assert steps.solutions[0]["x"] == pytest.approx(0.7390851332151607)
         assert "numeric" in steps.flags
 
@@ -97,19 +93,13 @@ class TestEquations:
         assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "equations")
         assert not any(word in str(caught.value) for word in ("parse_expr", "Sympify", "Token", "Error"))
 
-    def test_an_unknown_that_stands_nowhere_is_said(self) -> None:
-        with pytest.raises(ToolError, match="the unknown z stands in none of the equations"):
-            solve_equations(equations=["x + y = 3"], unknowns=["z"])
-
 
 @needs_sandbox
 class TestEquationsInTheSandbox:
-    def test_equations(self) -> None:
+    def test_equations_are_solved_and_code_that_fails_is_an_error_or_as_published_a_text(self) -> None:
         assert solve_equations(equations=["2x + y = 7", "x - y = -1"]).exact == ({"x": "2", "y": "3"},)
         with pytest.raises(ToolError, match=r"solved: there is no function foo \("):
             solve_equations(equations=["foo(x) = 3"])
-
-    def test_code_that_fails_is_an_error_or_as_published_a_text(self) -> None:
         bad = "def solution():\n    return 1 / 0"
         with pytest.raises(ToolError, match="ZeroDivisionError") as caught:
             solve_equations(code=bad)
@@ -186,15 +176,10 @@ def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "equation",
     [
-        '__import__("os").system("ls") = x',
-        "x.subs(x, 1)",
-        "[1][0] = x",
-        "lambda x: x",
-        "(1).real",
-        "x != 3",
+        '__import__("os").system("ls") = x', "x.subs(x, 1)", "[1][0] = x", "lambda x: x", "(1).real", "x != 3",
         "x | y",
     ],
-)
+)  # fmt: skip
 def test_equations_that_are_code_reach_no_sandbox(monkeypatch: pytest.MonkeyPatch, equation: str) -> None:
     monkeypatch.setattr(code, "request_service", lambda _request: pytest.fail("it was asked for"))
     with pytest.raises(ToolError, match="is not an equation"):

@@ -25,7 +25,7 @@ def _pixels(path: Path) -> NDArray[np.uint8]:
     return np.asarray(Image.open(path).convert("RGB"))
 
 
-def test_a_frame_is_drawn_inside_the_region(field: Path, tmp_path: Path) -> None:
+def test_frames_and_labels_are_drawn_at_the_region(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out") as out:
         made = draw_box(image=field, region=(100, 80, 200, 160))
     drawn = _pixels(out / made.image.name)
@@ -35,9 +35,6 @@ def test_a_frame_is_drawn_inside_the_region(field: Path, tmp_path: Path) -> None
     assert (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1) == (100, 80, 200, 160)
     assert tuple(drawn[80, 150]) == RED
     assert tuple(drawn[120, 150]) == (60, 120, 60)
-
-
-def test_a_label_stands_above_or_inside(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out") as out:
         above = _pixels(out / draw_box(image=field, region=(100, 80, 200, 160), label="barn", colour="blue").image.name)
         top = _pixels(out / draw_box(image=field, region=(100, 0, 200, 160), label="barn", colour="blue").image.name)
@@ -59,8 +56,7 @@ def test_what_lies_outside_is_cut_off_or_refused(field: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("position", "across", "down"),
-    [("lt", 0, 0), ("mm", 1, 1), ("rb", 2, 2), ("tr", 2, 0), ("BL", 0, 2)],
+    ("position", "across", "down"), [("lt", 0, 0), ("mm", 1, 1), ("rb", 2, 2), ("tr", 2, 0), ("BL", 0, 2)]
 )
 def test_words_go_where_two_letters_say(field: Path, tmp_path: Path, position: str, across: int, down: int) -> None:
     with artifacts_in(tmp_path / "out") as out:
@@ -74,20 +70,14 @@ def test_words_go_where_two_letters_say(field: Path, tmp_path: Path, position: s
     assert abs(rows[-1] + 1 - y1) <= 2
 
 
-def test_a_point_is_the_lower_left_corner(field: Path, tmp_path: Path) -> None:
+def test_letters_stand_at_their_corner_and_odd_ones_are_flagged(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out"):
         made = add_text(image=field, text="Field 7\nwheat", position="(40, 200)", colour="#ffffff")
     assert (made.box[0], made.box[3]) == (40, 200)
     assert made.flags == ()
-
-
-def test_letters_that_no_font_has_and_words_over_the_edge_are_flagged(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out"):
         assert "letters_missing" in add_text(image=field, text="a \U0001f33e", position="mm").flags
         assert "text_over_edge" in add_text(image=field, text="w" * 200, position="mm").flags
-
-
-def test_control_characters_and_colours_beyond_white_do_no_harm(field: Path, tmp_path: Path) -> None:
     with artifacts_in(tmp_path / "out"):
         plain = add_text(image=field, text="A[31m", position="mm", colour="rgb(255, 0, 0)")
         odd = add_text(image=field, text="A\x1b\x0b\x00[31m", position="mm", colour="rgb(99999999999, 0, 0)")

@@ -86,10 +86,15 @@ async def test_a_change_is_asked_about_with_both_pictures(workspace: Workspace) 
     assert len({image["image_url"]["url"] for image in images}) == 2
 
 
-def test_a_comparison_shows_the_earlier_picture_first(workspace: Workspace) -> None:
+def test_descriptions_answers_and_comparisons(workspace: Workspace) -> None:
     eye = Eye({"answer": "Nothing."})
     seen_by(eye, workspace, "compare_images", before="image_1.jpg", after="image_2.jpg", question="what is new?")
     assert [round(picture.mean()) for picture in pictures(eye.asked[0])] == [90, 160]
+    eye = Eye({"answer": "A grey area."}, {"answer": "No."})
+    assert seen_by(eye, workspace, "ImageDescription", image="image_1.jpg").text == "A grey area."
+    answer = seen_by(eye, workspace, "describe_image", image="image_1.jpg", question="Is it red?")
+    assert answer.description == "No."
+    assert '"Is it red?"' in eye.asked[1].text
 
 
 def test_an_attribute_is_asked_for_with_the_part_and_the_whole(workspace: Workspace) -> None:
@@ -99,14 +104,6 @@ def test_an_attribute_is_asked_for_with_the_part_and_the_whole(workspace: Worksp
     part, whole = pictures(eye.asked[0])
     assert (part.shape[:2], whole.shape[:2]) == ((30, 40), (100, 200))
     assert whole[10, 40, 1] < 60  # the frame
-
-
-def test_a_picture_is_described_and_a_question_answered(workspace: Workspace) -> None:
-    eye = Eye({"answer": "A grey area."}, {"answer": "No."})
-    assert seen_by(eye, workspace, "ImageDescription", image="image_1.jpg").text == "A grey area."
-    answer = seen_by(eye, workspace, "describe_image", image="image_1.jpg", question="Is it red?")
-    assert answer.description == "No."
-    assert '"Is it red?"' in eye.asked[1].text
 
 
 @pytest.mark.parametrize(
@@ -124,30 +121,21 @@ def test_a_picture_is_described_and_a_question_answered(workspace: Workspace) ->
         ("SegmentObjectPixels", {"flag": False}, {"things": []}, "0"),
     ],
 )  # fmt: skip
-def test_what_is_found_is_written_as_published(
-    workspace: Workspace, tool: str, arguments: dict[str, Any], reply: Any, text: str
-) -> None:
+def test_what_is_found_is_written_as_published(workspace, tool, arguments, reply, text):
     assert seen_by(Eye(reply), workspace, tool, **COW, **arguments).text == text
 
 
-def test_things_are_counted_in_a_box(workspace: Workspace) -> None:
+def test_things_are_named_from_the_list_and_counted_in_a_box(workspace: Workspace) -> None:
     eye = Eye({"objects": []})
     assert seen_by(eye, workspace, "CountGivenObject", **COW, bbox="(0, 0, 50, 40)").text == "0"
     assert pictures(eye.asked[0])[0].shape[:2] == (40, 50)
-
-
-def test_all_common_things_are_named(workspace: Workspace) -> None:
     text = seen_by(Eye(THINGS), workspace, "ObjectDetection", image="image_1.jpg").text
     assert text == "car (100, 20, 160, 80), score 91\ncow (10, 10, 60, 60), score 55"
     result = seen_by(Eye(THINGS), workspace, "detect_objects", image="image_1.jpg", score_min=0.1)
     assert result.counts == {"car": 1, "cow": 2}
     assert (workspace.artifacts / result.overlay.name).is_file()
-
-
-def test_a_name_outside_the_list_is_asked_for_again(workspace: Workspace) -> None:
     eye = Eye({"things": [{"name": "unicorn", "box": [1, 1, 9, 9]}]}, THINGS)
     assert seen_by(eye, workspace, "ObjectDetection", image="image_1.jpg").text.startswith("car (")
-    assert eye.asked[1].earlier is not None
     assert "'unicorn' is not in the list" in eye.asked[1].earlier[1]
 
 
@@ -156,8 +144,7 @@ def test_pixels_of_outlines_are_counted(workspace: Workspace) -> None:
     triangle = [[100, 20], [140, 20], [100, 60]]
     seen = {"things": [{"outline": triangle, "score": 0.5}, {"outline": square, "score": 0.9}]}
     result = seen_by(Eye(seen), workspace, "segment_objects", **COW)
-    assert result.pixels[0] == 30 * 20
-    assert result.pixels[1] == pytest.approx(41 * 42 / 2, abs=5)
+    assert (result.pixels[0], result.pixels[1]) == (30 * 20, pytest.approx(41 * 42 / 2, abs=5))
     assert result.boxes[0] == (10, 10, 40, 30)
     assert result.total_px == sum(result.pixels)
     assert "rough_outlines" in result.flags
@@ -174,9 +161,7 @@ def test_text_and_formulas_are_read(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(("bbox", "kind"), [("(300, 10, 400, 40)", "region_empty"), ("(1, 2, 3)", "invalid_argument")])
-def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(
-    workspace: Workspace, bbox: str, kind: str
-) -> None:
+def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(workspace, bbox, kind):
     eye = Eye()
     with pytest.raises(ToolError) as caught:
         seen_by(eye, workspace, "CountGivenObject", **COW, bbox=bbox)

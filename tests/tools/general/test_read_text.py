@@ -34,9 +34,7 @@ def label(tmp_path: Path) -> Path:
     return path
 
 
-def test_without_the_extra_it_says_what_to_install(
-    label: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_it_says_what_to_install(label, tmp_path, monkeypatch):
     monkeypatch.setattr(ocr, "find_spec", lambda _name: None)
     ocr._engine.cache_clear()
     with artifacts_in(tmp_path / "out"), pytest.raises(ToolError, match="rapidocr, which is not installed") as caught:

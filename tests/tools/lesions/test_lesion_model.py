@@ -10,14 +10,7 @@ import pytest
 from agrotools.core import ToolError
 from agrotools.tools.contract import shipped_file
 from agrotools.tools.lesions.analyze_lesions import MODEL_FILES
-from agrotools.tools.lesions.segmentation import (
-    LeafView,
-    load_lesion_model,
-    pixel_features,
-    read_lesion_model,
-)
-from agrotools.vision.colours import lab_of
-from support.picture_files import discs, noisy
+from agrotools.tools.lesions.segmentation import load_lesion_model, read_lesion_model
 
 
 def copied(folder: Path) -> tuple[Path, Path]:
@@ -69,12 +62,3 @@ def test_probabilities_are_those_of_the_layers() -> None:
                 values = np.maximum(values, 0)
         expected += 1 / (1 + np.exp(-values[:, 0])) / len(model.members)
     assert model.probability(rows) == pytest.approx(expected, abs=1e-4)
-
-
-def test_features_do_not_see_what_is_outside_the_leaf() -> None:
-    shape = (120, 160)
-    mask = discs(shape, [(80, 60)], 40)
-    green = noisy((70, 120, 50), shape)
-    one = LeafView(lab_of(green), mask, (0, 0, 160, 120))
-    other = LeafView(lab_of(np.where(mask[..., None], green, 255).astype(np.uint8)), mask, (0, 0, 160, 120))
-    assert pixel_features(other) == pytest.approx(pixel_features(one), abs=1e-3)

@@ -1,5 +1,6 @@
 """Marks drawn on made-up pictures, where their place is known to the pixel, on bad input and on real photographs."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.build.accuracy.extract_marked_region import draw_mark_on, find_photos, save_as_jpeg
-from agrotools.core import ToolError
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
 from agrotools.tools.marks import finding
@@ -19,7 +19,8 @@ from agrotools.tools.marks.extract_marked_region import MarkedRegions
 from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.reading import read_image
-from support.picture_files import discs, field, noisy, png_header_only
+from support.picture_files import discs, field, noisy
+from support.tool_errors import tool_error
 
 PLANTS = discs((240, 320), [(60, 60), (200, 100), (120, 190), (280, 200)], 24)
 
@@ -29,10 +30,7 @@ def extracted(image: Path, **arguments: Any) -> MarkedRegions:
         return get_tool("extract_marked_region")(image, **arguments)
 
 
-def fault(image: Path, **arguments: Any) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        extracted(image, **arguments)
-    return caught.value
+fault = partial(tool_error, extracted)
 
 
 def saved(folder: Path, pixels: np.ndarray, name: str = "photo.png") -> Path:
@@ -62,8 +60,7 @@ def test_a_box_is_found_to_the_pixel(tmp_path: Path, colour: str, stroke: int) -
     assert [region.color for region in result.regions] == [colour]
     region = result.regions[0]
     assert (region.index, region.shape, result.selected) == (1, "box", 1)
-    assert region.box == (70, 50, 190, 150)
-    assert region.stroke_px == pytest.approx(stroke, abs=0.6)
+    assert (region.box, region.stroke_px) == ((70, 50, 190, 150), pytest.approx(stroke, abs=0.6))
     assert region.area_px == pytest.approx((120 - 2 * stroke) * (100 - 2 * stroke), rel=0.02)
     assert result.flags == ()
 
@@ -81,8 +78,7 @@ def test_the_cut_out_is_what_the_box_encloses(tmp_path: Path) -> None:
     outer = extracted(image, inner=False)
     assert outer.crop_box == (70, 50, 190, 150)
     assert (crop_of(image, outer)[0] == PURE_COLOURS["magenta"]).all()
-    padded = extracted(image, inner=False, pad_px=200)
-    assert padded.crop_box == (0, 0, 320, 240)
+    assert extracted(image, inner=False, pad_px=200).crop_box == (0, 0, 320, 240)
 
 
 def test_what_lies_outside_an_ellipse_is_transparent(tmp_path: Path) -> None:
@@ -106,7 +102,7 @@ def test_what_lies_outside_an_ellipse_is_transparent(tmp_path: Path) -> None:
     assert np.array_equal(picture.valid, seen)
 
 
-def test_a_polygon_and_its_corners(tmp_path: Path) -> None:
+def test_polygons_and_arrows(tmp_path: Path) -> None:
     pixels = field(PLANTS)
     corners = np.array([[60, 40], [250, 70], [220, 200], [90, 180]])
     cv2.polylines(pixels, [corners.astype(np.int32)], True, (255, 255, 0), 3)
@@ -116,15 +112,10 @@ def test_a_polygon_and_its_corners(tmp_path: Path) -> None:
     for corner in corners:
         assert min(np.hypot(x - corner[0], y - corner[1]) for x, y in region.polygon) < 2
     assert box_iou(region.box, (59, 39, 252, 202)) > 0.96
-
-
-def test_an_arrow_points_at_its_tip(tmp_path: Path) -> None:
-    pixels = field(PLANTS)
     cv2.arrowedLine(pixels, (40, 30), (200, 150), (255, 0, 0), 3, tipLength=0.2)
     result = extracted(saved(tmp_path, pixels))
     region = result.regions[0]
-    assert region.shape == "arrow"
-    assert region.polygon[0] == pytest.approx((40, 30), abs=4)
+    assert (region.shape, region.polygon[0]) == ("arrow", pytest.approx((40, 30), abs=4))
     assert region.polygon[1] == pytest.approx((200, 150), abs=4)
     x0, y0, x1, y1 = result.crop_box
     assert x0 < 200 < x1
@@ -155,12 +146,6 @@ def test_of_several_marks_the_first_in_reading_order_is_taken(tmp_path: Path) ->
     assert len(error.candidates) == 3
 
 
-def test_a_mark_within_a_mark(tmp_path: Path) -> None:
-    pixels = boxed((20, 20, 300, 220), "green", 4)
-    cv2.rectangle(pixels, (100, 80), (200, 160), (255, 0, 0), 3)
-    assert {region.color for region in extracted(saved(tmp_path, pixels)).regions} == {"green", "red"}
-
-
 def test_nothing_found_says_what_there_is(tmp_path: Path) -> None:
     image = saved(tmp_path, boxed((70, 50, 190, 150), "blue"))
     error = fault(image, mark_color="red")
@@ -170,8 +155,7 @@ def test_nothing_found_says_what_there_is(tmp_path: Path) -> None:
     assert any("blue box" in candidate for candidate in error.candidates)
     assert fault(image, shape="ellipse").candidates
     plain = fault(saved(tmp_path, field(PLANTS), "plain.png"))
-    assert plain.kind == "nothing_found"
-    assert plain.candidates == ()
+    assert (plain.kind, plain.candidates) == ("nothing_found", ())
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (7, 9), (30, 2), (33, 35)])
@@ -181,21 +165,9 @@ def test_constant_grey_and_tiny_pictures_hold_no_marks(tmp_path: Path, size: tup
     assert fault(saved(tmp_path, np.full(size, value, np.uint8), "grey.png")).kind == "nothing_found"
 
 
-def test_noise_of_pure_colours_holds_no_marks(tmp_path: Path) -> None:
+def test_noise_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     pixels = np.random.default_rng(1).choice(np.array([0, 255], np.uint8), (120, 160, 3))
     assert fault(saved(tmp_path, pixels)).kind == "nothing_found"
-
-
-def test_files_that_are_no_pictures(tmp_path: Path) -> None:
-    (tmp_path / "empty.jpg").write_bytes(b"")
-    assert fault(tmp_path / "empty.jpg").kind == "unreadable_file"
-    (tmp_path / "cut.png").write_bytes(saved(tmp_path, boxed((70, 50, 190, 150))).read_bytes()[:900])
-    assert fault(tmp_path / "cut.png").kind == "unreadable_file"
-    assert fault(tmp_path / "none.png").kind == "file_not_found"
-    assert fault(png_header_only(tmp_path / "bomb.png", 60_000, 60_000)).kind == "limit"
-
-
-def test_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     pixels = noisy((60, 110, 40), (240, 320), 3)
     y, x = np.mgrid[0:240, 0:320]
     for centre_x, centre_y, radius in ((60, 60, 25), (150, 120, 30), (250, 170, 22)):
@@ -240,9 +212,7 @@ def _agreements(seed: int, quarters: int, mirror: bool, colour: Any, shape: Any)
     colour=st.sampled_from(COLOURS),
     shape=st.sampled_from(["box", "ellipse"]),
 )
-def test_turning_and_cropping_move_a_mark_along(
-    seed: int, quarters: int, mirror: bool, colour: Any, shape: Any
-) -> None:
+def test_turning_and_cropping_move_a_mark_along(seed, quarters, mirror, colour, shape):
     assert min(_agreements(seed, quarters, mirror, colour, shape)) > 0.9
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.tools.plants.measuring import SMALLEST_PLANT_PX, Plant, find_discs, find_plants, skeleton_of
+from agrotools.tools.plants.measuring import Plant, find_discs, find_plants
 
 
 def rosette(leaves: int, *, size: int = 240, length: float = 90, width: float = 30, turn: float = 0.3) -> np.ndarray:
@@ -31,23 +31,16 @@ def only(mask: np.ndarray, *, side_view: bool = False) -> Plant:
     return found.plants[0]
 
 
-def test_a_square_has_the_area_of_its_pixels():
+def test_area_and_hull_of_known_forms():
     mask = np.zeros((60, 80), bool)
     mask[10:40, 20:60] = True
     plant = only(mask)
-    assert plant.box == (20, 10, 60, 40)
-    assert plant.area_px == 1200
-    assert plant.hull_area_px == 1200
-    assert plant.solidity == 1
+    assert (plant.box, plant.area_px, plant.hull_area_px, plant.solidity) == ((20, 10, 60, 40), 1200, 1200, 1)
     assert set(plant.hull) == {(20, 10), (60, 10), (60, 40), (20, 40)}
-
-
-def test_a_cross_has_the_hull_of_its_corners():
     mask = np.zeros((100, 100), bool)
     mask[40:60, 10:90] = mask[10:90, 40:60] = True
     plant = only(mask)
-    assert plant.hull_area_px == 80 * 80 - 4 * 30 * 30 / 2
-    assert len(plant.tips) == 4
+    assert (plant.hull_area_px, len(plant.tips)) == (80 * 80 - 4 * 30 * 30 / 2, 4)
 
 
 @pytest.mark.parametrize("leaves", [3, 4, 5, 6, 7])
@@ -57,14 +50,11 @@ def test_leaves_of_a_rosette_at_any_size(leaves: int, size: int):
     assert len(only(mask).tips) == leaves
 
 
-def test_a_bump_of_the_outline_is_no_leaf():
+def test_bumps_and_stems_are_no_leaves():
     disc = np.zeros((200, 200), np.uint8)
     cv2.circle(disc, (100, 100), 60, 1, -1)
     cv2.circle(disc, (160, 100), 6, 1, -1)
     assert len(only(disc > 0).tips) <= 2
-
-
-def test_the_stem_is_no_leaf_in_a_side_view():
     mask = np.zeros((200, 100), bool)
     mask[20:180, 48:52] = True
     for y in (60, 110):
@@ -73,24 +63,12 @@ def test_the_stem_is_no_leaf_in_a_side_view():
     assert len(only(mask).tips) == 6
 
 
-def test_a_straight_stroke_is_as_long_as_it_is():
-    mask = np.zeros((50, 400), bool)
-    mask[22:27, 20:380] = True
-    length, tips = skeleton_of(mask[22:27, 20:380], side_view=False)
-    assert length == pytest.approx(360, rel=0.03)
-    assert len(tips) == 2
-    assert sorted(x for x, _ in tips) == pytest.approx([0, 360], abs=8)
-
-
-def test_a_thin_gap_does_not_divide_a_plant_and_a_wide_one_does():
+def test_wide_gaps_divide_plants_and_the_largest_comes_first():
     mask = np.zeros((300, 300), bool)
     mask[100:150, 100:150] = mask[152:200, 100:150] = True
     assert find_plants(mask, side_view=False).count == 1
     mask[150:170] = False
     assert find_plants(mask, side_view=False).count == 2
-
-
-def test_plants_come_largest_first_and_specks_are_left_out():
     mask = np.zeros((200, 300), bool)
     mask[10:60, 10:60] = mask[100:180, 100:200] = True
     mask[10, 290] = True
@@ -99,25 +77,12 @@ def test_plants_come_largest_first_and_specks_are_left_out():
     assert (found.count, found.left_out_px) == (2, 1)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (3, 3)])
-def test_tiny_masks(shape: tuple[int, int]):
-    found = find_plants(np.ones(shape, bool), side_view=True)
-    assert found.count == (1 if shape[0] * shape[1] >= SMALLEST_PLANT_PX else 0)
-    assert find_plants(np.zeros(shape, bool), side_view=False).plants == ()
-
-
-def test_a_plant_that_fills_the_picture():
-    plant = only(np.ones((40, 70), bool))
-    assert (plant.box, plant.area_px, plant.solidity) == ((0, 0, 70, 40), 2800, 1)
-
-
 @given(turns=st.integers(0, 3), flip=st.booleans(), leaves=st.integers(3, 6), turn=st.floats(0, 6))
 def test_turning_and_flipping_changes_nothing(turns: int, flip: bool, leaves: int, turn: float):
     mask = rosette(leaves, turn=turn)
     moved = np.rot90(mask[:, ::-1] if flip else mask, turns)
     first, second = only(mask), only(np.ascontiguousarray(moved))
-    assert second.area_px == first.area_px
-    assert second.hull_area_px == pytest.approx(first.hull_area_px, abs=0.01)
+    assert (second.area_px, second.hull_area_px) == (first.area_px, pytest.approx(first.hull_area_px, abs=0.01))
     assert second.skeleton_length_px == pytest.approx(first.skeleton_length_px, rel=0.05)
     assert len(second.tips) == len(first.tips)
 
@@ -138,10 +103,7 @@ class TestRoundMarkers:
         assert (disc.x, disc.y) == pytest.approx((150, 120), abs=1)
         assert disc.radius == pytest.approx(radius, abs=0.6)
 
-    def test_two_discs_are_two(self):
-        assert [round(disc.radius) for disc in find_discs(picture_of_discs((80, 80, 30), (300, 200, 15)))] == [30, 15]
-
-    def test_what_is_not_round_is_none(self):
+    def test_what_is_not_round_or_not_whole_or_a_leaf_is_no_marker(self):
         square = picture_of_discs()
         square[100:160, 100:160] = 230
         square[200:240, 50:130] = 230
@@ -150,16 +112,11 @@ class TestRoundMarkers:
         corners = [(200 + 50 * math.cos(k * math.pi / 3), 150 + 50 * math.sin(k * math.pi / 3)) for k in range(6)]
         cv2.fillPoly(hexagon, [np.round(corners).astype(np.int32)], (230, 230, 230))
         assert find_discs(hexagon) == []
-
-    def test_round_leaves_are_no_markers(self):
         pixels = picture_of_discs((150, 120, 30))
         plants = np.zeros(pixels.shape[:2], bool)
         plants[80:160, 110:190] = True
         assert find_discs(pixels, plants) == []
-
-    def test_a_disc_cut_by_the_border_is_none(self):
         assert find_discs(picture_of_discs((5, 120, 30))) == []
 
-    @pytest.mark.parametrize("shape", [(1, 1), (2, 500), (40, 40)])
-    def test_pictures_without_anything(self, shape: tuple[int, int]):
-        assert find_discs(np.full((*shape, 3), 90, np.uint8)) == []
+    def test_two_discs_are_two(self):
+        assert [round(disc.radius) for disc in find_discs(picture_of_discs((80, 80, 30), (300, 200, 15)))] == [30, 15]

@@ -1,6 +1,7 @@
 """diagnose_pest_disease with small nets made here: names, crops, kinds, evidence, refusals, other back-ends."""
 
 import json
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import get_tool
 from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import pack_path
 from agrotools.tools.services import Question
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
+from support.tool_errors import tool_error
 
 LEAVES: dict[str, Colour] = {
     "bean_healthy": (40, 160, 40),
@@ -26,11 +29,7 @@ LEAVES: dict[str, Colour] = {
     "coffee_rust": (230, 160, 40),
     "coffee_leaf_miner": (120, 60, 120),
 }
-CROPS = {
-    "bean": ["bean_healthy", "bean_bean_rust"],
-    "coffee": ["coffee_rust", "coffee_leaf_miner"],
-    "blackgram": [],
-}
+CROPS = {"bean": ["bean_healthy", "bean_bean_rust"], "coffee": ["coffee_rust", "coffee_leaf_miner"], "blackgram": []}
 BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
 
 
@@ -53,13 +52,10 @@ def diagnosed(image: Path, backend: str | None = None, **arguments: Any) -> Diag
         return get_tool("diagnose_pest_disease")(image=image, **arguments)
 
 
-def fault(image: Path, backend: str | None = None, **arguments: Any) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        diagnosed(image, backend, **arguments)
-    return caught.value
+fault = partial(tool_error, diagnosed)
 
 
-def test_a_disease_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:
+def test_diseases_get_the_names_of_the_knowledge_base_beside_health_and_pests(tmp_path: Path) -> None:
     found = diagnosed(saved(tmp_path, LEAVES["coffee_rust"]), top_k=2)
     best = found.candidates[0]
     assert found.best == best.kb_id == "disease.coffee_leaf_rust"
@@ -67,9 +63,6 @@ def test_a_disease_gets_the_names_of_the_knowledge_base(tmp_path: Path) -> None:
     assert len(found.candidates) == 2
     assert not found.abstained
     assert (tmp_path / "made" / found.overlay.name).is_file()
-
-
-def test_health_and_pest_damage_are_named_as_such(tmp_path: Path) -> None:
     healthy = diagnosed(saved(tmp_path, LEAVES["bean_healthy"]))
     assert healthy.best == "bean_healthy"
     assert (healthy.candidates[0].kind, healthy.candidates[0].kb_id) == ("healthy", None)
@@ -90,19 +83,15 @@ def test_a_crop_narrows_the_choice(tmp_path: Path, crop: str) -> None:
     assert sum(one.score for one in found.candidates) == pytest.approx(1)
     assert "contradicts_crop" in found.flags
     right = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]), crop=crop)
-    assert right.best == "disease.bean_rust"
-    assert right.flags == ()
+    assert (right.best, right.flags) == ("disease.bean_rust", ())
 
 
-def test_a_crop_that_no_net_knows_is_refused_with_what_is_seen(tmp_path: Path) -> None:
+def test_unknown_crops_and_pests_need_a_pack(tmp_path: Path) -> None:
     error = fault(leaf_with_spots(tmp_path), crop="apple")
     assert (error.kind, error.argument) == ("backend_unavailable", "crop")
     assert error.candidates == ("bean", "coffee", "blackgram")
     assert "% of the leaf has lost its green" in error.message
     assert "packs train --images DIR" in (error.hint or "")
-
-
-def test_pests_need_a_pack(tmp_path: Path) -> None:
     error = fault(saved(tmp_path, LEAVES["coffee_rust"]), kind="pest")
     assert (error.kind, error.argument) == ("backend_unavailable", "kind")
     assert "packs train" in (error.hint or "")
@@ -130,13 +119,9 @@ def test_a_pack_of_pests(tmp_path: Path) -> None:
     Image.fromarray(plant_picture(PLANTS["brown leaf"], 900)).save(image)
     found = diagnosed(image, "pack:pests", kind="pest")
     assert (found.best, found.candidates[0].kind) == ("beetle", "other")
-    assert found.evidence.lesion_pct is None
-    assert found.box is None
+    assert (found.evidence.lesion_pct, found.box) == (None, None)
     by_label = {one.label: one for one in found.candidates}
     assert by_label["aphids"].kb_id == "pest.aphids"
-
-
-# --- evidence ------------------------------------------------------------------------------------------------------
 
 
 def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Path:
@@ -155,8 +140,7 @@ def test_evidence_counts_what_was_drawn(tmp_path: Path) -> None:
     pixels = np.asarray(Image.open(leaf_with_spots(tmp_path)))
     seen, box = symptoms_of(pixels)
     true_pct = 100 * 6 * 14**2 / (180 * 100)
-    assert seen.lesion_pct == pytest.approx(true_pct, abs=2)
-    assert seen.lesion_shape == "spots"
+    assert (seen.lesion_pct, seen.lesion_shape) == (pytest.approx(true_pct, abs=2), "spots")
     assert any("brown" in colour for colour in seen.symptom_colours)
     assert box is not None
     assert np.abs(np.array(box) - (60, 60, 421, 261)).max() <= 6
@@ -173,9 +157,6 @@ def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) ->
     assert whole.box is not None
     assert part.box is not None
     assert np.abs(np.array(whole.box) - part.box).max() <= 6
-
-
-# --- a vision model ------------------------------------------------------------------------------------------------
 
 
 class Answering:
@@ -199,7 +180,7 @@ def said(image: Path, model: Answering, **arguments: Any) -> Diagnosis:
         return get_tool("diagnose_pest_disease")(image=image, **arguments)
 
 
-def test_a_vision_model_chooses_from_the_knowledge_base(tmp_path: Path) -> None:
+def test_a_vision_model_chooses_from_the_knowledge_base_or_none(tmp_path: Path) -> None:
     title = next(entry.title for entry in kb_names().entries if entry.id == "disease.bean_rust")
     model = Answering({"candidates": [{"name": title, "score": 0.8}, {"name": HEALTHY, "score": 0.1}]})
     found = said(saved(tmp_path, LEAVES["coffee_rust"]), model, crop="bean")
@@ -208,9 +189,6 @@ def test_a_vision_model_chooses_from_the_knowledge_base(tmp_path: Path) -> None:
     assert "model_opinion" in found.flags
     assert "Hemileia" not in model.asked[0].text
     assert "bean rust" in model.asked[0].text
-
-
-def test_a_vision_model_that_sees_none_of_them(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         said(saved(tmp_path, LEAVES["coffee_rust"]), Answering({"candidates": []}))
     assert caught.value.kind == "low_confidence"
@@ -251,14 +229,11 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
     assert all(one.score is not None for one in enough.candidates)
 
 
-def test_the_shipped_net_says_how_many_subjects_calibrated_each_crop() -> None:
+def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
     package = files("agrotools") / "data"
     shipped = json.loads((package / "nets/leaves.json").read_text(encoding="utf-8"))
     counted = json.loads((package / "calibration_subjects.json").read_text(encoding="utf-8"))
     assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]
-
-
-def test_the_shipped_net_gives_no_score_where_it_is_not_calibrated() -> None:
     path = files("agrotools") / "data/nets/leaves.json"
     shipped = json.loads(path.read_text(encoding="utf-8"))
     assert set(shipped["uncalibrated"]) == {"bean", "chilli"}

@@ -7,21 +7,13 @@ import pytest
 from agrotools.core import ToolError
 from agrotools.knowledge.entries import load
 from agrotools.tools import get_tool, lookup_agronomy
-from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE, KnowledgeHits
+from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE
 from agrotools.tools.result import encode_result
-from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
 
 @pytest.fixture(autouse=True)
 def _no_user_entries(tmp_path, monkeypatch):
     monkeypatch.setenv("AGROTOOLS_KB", str(tmp_path / "kb"))
-
-
-def with_backend(name: str, **arguments) -> KnowledgeHits:
-    with call_context(
-        CallContext(keep=lambda artifact, content: write_artifact(None, artifact, content), backend=name)
-    ):  # type: ignore[arg-type]
-        return lookup_agronomy(**arguments)
 
 
 def test_a_name_brings_its_entry_with_sources():
@@ -64,15 +56,12 @@ def test_every_entry_is_read_by_its_id():
         assert found.hits[0].coverage == entry.coverage
 
 
-def test_chemical_control_always_carries_the_note_on_labels():
+def test_chemical_control_carries_a_note_and_thresholds_their_region():
     chemical = [entry for entry in load().entries if any(claim.type == "chemical" for claim in entry.claims)]
     assert chemical
     for entry in chemical[::3]:
         (hit,) = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="management").hits
         assert hit.note == LABEL_NOTE
-
-
-def test_thresholds_say_region_and_condition():
     with_thresholds = [entry for entry in load().entries if entry.claims_of("thresholds")]
     assert with_thresholds
     for entry in with_thresholds[::2]:
@@ -83,51 +72,22 @@ def test_thresholds_say_region_and_condition():
             assert claim.condition in hit.text
 
 
-def test_a_topic_that_is_not_covered_is_said():
+def test_topics_not_covered_and_entries_not_verified_are_flagged():
     entry = next(entry for entry in load().entries if entry.claims and not entry.claims_of("reference_values"))
     found = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="reference_values")
     assert "topic_not_covered" in found.flags
     assert [hit.section for hit in found.hits] == ["names"]
     assert "nothing on reference values" in found.notes[0]
-
-
-def test_what_is_not_verified_is_flagged():
     for entry in load().entries[::20]:
         found = lookup_agronomy(entry.names.en, kb_id=entry.id, top_k=1)
         assert ("not_verified" in found.flags) == (entry.coverage != "verified")
 
 
-def test_an_unknown_id_names_the_closest():
+def test_entries_are_filtered_and_an_unknown_id_names_the_closest():
     with pytest.raises(ToolError) as caught:
         lookup_agronomy("scab", kb_id="disease.aple_scab")
-    assert caught.value.kind == "invalid_argument"
-    assert caught.value.argument == "kb_id"
-    assert len(caught.value.candidates) == 3
-    assert caught.value.candidates[0] == "disease.apple_scab"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"query": "x"},
-        {"query": "x" * 301},
-        {"query": "!!! ???"},
-        {"query": "rust", "topic": "colour"},
-        {"query": "rust", "kind": "animal"},
-        {"query": "rust", "top_k": 0},
-        {"query": "rust", "top_k": 6},
-        {"query": "rust", "crop": ""},
-        {"query": "rust", "colour": "red"},
-        {"query": 3},
-    ],
-)
-def test_bad_arguments(arguments):
-    with pytest.raises(ToolError) as caught:
-        lookup_agronomy(**arguments)
-    assert caught.value.kind == "invalid_argument"
-
-
-def test_filters():
+    assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "kb_id")
+    assert (len(caught.value.candidates), caught.value.candidates[0]) == (3, "disease.apple_scab")
     assert all(hit.kind == "weed" for hit in lookup_agronomy("lantana", kind="weed").hits)
     assert lookup_agronomy("lantana", kind="pest").not_found
     found = lookup_agronomy("orange powder on the underside of leaves", crop="coffee")

@@ -57,8 +57,7 @@ def test_a_net_may_say_itself_how_like_a_picture_is_to_those_it_knows(tmp_path: 
     assert read_net(path).judge(bright).score == pytest.approx(530 / 3 / 255, abs=0.01)
     assert read_net(path).judge(bright).is_known
     assert not read_net(path).judge(dark).is_known
-    without = with_weights(path, tiny_onnx(list(COLOURS.values())))
-    assert "something else" in fault(without).message
+    assert "something else" in fault(with_weights(path, tiny_onnx(list(COLOURS.values())))).message
 
 
 def test_the_input_is_that_of_training() -> None:
@@ -72,8 +71,7 @@ def test_the_input_is_that_of_training() -> None:
 
 def test_a_net_is_loaded_once_until_its_file_changes(tmp_path: Path) -> None:
     path = write_tiny_net(tmp_path, "tiny", COLOURS)
-    first = read_net(path)
-    assert read_net(path) is first
+    assert read_net(path) is read_net(path)
     write_tiny_net(tmp_path, "tiny", dict(reversed(COLOURS.items())))
     assert read_net(path).info.classes == ("blue", "green", "red")
 
@@ -118,7 +116,7 @@ def test_faulty_descriptions(tmp_path: Path, fields: dict[str, Any], said: str) 
     assert said in fault(changed(write_tiny_net(tmp_path, "tiny", COLOURS), **fields)).message
 
 
-def test_damaged_missing_and_strange_files(tmp_path: Path) -> None:
+def test_damaged_missing_and_strange_files_give_no_answer(tmp_path: Path) -> None:
     path = write_tiny_net(tmp_path, "tiny", COLOURS)
     good = path.with_suffix(".onnx").read_bytes()
     path.with_suffix(".onnx").write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
@@ -134,9 +132,6 @@ def test_damaged_missing_and_strange_files(tmp_path: Path) -> None:
     assert "faulty description" in fault(path).message
     path.unlink()
     assert "cannot be read" in fault(path).message
-
-
-def test_logits_that_are_no_numbers_are_no_answer(tmp_path: Path) -> None:
     path = write_tiny_net(tmp_path, "tiny", COLOURS)
     assert "does not answer" in fault(with_weights(path, tiny_onnx(list(COLOURS.values()), scale=float("inf")))).message
 
@@ -177,22 +172,16 @@ def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> Non
     assert probabilities(logits, temperature, allowed)[0] == pytest.approx(allowed.astype(float))
 
 
-def test_energy_and_margin_of_known_logits() -> None:
+def test_scores_temperatures_and_thresholds_of_known_logits() -> None:
     logits = np.log(np.array([[0.7, 0.2, 0.1]]))
     assert familiarity_score("energy", logits, 1.0) == pytest.approx(0, abs=1e-12)
     assert familiarity_score("margin", logits, 1.0) == pytest.approx(0.5)
     assert familiarity_score("max_softmax", logits, 1.0) == pytest.approx(0.7)
-
-
-def test_temperature_undoes_a_wrong_scale() -> None:
     draw = np.random.default_rng(3)
     logits = draw.normal(0, 1.5, (4000, 4))
     shares = probabilities(logits, 1.0)
     classes = np.array([draw.choice(4, p=row) for row in shares])
     assert fit_temperature(logits * 3, classes) == pytest.approx(3, rel=0.1)
-
-
-def test_thresholds_keep_their_share() -> None:
     scores = np.arange(100.0)
     assert (scores >= threshold_for_share(scores, 0.9)).mean() == 0.9
     assert threshold_for_share(np.array([3.0]), 0.9) == 3.0

@@ -10,13 +10,13 @@ from PIL import Image
 
 from agrotools.core import ToolError, UsageError
 from agrotools.core.files import sha256_of_file
+from agrotools.tools.recognition import labelled_pictures as labelled
 from agrotools.tools.recognition import pack_training
-from agrotools.tools.recognition import pack_training as labelled
+from agrotools.tools.recognition.labelled_pictures import read_labelled
 from agrotools.tools.recognition.net import fit_distribution
-from agrotools.tools.recognition.pack_training import read_labelled, train_pack
+from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image
-from agrotools.vision.strangeness import binary_patterns, picture_traits
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
 from support.tiny_nets import write_tiny_net
 
@@ -65,7 +65,7 @@ def test_a_pack_names_pictures_it_has_not_seen(pack: Path) -> None:
     assert not any(strange)
 
 
-def test_figures_say_what_was_checked(pack: Path) -> None:
+def test_a_pack_is_two_plain_files_with_figures_of_what_was_checked(pack: Path) -> None:
     own = read_pack(pack).info.figures
     assert (own.pictures, own.groups, own.folds) == (24, 24, 5)
     assert own.accuracy == 1
@@ -74,13 +74,9 @@ def test_figures_say_what_was_checked(pack: Path) -> None:
     assert own.refused_of_left_out is not None
     assert set(own.by_class) == set(PLANTS)
     assert all(one.n == 8 and one.recall_95[0] < one.recall for one in own.by_class.values())
-
-
-def test_a_pack_is_two_plain_files(pack: Path) -> None:
     assert sorted(path.name for path in pack.iterdir()) == ["pack.json", "weights.npz"]
     info = json.loads((pack / "pack.json").read_text())
-    assert info["licence_note"] == "made up"
-    assert list(info["nets"]) == ["weeds"]
+    assert (info["licence_note"], list(info["nets"])) == ("made up", ["weeds"])
     with np.load(pack / "weights.npz", allow_pickle=False) as arrays:
         assert arrays["weights"].shape == (3 + 101, 3)
 
@@ -132,9 +128,6 @@ def test_a_picture_of_the_training_is_known_again(pack: Path, pictures: Path, tm
     assert not loaded.has_seen(sha256_of_file(tmp_path / "new.png"))
 
 
-# --- by name and by path -------------------------------------------------------------------------------------------
-
-
 def test_packs_are_found_by_name_and_by_path(pack: Path) -> None:
     with pytest.raises(ToolError, match="there is no pack mine") as caught:
         load_pack("mine")
@@ -174,22 +167,16 @@ def test_packs_that_were_tampered_with(pack: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"classes": ["one"]}, "description"),
-        ({"classes": ["a", "b"]}, "fit together"),
-        ({"hand_features": 0}, "other features"),
-        ({"nets": {"weeds": "0" * 64}}, "another net"),
-        ({"temperature": -1}, "description"),
-        ({"more": 1}, "description"),
+        ({"classes": ["one"]}, "description"), ({"classes": ["a", "b"]}, "fit together"),
+        ({"hand_features": 0}, "other features"), ({"nets": {"weeds": "0" * 64}}, "another net"),
+        ({"temperature": -1}, "description"), ({"more": 1}, "description"),
     ],
-)
+)  # fmt: skip
 def test_descriptions_that_do_not_fit(pack: Path, tmp_path: Path, fields: dict[str, object], said: str) -> None:
     folder = copied(pack, tmp_path)
     path = folder / "pack.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | fields))
     assert said in unusable(folder)
-
-
-# --- bad input -----------------------------------------------------------------------------------------------------
 
 
 def refused(images: Path, table: Path | None = None) -> str:
@@ -206,6 +193,19 @@ def test_folders_that_teach_nothing(tmp_path: Path) -> None:
     assert "one class (green leaf)" in refused(tmp_path / "one")
     write_folders(tmp_path / "few", tuple(PLANTS), each=2)
     assert "fewer than 4 pictures of brown leaf (2), green leaf (2)" in refused(tmp_path / "few")
+
+
+def test_pictures_in_no_folder_of_a_class_are_named(pictures: Path, tmp_path: Path) -> None:
+    Image.fromarray(plant_picture(PLANTS["green leaf"], 1)).save(pictures / "loose.png")
+    said = rf"1 picture in no folder of a class in {pictures}: loose.png"
+    for to_learn in (True, False):
+        with pytest.raises(UsageError, match=said):
+            read_labelled(pictures, to_learn=to_learn)
+    table = write_table(tmp_path / "labels.csv", [("loose.png", "weevil")], ("image", "pest"))
+    assert [(one.label, one.place) for one in read_labelled(pictures, table, to_learn=False)] == [
+        ("weevil", "line 2 of labels.csv")
+    ]
+    (pictures / "loose.png").unlink()
 
 
 def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,28 +279,6 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
     assert (info.figures.pictures, info.figures.groups) == (13, 12)
 
 
-# --- features ------------------------------------------------------------------------------------------------------
-
-
-def test_hand_made_features_see_colour_and_texture() -> None:
-    leaf = plant_picture(PLANTS["green leaf"], 1)
-    features = picture_traits(leaf)
-    assert (features.shape, features.dtype) == ((101,), np.float32)
-    assert np.isfinite(features).all()
-    other = picture_traits(plant_picture(PLANTS["brown leaf"], 1))
-    alike = picture_traits(np.asarray(Image.fromarray(leaf).resize((96, 96), Image.Resampling.BICUBIC)))
-    assert np.linalg.norm(features - alike) < np.linalg.norm(features - other)
-    assert np.isfinite(picture_traits(np.zeros((1, 1, 3), np.uint8))).all()
-
-
-def test_binary_patterns_do_not_turn() -> None:
-    grey = np.random.default_rng(0).integers(0, 255, (40, 60)).astype(np.int16)
-    counts = binary_patterns(grey)
-    assert counts.sum() == 38 * 58
-    assert np.array_equal(counts, binary_patterns(np.rot90(grey)))
-    assert np.array_equal(binary_patterns(np.zeros((5, 5), np.int16)), [0] * 8 + [9, 0])
-
-
 def test_familiarity_falls_with_the_distance() -> None:
     draw = np.random.default_rng(0)
     classes = np.repeat([0, 1], 40)
@@ -308,8 +286,7 @@ def test_familiarity_falls_with_the_distance() -> None:
     familiar = fit_distribution(features, classes, 2)
     own = familiar.score(features)
     far = familiar.score((draw.normal(0, 1, (20, 12)) + 30).astype(np.float32))
-    between = familiar.score(np.full((1, 12), 3.0, np.float32))
-    assert own.min() > between[0] > far.max()
+    assert own.min() > familiar.score(np.full((1, 12), 3.0, np.float32))[0] > far.max()
     assert own.mean() == pytest.approx(-1, abs=0.15)
 
 
@@ -335,3 +312,15 @@ def test_groups_are_held_out_whole_and_every_class_is_on_both_sides() -> None:
     assert not {one.group for one in kept} & {one.group for one in held}
     assert [sum(one.label == label for one in held) for label in ("rust", "healthy", "mixed")] == [4, 4, 4]
     assert labelled.hold_out(pictures, 0.3) == (kept, held)
+
+
+def test_a_class_that_keeps_too_few_pictures_to_learn_from_is_named() -> None:
+    pictures = [
+        labelled.LabelledImage(Path(f"{label}-{number}.png"), label, f"{label}{number}")
+        for label in ("rust", "healthy")
+        for number in range(5)
+    ]
+    with pytest.raises(UsageError, match=r"healthy \(3\), rust \(3\) left to learn from, with 4 held out"):
+        labelled.hold_out(pictures, 0.4)
+    with pytest.raises(UsageError, match=r"healthy \(0\), rust \(0\)"):
+        labelled.hold_out(pictures, 1.0)

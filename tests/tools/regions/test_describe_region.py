@@ -1,5 +1,6 @@
 """Numbers of regions on pictures of known content, label rasters, rasters with bands, and on bad input."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ import pytest
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.core import SampleFile, ToolError
+from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.regions.describe_region import RegionDescription
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import CROP, SOIL, discs, field, noisy, write_raster
+from support.tool_errors import tool_error
 
 SHAPE = (200, 300)
 PLANTS = discs(SHAPE, [(60, 60), (200, 100), (120, 150)], 24)
@@ -23,10 +25,7 @@ def described(image: Path, **arguments: Any) -> RegionDescription:
         return get_tool("describe_region")(image, **arguments)
 
 
-def fault(image: Path, **arguments: Any) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        described(image, **arguments)
-    return caught.value
+fault = partial(tool_error, described)
 
 
 def saved(folder: Path, pixels: np.ndarray, name: str = "photo.png", mode: str | None = None) -> Path:
@@ -42,15 +41,12 @@ def test_a_photograph_in_numbers(tmp_path: Path) -> None:
     result = described(image, gsd_m=0.01)
     share = 100 * PLANTS.mean()
     assert (result.area_px, result.image_pct) == (SHAPE[0] * SHAPE[1], 100)
-    assert result.area_m2 == pytest.approx(6.0)
-    assert result.vegetation_pct == pytest.approx(share, rel=0.02)
+    assert (result.area_m2, result.vegetation_pct) == (pytest.approx(6.0), pytest.approx(share, rel=0.02))
     assert result.mean_rgb == pytest.approx(field(PLANTS).reshape(-1, 3).mean(axis=0), abs=1e-6)
     expected = [(100 - share) * s / 100 + share * c / 100 for s, c in zip(SOIL, CROP, strict=True)]
     assert result.mean_rgb == pytest.approx(expected, abs=0.8)
-    assert result.dominant_colours is not None
     assert sum(colour.pct for colour in result.dominant_colours) == pytest.approx(100)
     assert sum(c.pct for c in result.dominant_colours if "green" in c.name) == pytest.approx(share, abs=1.5)
-    assert result.health is not None
     assert result.health.green_pct == pytest.approx(share, abs=0.5)
     assert (result.ndvi, result.shape, result.class_pcts, result.bands) == (None, None, None, None)
     shares = np.array(CROP) / sum(CROP)
@@ -64,24 +60,19 @@ def test_a_photograph_in_numbers(tmp_path: Path) -> None:
 def test_a_region_and_a_mask_count_what_lies_in_them(tmp_path: Path) -> None:
     image = saved(tmp_path, field(PLANTS))
     result = described(image, region=[36, 36, 84, 84])
-    assert result.area_px == 48 * 48
-    assert result.image_pct == pytest.approx(100 * 48 * 48 / PLANTS.size)
+    assert (result.area_px, result.image_pct) == (48 * 48, pytest.approx(100 * 48 * 48 / PLANTS.size))
     assert result.vegetation_pct == pytest.approx(100 * PLANTS[36:84, 36:84].mean(), rel=0.02)
     assert result.shape is None
     mask = saved(tmp_path, PLANTS.astype(np.uint8) * 7, "mask.png")
     masked = described(image, mask=mask)
     assert masked.area_px == PLANTS.sum()
-    assert masked.vegetation_pct == pytest.approx(100, abs=1)
-    assert masked.mean_rgb == pytest.approx(CROP, abs=0.8)
-    assert masked.shape is not None
-    assert masked.shape.pieces == 3
-    assert masked.shape.equivalent_diameter_px == pytest.approx(48, rel=0.03)
+    assert (masked.vegetation_pct, masked.mean_rgb) == (pytest.approx(100, abs=1), pytest.approx(CROP, abs=0.8))
+    assert (masked.shape.pieces, masked.shape.equivalent_diameter_px) == (3, pytest.approx(48, rel=0.03))
     assert masked.shape.solidity > 0.95
     assert masked.shape.circularity > 0.95
     assert masked.shape.eccentricity < 0.1
     both = described(image, mask=mask, region=[0, 0, 100, 100])
     assert both.area_px == PLANTS[:100, :100].sum()
-    assert both.shape is not None
     assert both.shape.pieces == 1
     assert "region_clipped" in described(image, region=[250, 150, 400, 400]).flags
 
@@ -112,10 +103,8 @@ def test_bad_regions_and_masks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [(1, 1), (1, 30), (15, 40)])
 def test_constant_and_tiny_pictures(tmp_path: Path, value: int, size: tuple[int, int]) -> None:
     result = described(saved(tmp_path, np.full((*size, 3), value, np.uint8)))
-    assert result.mean_rgb == (value, value, value)
-    assert result.vegetation_pct is None
+    assert (result.mean_rgb, result.vegetation_pct) == ((value, value, value), None)
     assert "no_colour" in result.flags
-    assert result.dominant_colours is not None
     assert [colour.pct for colour in result.dominant_colours] == [100]
     assert result.texture is None or result.texture.entropy == pytest.approx(0, abs=1e-9)
     green = described(saved(tmp_path, np.full((*size, 3), (40, 160, 40), np.uint8)))
@@ -152,15 +141,12 @@ def test_a_picture_of_many_colours_in_a_palette_is_a_photograph(tmp_path: Path) 
     assert described(tmp_path / "few.png").class_pcts is None
 
 
-def test_a_question_is_not_answered(tmp_path: Path) -> None:
+def test_questions_are_not_answered_and_only_what_was_asked_for_is_told(tmp_path: Path) -> None:
     image = saved(tmp_path, field(PLANTS))
     asked = described(image, question="Which disease is it?")
     assert "question_not_answered" in asked.flags
     assert asked.summary == described(image).summary
     assert "question_not_answered" not in described(image).flags
-
-
-def test_only_what_was_asked_for(tmp_path: Path) -> None:
     result = described(saved(tmp_path, field(PLANTS)), attributes=["texture"])
     assert result.texture is not None
     assert (result.mean_rgb, result.vegetation_pct, result.health) == (None, None, None)
@@ -180,7 +166,6 @@ def test_bands_of_a_raster(tmp_path: Path) -> None:
     assert result.mean_rgb is None
     assert "no_natural_colours" in result.flags
     assert result.area_m2 == pytest.approx(SHAPE[0] * SHAPE[1] * 0.25)
-    assert result.bands is not None
     assert [band.name for band in result.bands] == list(levels)
     assert result.bands[2].mean == pytest.approx(bands[2].mean(), rel=1e-5)
     unnamed = write_raster(tmp_path / "unnamed.tif", bands)
@@ -198,7 +183,6 @@ def test_a_raster_without_data(tmp_path: Path) -> None:
     image = write_raster(tmp_path / "half.tif", half)
     result = described(image)
     assert result.area_px == 20 * 50
-    assert result.bands is not None
     assert (result.bands[0].mean, result.bands[0].sd) == (3.5, 0)
     assert fault(image, region=[0, 25, 50, 40]).kind == "region_empty"
 

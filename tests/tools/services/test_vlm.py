@@ -104,8 +104,7 @@ async def test_things_are_counted_by_what_the_model_points_out(tmp_path: Path) -
         [outcome] = await _run(endpoint, tmp_path, COUNT)
     result = _result(outcome)
     assert (result["count"], result["mode"]) == (2, "vlm")
-    assert result["boxes"] == [[60, 20, 90, 50], [10, 10, 40, 40]]
-    assert result["scores"] == [0.9, 0.6]
+    assert (result["boxes"], result["scores"]) == ([[60, 20, 90, 50], [10, 10, 40, 40]], [0.9, 0.6])
     assert "model_opinion" in result["flags"]
     assert "said by the model eye, not measured" in result["notes"]
     assert {artifact.kind for artifact in outcome.observation.artifacts} == {"table", "overlay"}
@@ -123,8 +122,7 @@ async def test_a_question_is_answered_beside_the_numbers(tmp_path: Path) -> None
     async with serve(_says({"description": "Yes, the soil is cracked."})) as endpoint:
         [outcome] = await _run(endpoint, tmp_path, DESCRIBE)
     result = _result(outcome)
-    assert result["description"] == "Yes, the soil is cracked."
-    assert result["area_px"] == 50 * 80
+    assert (result["description"], result["area_px"]) == ("Yes, the soil is cracked.", 50 * 80)
     assert "question_not_answered" not in result["flags"]
     assert "model_opinion" in result["flags"]
 
@@ -154,9 +152,7 @@ def test_a_bad_reply_is_told_what_is_wrong_and_asked_again_once(first: str, said
             return self.replies.pop(0)
 
     assert len(_pointed(Eye(first, json.dumps(TWO))).boxes) == 2
-    assert asked[0].earlier is None
-    assert asked[1].earlier is not None
-    assert asked[1].earlier[0] == first
+    assert (asked[0].earlier, asked[1].earlier[0]) == (None, first)
     assert said in asked[1].earlier[1]
     with pytest.raises(ToolError, match="the model eye gave no usable reply") as caught:
         _pointed(Eye(first, first))
@@ -273,8 +269,7 @@ def test_a_height_model_and_a_class_map_are_read_and_not_looked_at(tmp_path: Pat
     Image.fromarray(labels).save(tmp_path / "classes.png")
     with artifacts_in(tmp_path / "out", backend="vlm"):
         said = describe_region(tmp_path / "classes.png", label_map={"crop": [1], "soil": [0]}, question="What grows?")
-    assert said.class_px == {"crop": 400, "soil": 1200}
-    assert said.description is None
+    assert (said.class_px, said.description) == ({"crop": 400, "soil": 1200}, None)
     assert "question_not_answered" in said.flags
 
 

@@ -22,14 +22,7 @@ from agrotools.models.endpoint import checked_url
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general.large_models import generate_image
 from agrotools.tools.general.search_web import numbered_text, search_web
-from agrotools.tools.services.web import (
-    draw,
-    images_endpoint,
-    read_searxng,
-    read_serper,
-    record_search,
-    search,
-)
+from agrotools.tools.services.web import draw, images_endpoint, read_searxng, read_serper, record_search, search
 from agrotools.tools.workspace import Workspace, artifacts_in
 
 KEY = "planted-key-1f2e3d4c5b6a"
@@ -149,9 +142,7 @@ async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPa
         (200, "no json", InfrastructureError, "unknown form"),
     ],
 )
-async def test_what_goes_wrong_is_typed_and_holds_no_key(
-    monkeypatch: pytest.MonkeyPatch, status: int, body: Any, error: type[Exception] | None, words: str
-) -> None:
+async def test_what_goes_wrong_is_typed_and_holds_no_key(monkeypatch, status, body, error, words):
     async def answer(_request: web.Request) -> web.Response:
         headers = {"Location": "http://127.0.0.1:1/elsewhere"} if status == 302 else None
         if isinstance(body, str):
@@ -221,9 +212,7 @@ async def test_workers_search_without_having_the_key(monkeypatch: pytest.MonkeyP
     assert all(KEY.encode() not in environment for environment in environments)
 
 
-async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(monkeypatch, tmp_path):
     async def answer(_request: web.Request) -> web.Response:
         return web.json_response({"message": "closed"}, status=503, headers={"Retry-After": "900"})
 
@@ -271,9 +260,7 @@ def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]
         search_web(query="rye")
 
 
-async def test_workers_find_recorded_searches_by_a_relative_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_workers_find_recorded_searches_by_a_relative_path(monkeypatch, tmp_path):
     record_search(str(tmp_path / "searches"), "serper", "rye", 10, read_serper(FOUND, 10))
     monkeypatch.chdir(tmp_path)
     async with ToolExecutor(workers=1, backends={"WebSearch": "recorded:searches"}) as executor:
@@ -319,25 +306,19 @@ def _png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (
     return out.getvalue()
 
 
-def _reply(**item: Any) -> web.Response:
-    return web.json_response({"data": [item]})
-
-
-async def test_pictures_are_made_and_changed_in_workers_without_keys(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_pictures_are_made_and_changed_in_workers_without_keys(monkeypatch, tmp_path):
     seen: list[tuple[str, Any, dict[str, Any]]] = []
 
     async def answer(request: web.Request) -> web.Response:
         if request.path.endswith("/edits"):
             form = await request.post()
             uploaded = form["image"]
-            assert isinstance(uploaded, web.FileField)
             body = {"prompt": form["prompt"], "model": form["model"], "size": Image.open(uploaded.file).size}
         else:
             body = await request.json()
         seen.append((request.path, request.headers.get("Authorization"), body))
-        return _reply(b64_json=base64.b64encode(_png()).decode(), revised_prompt="a red barn")
+        item = {"b64_json": base64.b64encode(_png()).decode(), "revised_prompt": "a red barn"}
+        return web.json_response({"data": [item]})
 
     Image.new("RGB", (30, 20), "green").save(tmp_path / "image_1.png")
     files = (SampleFile(name="image_1.png", path=str(tmp_path / "image_1.png"), kind="image"),)
@@ -374,9 +355,7 @@ async def test_pictures_are_made_and_changed_in_workers_without_keys(
         ({"b64_json": base64.b64encode(b"GIF89a no picture").decode()}, ToolError),
     ],
 )
-def test_what_is_no_picture_is_a_typed_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, item: dict[str, Any], error: type[Exception]
-) -> None:
+def test_what_is_no_picture_is_a_typed_error(monkeypatch, tmp_path, item, error):
     async def answer(_request: web.Request) -> web.Response:
         return web.json_response({"data": [item]})
 

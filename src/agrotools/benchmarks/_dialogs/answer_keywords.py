@@ -63,11 +63,7 @@ def is_scorable(reference: Any) -> bool:
 
 
 def check(reference: Any, where: str) -> None:
-    """Check that ``reference`` is an object with two lists of lists of texts.
-
-    Raises:
-        BenchmarkError: it has another form.
-    """
+    """Check the form of ``reference``, two lists of lists of texts; BenchmarkError if it has another one."""
     for name in ("whitelist", "blacklist"):
         groups: Any = reference.get(name) if is_object(reference) else 0
         if groups is None and name == "blacklist":

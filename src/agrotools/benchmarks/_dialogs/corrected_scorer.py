@@ -178,11 +178,7 @@ def _count_calls(steps: Sequence[Message], counts: dict[str, int]) -> None:
 
 
 def _text_reference(reference: Any, where: str) -> Any:
-    """Return the reference of a text answer: keyword lists, texts, or None if the text is not scored.
-
-    Raises:
-        BenchmarkError: the reference has none of the published forms.
-    """
+    """Return the reference of a text answer: keyword lists, texts, or None if the text is not scored."""
     if reference is None or (is_object(reference) and not reference):
         return None
     if is_object(reference):
@@ -243,7 +239,8 @@ def score_end(
         counts["samples"] += 1
         _count_calls(steps, counts)
         parts = _f1_parts(steps, gold, rules, counts)
-        kind = _answer_parts(_last(raw), _text_reference(sample.answer, where), similarity, parts, names)
+        last = read_message(raw[-1]) if is_list(raw) and raw else Message("other")
+        kind = _answer_parts(last, _text_reference(sample.answer, where), similarity, parts, names)
         if kind == "no_text_answer":
             kind = _image_parts(steps, gold, rules, similarity, parts, unknown)
         elif kind == "subjective":
@@ -257,10 +254,6 @@ def score_end(
 
 def _first(turns: Any) -> Any:
     return turns[0] if is_list(turns) and turns else []
-
-
-def _last(steps: Any) -> Message:
-    return read_message(steps[-1]) if is_list(steps) and steps else Message("other")
 
 
 def _f1_parts(

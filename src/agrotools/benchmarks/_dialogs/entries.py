@@ -263,8 +263,7 @@ def _questions(value: Any, findings: EntryFindings) -> list[str]:
 
 
 class _Turn(NamedTuple):
-    """Question of a dialog with the messages that follow it. ``user_turns``: number of questions in the whole
-    dialog."""
+    """Question of a dialog with the messages that follow it, and the number of questions in the whole dialog."""
 
     query: str
     messages: list[dict[str, Any]]
@@ -274,10 +273,7 @@ class _Turn(NamedTuple):
 
 
 def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _Turn | None:
-    """Return the first question of a dialog with the following messages; None if there is no question.
-
-    ``open_ended``: True if the dialog may lack a final answer.
-    """
+    """Return the first question of a dialog with the following messages; None if there is no question."""
     if not is_list(dialogs) or not dialogs:
         findings.fault("it has no dialogs")
         return None
@@ -302,11 +298,7 @@ def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _
 def _steps(
     messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
 ) -> list[ReferenceStep]:
-    """Return the calls of a turn as reference steps.
-
-    ``names`` maps the published path of each file to its name in the sample. ``open_ended``: True if a turn without
-    calls is allowed.
-    """
+    """Return the calls of a turn as reference steps."""
     steps: list[ReferenceStep] = []
     for message, following in zip(messages, [*messages[1:], {}], strict=False):
         calls = message.get("tool_calls")
@@ -368,8 +360,7 @@ def _replace_paths(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 
 def _observation(content: Any) -> Observation:
-    """Return the output of a tool as ``{"text": ...}`` or ``{"image": published path}``; the result is empty if there
-    is none."""
+    """Return the output of a tool as ``{"text": ...}`` or ``{"image": published path}``; empty if there is none."""
     if content is None:
         return Observation(result={})
     kind = "text"
@@ -408,9 +399,6 @@ def _gold(
 
     An object with ``whitelist`` is objective, a list of texts is subjective, and null, ``[]`` or ``{}`` means an image.
     If the answer is empty and no tool of ``called`` creates an image, the final text of the dialog is the answer.
-
-    Raises:
-        BenchmarkError: the answer has another form; the message describes it.
     """
     if answer is _MISSING:
         raise BenchmarkError("it has no gt_answer")

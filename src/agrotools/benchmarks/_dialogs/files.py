@@ -83,11 +83,7 @@ class FileTable:
         return known.model_copy(update={"name": name})
 
     def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
-        """Return a file of another kind at ``relative`` as a sample file.
-
-        Raises:
-            BenchmarkError: it cannot be read.
-        """
+        """Return a file of another kind at ``relative`` as a sample file; BenchmarkError if it cannot be read."""
         return SampleFile(name=name, path=relative, kind=kind, sha256=self._hash(relative))
 
     def _hash(self, relative: str) -> str:
@@ -103,11 +99,7 @@ def plain_path(published: str) -> str:
 
 
 def image_size(path: Path, display_path: str) -> tuple[int, int]:
-    """Read width and height in pixels from the header of an image file.
-
-    Raises:
-        BenchmarkError: it cannot be read as an image.
-    """
+    """Read width and height in pixels from the header of an image file; BenchmarkError if it is none."""
     from PIL import Image
 
     with warnings.catch_warnings():

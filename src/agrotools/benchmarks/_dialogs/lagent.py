@@ -184,10 +184,7 @@ def files_text(paths: Sequence[str]) -> str:
 
 
 def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
-    """Return the messages of step-by-step mode: reference calls and their results, if they returned any.
-
-    ``paths``: path of each file by name.
-    """
+    """Return the messages of step-by-step mode: reference calls and any results. ``paths``: of files by name."""
     messages: list[Message] = []
     for step in steps:
         if step.call is None:

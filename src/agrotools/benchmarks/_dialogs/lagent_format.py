@@ -310,11 +310,7 @@ def _packaged_tools() -> dict[str, dict[str, DeclaredTool]]:
 
 
 def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
-    """Read a tool from its entry in a ``toolmeta.json``.
-
-    Raises:
-        TypeError, LookupError: a name or a type is missing or is not text.
-    """
+    """Read a tool from its entry in a ``toolmeta.json``."""
     parameters = tuple(
         Parameter(
             _text_field(each, "name"),

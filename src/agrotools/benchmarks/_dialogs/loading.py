@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
+from agrotools.benchmarks.facts import Facts
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError, first_error
 from agrotools.core.base import NoFileError, Progress
@@ -117,11 +118,7 @@ def is_too_deep(entry: object) -> bool:
 
 
 def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
-    """Check that there are no faults.
-
-    Raises:
-        BenchmarkError: there are faults; the message lists them.
-    """
+    """Raise a BenchmarkError that lists the faults if there are any."""
     if not faults:
         return
     lines = [f"  {fault}" for fault in faults[:_SHOWN]]
@@ -144,10 +141,7 @@ ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 
 @dataclass(frozen=True)
 class ReadSet:
-    """Samples of all usable entries, and the findings on the other ones.
-
-    ``external_folders``: see :class:`~agrotools.formats.benchmark.Benchmark`.
-    """
+    """Samples of all usable entries, findings on the others, and external folders as a benchmark has them."""
 
     root: Path
     files: tuple[Path, ...]
@@ -179,8 +173,7 @@ def samples_of(
 
 
 def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
-    """Return the samples with unique ids. A later sample with a repeated id (keys ``1`` and ``01``) gets a suffix and a
-    note."""
+    """Return the samples with unique ids: a later one with a repeated id gets a suffix and a note."""
     used_ids: set[str] = set()
     renamed_samples: list[Sample] = []
     for sample in samples:
@@ -249,15 +242,18 @@ Read = Callable[[Path, Any, Progress], ReadSet]
 
 @dataclass(frozen=True)
 class PublishedBenchmark:
-    """Published benchmark: its files and their source, the runs of its paper, its tools and its options."""
+    """Published benchmark: its facts, the reader of its entry file, and its options."""
 
-    layout: Layout
-    source: SourceNote
-    description: str
-    paper: PaperRun
-    toolset: Sequence[str]
+    facts: Facts
     read: Read
     settings: type[PublishedSettings] = PublishedSettings
+
+    @property
+    def layout(self) -> Layout:
+        """Layout of its files."""
+        return Layout(
+            **{"name": self.facts["name"], "get_it": self.facts["download"]["address"], **self.facts["layout"]}
+        )
 
     def load(self, loading: Loading) -> Benchmark:
         """Load the benchmark from ``loading.data_root``.
@@ -298,15 +294,18 @@ class PublishedBenchmark:
             "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
             "notes": [*notes],
         }
+        source = SourceNote(**{"licence": self.facts["download"]["licence"], **self.facts["source"]})
+        paper = PaperRun(**self.facts["paper_run"])
+        toolset = self.facts.get("toolset") or tuple(self.facts["tools"])
         header = BenchmarkHeader(
             name=self.layout.name,
             version="1",
-            licence=self.source.licence,
-            description=self.description,
-            toolset=(*(tool for tool in self.toolset if tool in used), *sorted(used.difference(self.toolset))),
-            sources=(self.source,),
-            protocol=self.paper.protocol,
-            max_steps=self.paper.max_steps,
+            licence=source.licence,
+            description=self.facts["description"],
+            toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
+            sources=(source,),
+            protocol=paper.protocol,
+            max_steps=paper.max_steps,
             modes=modes,
             metadata=metadata,
         )

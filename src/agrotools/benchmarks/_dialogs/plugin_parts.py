@@ -1,12 +1,13 @@
 """Lightweight definitions shared by the plug-ins of GTA, GTA-2, ThinkGeo and Agent-X."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from agrotools.core import Protocol, Slot
+from agrotools.benchmarks.facts import Facts
+from agrotools.core import Mode, Protocol, Slot
 from agrotools.plugin import PromptTemplates, RunProtocol, deferred
 
 
@@ -48,11 +49,6 @@ LAGENT = {
 """Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""
 
 
-def tools_in(module: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the targets of the named tools in a module."""
-    return {name: f"{module}:{name}" for name in names}
-
-
 def files_of(module: str, name: str, **others: str) -> dict[str, Any]:
     """Return the fields of a plug-in that concern its files.
 
@@ -73,5 +69,6 @@ class TableLayout(NamedTuple):
     table: str = ""
 
 
-STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
-"""Columns for step-by-step runs in the papers of GTA and ThinkGeo."""
+def table_layouts(facts: Facts) -> dict[Mode, TableLayout]:
+    """Return the layouts of a paper's tables by mode."""
+    return {mode: TableLayout(**table) for mode, table in facts["tables"].items()}

@@ -47,12 +47,8 @@ def figures_shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list
     return [
         (name, summary, figures)
         for name, summary in zip(run_names(summaries), summaries, strict=True)
-        if (figures := _figures(summary, mode)) is not None and figures.family == family
+        if mode in summary.modes and (figures := summary.modes[mode].published) and figures.family == family
     ]
-
-
-def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
-    return summary.modes[mode].published if mode in summary.modes else None
 
 
 def figures_table(

@@ -102,7 +102,8 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     stop = None
     published: Scores | None = None
     try:
-        samples = joined.samples if has_answers else _without_keywords(joined.samples)
+        # Without answers, only the metrics that do not depend on them are kept.
+        samples = joined.samples if has_answers else tuple(replace(s, answer=_NO_KEYWORDS) for s in joined.samples)
         if by_step:
             published = published_scorer.score_steps(samples, rules, similarity)
         elif judge is None:
@@ -137,12 +138,6 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
         extra,
         malformed=tuple(malformed),
     )
-
-
-def _without_keywords(samples: tuple[Dialogue, ...]) -> tuple[Dialogue, ...]:
-    """Replace the answers, so that metrics that do not depend on them can be computed; the others are removed
-    afterwards."""
-    return tuple(replace(sample, answer=_NO_KEYWORDS) for sample in samples)
 
 
 def _without_answers(scores: Scores, rules: Rules) -> Scores:

@@ -78,11 +78,7 @@ def image_output(image: Artifact, by: ToolResult) -> PublishedImage:
 
 
 def read_box(text: str) -> Box:
-    """Read a box from text: four numbers with any separators.
-
-    Raises:
-        ToolError: ``invalid_argument``: there are not four numbers, or the box is empty.
-    """
+    """Read a box, four numbers with any separators; ToolError ``invalid_argument`` if it is none or empty."""
     numbers = [float(number) for number in _NUMBER.findall(text)]
     if len(numbers) != 4:
         raise ToolError(

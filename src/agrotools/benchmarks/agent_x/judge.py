@@ -247,11 +247,7 @@ def read_judgements(path: Path) -> JudgeTable:
 
 
 def parse_judgements(data: Any, name: str) -> JudgeTable:
-    """Return saved replies by id; the row of a sample for which the judge failed is null.
-
-    Raises:
-        BenchmarkError: the data have another form.
-    """
+    """Return replies by id, null where the judge failed; BenchmarkError if the data have another form."""
     if not is_object(data):
         raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')
     rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in data.values()]

@@ -16,7 +16,6 @@ from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
     Findings,
-    Layout,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
@@ -26,8 +25,8 @@ from agrotools.benchmarks._dialogs.loading import (
     samples_of,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.agent_x import plugin
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
+from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.core import (
     Arguments,
     BenchmarkError,
@@ -40,22 +39,7 @@ from agrotools.core import (
     SampleFile,
 )
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import SourceNote
 from agrotools.text.loose_json import is_list, is_object, is_text
-
-_SOURCE = SourceNote(
-    name="Agent-X",
-    licence="none published with its files (its paper says Apache License)",
-    url="https://github.com/mbzuai-oryx/Agent-X",
-    citation="Ashraf et al. 2025, Agent-X: Evaluating Deep Multimodal Reasoning (arXiv 2505.24876)",
-)
-_LAYOUT = Layout(
-    name="agent-x",
-    files=("data.json", "dataset.json"),
-    folders=("AgentX", "Agent-X", "agent-x", "agentx", "data/AgentX", "Agent-X/AgentX"),
-    tree="DIR/AgentX/data.json and DIR/AgentX/files/",
-    get_it="https://huggingface.co/datasets/Tajamul21/Agent-X",
-)
 
 
 class AgentXSettings(PublishedSettings):
@@ -254,7 +238,7 @@ def _observation(tool: str, output: JsonValue) -> Observation:
         return Observation(result={})
     text = text_of(output)
     is_file = bool(re.fullmatch(r"[^\s]+\.(?:png|jpe?g|webp|bmp)", text, re.IGNORECASE))
-    return Observation(result={"image" if tool in plugin.IMAGE_TOOLS and is_file else "text": text})
+    return Observation(result={"image" if tool in FACTS["image_tools"] and is_file else "text": text})
 
 
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list[str]:
@@ -279,11 +263,8 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
     A query is generative if its type says so, or if the last call creates an image and the type is neither factual nor
     interpretive; it is scored by the calls that create images. A short answer to an objective or factual query is
     matched literally; all other answers are compared as texts. The published scores use a judge instead.
-
-    Raises:
-        BenchmarkError: there is no answer.
     """
-    makers = plugin.IMAGE_TOOLS
+    makers = FACTS["image_tools"]
     used = tuple(dict.fromkeys(tool for tool in called if tool in makers))
     ends_in_image = bool(called) and called[-1] in makers and not query_type.startswith(("factual", "interpret"))
     if used and (query_type.startswith("generat") or ends_in_image):
@@ -307,24 +288,7 @@ def _environment(value: Any) -> str | None:
 
 # --- inputs of reference steps, which are published as one text: ``VCA_1.jpg, cup`` -----------------------------------
 
-PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "Calculator": ("expression",),
-    "OCR": ("image",),
-    "ObjectCounter": ("image", "text"),
-    "SceneDescriber": ("image",),
-    "WebSearch": ("query",),
-    "RegionDescriber": ("image", "bbox", "attribute"),
-    "LocateObjectByText": ("image", "text"),
-    "CodePlotter": ("command",),
-    "MathOCR": ("image",),
-    "Solver": ("command",),
-    "DrawBoundingBox": ("image", "bbox", "annotation"),
-    "OverlayText": ("image", "text", "position"),
-    "ImageGenerator": ("keywords",),
-    "ImageStylization": ("image", "instruction"),
-}
-"""Parameters of the tools of Agent-X in order, from toolmeta.json of mbzuai-oryx/Agent-X."""
-
+PARAMETERS: Mapping[str, tuple[str, ...]] = FACTS["parameters"]
 _BOX = re.compile(r"[(\[]\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){3}\s*[)\]]")
 _NAMED = re.compile(r"^\s*([a-z_0-9]+)\s*[=:]\s*", re.IGNORECASE)
 _QUOTES = "\"'` "
@@ -424,12 +388,4 @@ def read_agent_x(path: Path, settings: AgentXSettings = _DEFAULTS, progress: Pro
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})
 
 
-AGENT_X = PublishedBenchmark(
-    _LAYOUT,
-    _SOURCE,
-    "questions on images and videos, with tools",
-    plugin.PAPER_RUN,
-    tuple(plugin.TOOLS),
-    read_agent_x,
-    AgentXSettings,
-)
+AGENT_X = PublishedBenchmark(FACTS, read_agent_x, AgentXSettings)

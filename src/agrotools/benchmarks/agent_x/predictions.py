@@ -11,7 +11,7 @@ from typing import Any
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
-from agrotools.benchmarks.agent_x.plugin import TOOLS
+from agrotools.benchmarks.agent_x.plugin import FACTS
 from agrotools.benchmarks.agent_x.published_scorer import (
     COLUMNS,
     aggregate,
@@ -82,11 +82,7 @@ def _faults(entry: Any, where: str) -> Iterator[str]:
 
 
 def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Read the data set by id, each sample unwrapped from its list of one.
-
-    Raises:
-        BenchmarkError: it cannot be read or has another form.
-    """
+    """Read the data set by id, each sample out of its list of one; BenchmarkError if it has another form."""
     data = read_json(path)
     if not is_object(data) or not data:
         raise BenchmarkError(f"{path.name} is no object of samples", hint="give data.json of Agent-X")
@@ -300,7 +296,7 @@ def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: 
 def _tools(gold: Any) -> frozenset[str]:
     """Return the tools that a sample offers, or all tools of the benchmark if it lists none."""
     offered: Any = gold.get("tool_metadata") if is_object(gold) else None
-    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(TOOLS)
+    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(FACTS["tools"])
 
 
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors) -> None:

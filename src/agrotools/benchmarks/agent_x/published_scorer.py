@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.agent_x.plugin import CRITERIA, TOOLS
+from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
@@ -92,7 +92,7 @@ def _mean(numbers: Sequence[float | None]) -> Figure:
 def tool_call_statistics(predictions: Sequence[Any]) -> dict[str, int]:
     """Count the steps of predictions by whether they have a tool and an output.
 
-    ``invalid`` calls name a tool outside :data:`TOOLS`; they may also count as ``successful``. ``failures`` is the sum
+    ``invalid`` calls name a tool outside the benchmark; they may also count as ``successful``. ``failures`` is the sum
     of ``empty_samples``, ``failed`` and ``invalid``.
 
     Raises:
@@ -120,7 +120,7 @@ def _count_step(step: Any, counts: dict[str, int]) -> None:
     output = step.get("output") or step.get("tool_output")
     without_thought = step.get("thought", "").strip() == ""
     without_tool, without_output = tool in [None, "", "null"], output in [None, "", "null", 0]
-    counts["invalid"] += bool(tool) and isinstance(tool, str) and tool not in TOOLS
+    counts["invalid"] += bool(tool) and isinstance(tool, str) and tool not in FACTS["tools"]
     if not without_tool and not without_output:
         counts["successful"] += 1
         return

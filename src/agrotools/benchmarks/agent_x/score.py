@@ -195,7 +195,7 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     valid = [record for record in valid if record.trajectory is not None]
     if mode == "step-by-step" or not valid:
         return None
-    keys = [_key(record) for record in valid]
+    keys = [str(record.sample.metadata.get("entry", record.sample.id)) for record in valid]
     predictions = [{key: prediction_of(record)} for key, record in zip(keys, valid, strict=True)]
     table = _table(valid, keys, judges)
     data = {key: gold_of(record.sample) for key, record in zip(keys, valid, strict=True)}
@@ -246,11 +246,6 @@ def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]
     return {**counts, **error_analysis(predictions).counts}
 
 
-def _key(record: Record) -> str:
-    """Return the sample's key in the published file."""
-    return str(record.sample.metadata.get("entry", record.sample.id))
-
-
 def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -> JudgeTable | None:
     """Return the judges' scores as a table of the notebooks; None if no judge was asked."""
     criteria = {column: f"agent_x.{name}" for column, name in COLUMNS.items() if f"agent_x.{name}" in judges.metrics}
@@ -264,8 +259,7 @@ def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -
 
 
 def _differences(manifest: Manifest, mode: Mode) -> list[str]:
-    """Return the differences of a run from those of the paper, in which no tool runs and the model invents the
-    results."""
+    """Return the differences of a run from those of the paper, where the model invents what tools return."""
     differences = differences_of_settings(manifest, PAPER_RUN)
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)

@@ -36,11 +36,7 @@ def extract(reply: str) -> str:
 
 
 def rouge_l(answer: str, reference: str) -> float:
-    """Return ROUGE-L of the words of two texts, as the package ``rouge`` computes it (``"rouge-l"``, ``"f"``).
-
-    Raises:
-        UsageError: jieba is not installed.
-    """
+    """Return ROUGE-L of words as the package ``rouge`` does (``"rouge-l"``, ``"f"``); UsageError without jieba."""
     divide = _words()
     answer, reference = without_punctuation(answer), without_punctuation(reference)
     if not answer or not reference or max(len(answer), len(reference)) > LONGEST:

@@ -196,14 +196,7 @@ def question_benchmark(
 def _passages_for(
     items: Sequence[Item], index: Path | None, count: int, progress: Progress
 ) -> "tuple[Callable[[Item], Sequence[Passage]], str]":
-    """Search the index for the ``count`` best passages for the question and options of each item.
-
-    Returns a function that looks up the passages of an item (none without an index), and a note on the index, which may
-    be empty. Results are cached in the user's cache for later runs on the same items.
-
-    Raises:
-        CorpusError: the folder holds no complete index.
-    """
+    """Return a function that looks up the ``count`` best passages of an item (none without an index), and a note."""
     if index is None:
         return lambda _item: (), ""
     from agrotools.knowledge.corpus import CorpusIndex, Passage

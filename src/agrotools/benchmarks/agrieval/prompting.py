@@ -3,7 +3,6 @@
 import hashlib
 import random
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from agrotools.benchmarks.agrieval.items import Item, Order, QuestionSettings, question_key
 from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import UsageError
+from agrotools.core.files import read_table
 
 LATER_SHARE = 0.585
 """Share of correct options in the later half with the order ``later``, as in AgriEval's own test (section 4.3)."""
@@ -50,8 +50,7 @@ def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, s
 
 
 def _later(options: Mapping[str, str], answer: Sequence[str], rng: random.Random) -> list[int]:
-    """Return the places of the texts. Correct ones are drawn into the later or earlier half one by one while there is
-    room."""
+    """Return the places of the texts; correct ones are drawn into the later or earlier half while there is room."""
     letters = list(options)
     right = [place for place, letter in enumerate(letters) if letter in answer]
     wrong = [place for place, letter in enumerate(letters) if letter not in answer]
@@ -97,11 +96,7 @@ class Examples:
         }
 
     def for_item(self, item: Item, count: int) -> list[Item]:
-        """Draw ``count`` examples for ``item``.
-
-        Raises:
-            UsageError: there are not enough items of its kind outside its group.
-        """
+        """Draw ``count`` examples of the kind of ``item`` outside its group; UsageError if there are too few."""
         others = self._others(item)
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
         item_key = question_key(item.question)
@@ -155,7 +150,7 @@ def prompt_of(
     passages: Sequence[Passage] = (),
 ) -> str:
     """Return the complete prompt of ``item`` with its options in the given order."""
-    words = _words(settings.language)
+    words = read_table(_PROMPTS)[settings.language]
     before = _passages(passages, words)
     if item.kind is None:
         template = words["question_cot" if settings.cot else "question"]
@@ -175,14 +170,8 @@ def prompts_hash() -> str:
     return hashlib.sha256(_PROMPTS.read_bytes()).hexdigest()
 
 
-@cache
-def _words(language: str) -> dict[str, Any]:
-    return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))[language]
-
-
 def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str:
-    """Return the examples as part of the prompt; ``form`` is the prefix of the template names for this form of
-    prompt."""
+    """Return the examples as part of the prompt; ``form``: prefix of the template names."""
     if not examples:
         return ""
     template = words.get(f"{form}example", words["example"])

@@ -330,10 +330,7 @@ def _google_bleu(pairs: Sequence[Pair]) -> list[float]:
 
 
 def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
-    """Return sentence BLEU-1 to -4, corpus BLEU of single n-gram orders 1 to 4, and the mean of each four.
-
-    Answer and reference are exchanged.
-    """
+    """Return sentence and corpus BLEU of orders 1 to 4, and their means, with answer and reference exchanged."""
     bleu: Any = import_module("nltk.translate.bleu_score")
     divide: Any = import_module("nltk.tokenize").word_tokenize
     answers, references = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]

@@ -5,7 +5,6 @@ belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from agrotools.benchmarks.agrieval.plugin import METRICS
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Sample, Score, UsageError
+from agrotools.core.files import read_table
 from agrotools.plugin import PartColumn, Reporting
 from agrotools.report.html.result_tables import html_tables, templates
 from agrotools.report.layout import DASH, Notes, harmless, new_table, percent, stacked, value_cell
@@ -39,9 +39,7 @@ MARK = "†"
 _COLUMNS_SIDE_BY_SIDE = 7
 _ARROWS = {"": "", "up": "↑", "down": "↓"}
 
-_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
-    Path(__file__).with_name("categories.toml").read_text("utf-8")
-)
+_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = read_table(Path(__file__).with_name("categories.toml"))
 TASKS, DOMAINS = _CATEGORIES["tasks"], _CATEGORIES["domains"]
 """Names of each task and domain by its abbreviation, the English one first."""
 FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
@@ -148,8 +146,7 @@ class _Run:
         self.items[name].scores.append(score)
 
     def estimate(self, code: str, *, is_open: bool) -> Estimate | None:
-        """Return the mean over the items of a column, with epochs and rotations averaged; None if there are no
-        items."""
+        """Return the mean over the items of a column, epochs and rotations averaged; None without items."""
         items = [item for item in self.items.values() if item.is_open == is_open and code in (OVERALL, *item.codes)]
         return (
             estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items]) if items else None
@@ -236,11 +233,7 @@ def _names(runs: Sequence[_Run]) -> list[list[str]]:
 
 
 def _printed(grouping: Grouping, runs: Sequence[_Run]) -> dict[tuple[str, str], dict[str, PublishedRow]]:
-    """Return the printed figures by model and setting, then by group.
-
-    They are those of the evaluated models, of the best open model and of the best API model, in the settings of the
-    runs.
-    """
+    """Return the printed figures by model and setting, then by group."""
     lines: dict[tuple[str, str], dict[str, PublishedRow]] = {}
     for setting in dict.fromkeys(run.setting for run in runs):
         if setting not in grouping.tables:

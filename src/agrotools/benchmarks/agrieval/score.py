@@ -41,8 +41,7 @@ def check_comparisons(comparisons: TextComparisons) -> None:
 
 
 def _comparisons(comparisons: TextComparisons) -> dict[str, Callable[[str, str], float]]:
-    """Return the requested optional metrics, each with the function that scores an answer against the reference
-    text."""
+    """Return the requested optional metrics, each with its function of an answer and a reference text."""
     metrics = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in comparisons.names else {}
     if (embedder := comparisons.embedder) is None:
         return metrics

@@ -67,11 +67,7 @@ class ReadSet(NamedTuple):
 
 
 def find_set(name: str, data_root: Path | None) -> str:
-    """Return the folder and the files of the set ``name``, for a list of benchmarks.
-
-    Raises:
-        NoFileError: they are not there.
-    """
+    """Return folder and files of the set ``name``, for a list of benchmarks; NoFileError if they are not there."""
     root, files = _files(name, map_of(name, data_root, ""), data_root, "")
     return f"{root}: {shorten(', '.join(str(path.relative_to(root)) for path in files), 200)}"
 

@@ -2,14 +2,14 @@
 
 import operator
 import tomllib
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from agrotools.benchmarks.facts import loaders_of
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, deferred
+from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount
 
 
 class LetteredSlot(Slot):
@@ -74,12 +74,7 @@ class NumberListSlot(Slot):
 OWN = "agvqa"
 """Name of the plug-in that reads a user's own files with a map of their own."""
 _ROOM = "agrotools.benchmarks.agvqa"
-
-
-def _files_of(name: str) -> dict[str, Any]:
-    """Return the arguments of a plug-in that find, check and load its files."""
-    functions = {"load": "load_set", "find": "find_set", "check": "check_set", "file_roots": "image_roots"}
-    return {part: partial(deferred(f"{_ROOM}.load:{function}"), name) for part, function in functions.items()}
+_LOADERS = {"load": "load_set", "find": "find_set", "check": "check_set", "file_roots": "image_roots"}
 
 
 def _plugin(name: str) -> BenchmarkPlugin:
@@ -99,7 +94,7 @@ def _plugin(name: str) -> BenchmarkPlugin:
         download=download,
         expected=(ExpectedCount("questions", questions, True, len),) if questions else (),
         predictions=predictions,
-        **_files_of(name),
+        **loaders_of(name, f"{_ROOM}.load", **_LOADERS),
     )
 
 
@@ -115,5 +110,5 @@ OWN_FILE = BenchmarkPlugin(
     slots=(LetteredSlot, NumberListSlot),
     predictions={OWN: f"{_ROOM}.predictions:OWN_FILE", "ageval": f"{_ROOM}.predictions:AGEVAL"},
     scoring_target=f"{_ROOM}.score:SCORING",
-    **_files_of(OWN),
+    **loaders_of(OWN, f"{_ROOM}.load", **_LOADERS),
 )

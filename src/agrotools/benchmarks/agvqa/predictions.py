@@ -21,11 +21,7 @@ from agrotools.scoring.slots import score_slot
 
 
 def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
-    """Score the replies in a file with the readers of this package, beside the scores that the file has.
-
-    Raises:
-        BenchmarkError: the file has no replies where the map says.
-    """
+    """Score a file's replies with our readers, beside its own scores; BenchmarkError if the map finds no replies."""
     fields = read_map(inputs.file.parent / OWN_MAP if name == OWN else MAPS / f"{name}.toml")
     if (places := fields.predictions) is None:
         raise BenchmarkError(f"the map {OWN_MAP} beside {inputs.file.name} has no table [predictions]")

@@ -23,11 +23,7 @@ class FieldSettings(FrozenModel):
 
 
 def field_folder(data_root: Path | None) -> Path:
-    """Return the folder of the photographs below ``data_root``, or where ``agrotools data get`` puts them.
-
-    Raises:
-        NoFileError: there is none.
-    """
+    """Return the photographs' folder below ``data_root``, or of ``agrotools data get``; NoFileError if none."""
     root = data_root.expanduser() if data_root else data_folder()
     for folder in (root / "field", root):
         if (folder / "files").is_dir():

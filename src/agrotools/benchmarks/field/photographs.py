@@ -16,11 +16,7 @@ NO_HEADS = "no heads, so tools do not tell crop from weeds"
 
 
 def get_field(request: Request) -> Obtained:
-    """Download the photographs below ``request.root`` and train the heads that are missing.
-
-    Raises:
-        InfrastructureError: no server could be reached.
-    """
+    """Download the photographs below ``request.root``, train missing heads; InfrastructureError without a server."""
     head, folder = read_head(), request.root / "field"
     for note in head.data_sets:
         if note.unused:

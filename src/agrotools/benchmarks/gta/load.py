@@ -7,45 +7,18 @@ from pathlib import Path
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
-from agrotools.benchmarks._dialogs.loading import (
-    Findings,
-    Layout,
-    PublishedBenchmark,
-    ReadSet,
-)
-from agrotools.benchmarks.gta.plugin import IMAGE_TOOLS, PAPER_RUN, TOOLS
+from agrotools.benchmarks._dialogs.loading import Findings, PublishedBenchmark, ReadSet
+from agrotools.benchmarks.gta.plugin import FACTS
 from agrotools.core import Sample
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import SourceNote
-
-_SOURCE = SourceNote(
-    name="GTA",
-    licence="Apache-2.0",
-    url="https://github.com/open-compass/GTA",
-    citation="Wang et al. 2024, GTA: A Benchmark for General Tool Agents (arXiv 2407.08713)",
-)
-_LAYOUT = Layout(
-    name="gta",
-    files=("dataset.json",),
-    folders=(
-        *("gta_dataset", "data/gta_dataset", "opencompass/data/gta_dataset", "GTA/opencompass/data/gta_dataset"),
-        *("gta/gta_dataset", "gta/data/gta_dataset", "GTA/data/gta_dataset", "gta", "GTA"),
-    ),
-    tree="DIR/gta_dataset/dataset.json and DIR/gta_dataset/image/",
-    get_it="https://github.com/open-compass/GTA/releases/download/v0.1.0/gta_dataset.zip",
-)
 
 
 def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> ReadSet:
-    """Read all entries of a ``dataset.json``; file paths are relative to its folder.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or holds no entries.
-    """
+    """Read all entries of a ``dataset.json`` and files beside it; BenchmarkError if it cannot be read or is empty."""
     entries = entries_of(path)
     findings = Findings()
     table = FileTable(path.parent)
-    form = DialogForm(IMAGE_TOOLS, prefix="gta", family="general", source="GTA")
+    form = DialogForm(FACTS["image_tools"], prefix="gta", family="general", source="GTA")
     samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
@@ -57,4 +30,4 @@ def _with_groups(read: ReadEntry) -> Sample:
     return sample.model_copy(update={"groups": groups})
 
 
-GTA = PublishedBenchmark(_LAYOUT, _SOURCE, "general questions on images, with tools", PAPER_RUN, tuple(TOOLS), read_gta)
+GTA = PublishedBenchmark(FACTS, read_gta)

@@ -1,19 +1,18 @@
 """Judging of GTA-2 tasks with a tree of sub-tasks: questions, scores from the grades, and a table."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 from agrotools.benchmarks.gta2 import score as published_scorer
 from agrotools.benchmarks.gta2.plugin import SubTasksSlot, is_tree
 from agrotools.benchmarks.gta2.score import MOST
 from agrotools.core import Artifact, Record, Slot, Trajectory
+from agrotools.core.files import read_table
 from agrotools.plugin import JudgedMetric, Judging, Reporting
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, Summary
-from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score
 
 GPT_SCORE = "gta2.gpt_score"
@@ -39,7 +38,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
         return []
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
-    words = _words()
+    words = read_table(_PROMPT)
     prompt = prompt_hash(words["system"] + words["user"])
     files = "\n".join(f"{each.name} ({_how_shown(each)})" for each in artifacts)
     questions: list[JudgeQuestion] = []
@@ -57,7 +56,10 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
                 _PLACEHOLDER.sub(lambda match, values=values: values[match[1]], words[part]).strip()
                 for part in ("system", "user")
             )
-            for metric, read in ((GPT_SCORE, published_scorer.read_score), (SCORE_CORRECTED, _read_score)):
+            for metric, read in (
+                (GPT_SCORE, published_scorer.read_score),
+                (SCORE_CORRECTED, partial(read_score, most=MOST)),
+            ):
                 name = f"{tree.name} {leaf.id}"
                 questions.append(
                     JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=artifacts, mark=mark)
@@ -79,23 +81,10 @@ def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
     return [min(max(grades), published_scorer.root_score([*tree], lambda _: next(remaining))) for tree in trees]
 
 
-def _read_score(reply: str) -> float | None:
-    return read_score(reply, MOST)
-
-
 def _how_shown(artifact: Artifact) -> str:
     if is_text(artifact):
         return f"{artifact.media_type}, its text follows below"
     return f"{artifact.media_type}, shown below" if is_image(artifact) else f"{artifact.media_type}, only named"
-
-
-@cache
-def _words() -> dict[str, str]:
-    return tomllib.loads(_PROMPT.read_text(encoding="utf-8"))
-
-
-def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
-    return sub_task_questions(record)
 
 
 JUDGING = Judging(
@@ -103,7 +92,7 @@ JUDGING = Judging(
         GPT_SCORE: JudgedMetric(is_tree, of_slots=tree_values),
         SCORE_CORRECTED: JudgedMetric(is_tree, replies_of=GPT_SCORE, of_slots=tree_values),
     },
-    questions=_questions,
+    questions=lambda record, _: sub_task_questions(record),
 )
 
 

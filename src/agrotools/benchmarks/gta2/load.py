@@ -5,7 +5,7 @@ docs/gta-thinkgeo-agent-x.md lists the assumptions.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,39 +22,16 @@ from agrotools.benchmarks._dialogs.loading import (
     quote,
 )
 from agrotools.benchmarks.checking import FileCheck
-from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, PAPER_RUN, SubTask, SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, FACTS, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
-_SOURCE = SourceNote(
-    name="GTA-2",
-    licence="Apache-2.0 (its repository)",
-    url="https://github.com/open-compass/GTA",
-    citation="Wang et al. 2026, GTA-2: Benchmarking General Tool Agents from Atomic Tool-Use to Open-Ended Workflows "
-    "(arXiv 2604.15715)",
-)
 Part = Literal["end", "step"]
-TASKS = Layout(
-    name="gta-2",
-    files=("end.json",),
-    folders=(
-        *("gta_dataset_v2", "data/gta_dataset_v2", "opencompass/data/gta_dataset_v2"),
-        *("GTA/opencompass/data/gta_dataset_v2", "gta-2/gta_dataset_v2", "gta_workflow_dataset", "gta-2", "gta2"),
-    ),
-    tree="DIR/gta_dataset_v2/end.json, toolmeta.json, files",
-    get_it="the releases of https://github.com/open-compass/GTA (gta_workflow_dataset.zip of v0.2.0)",
-)
-LAYOUTS: dict[Part, Layout] = {
-    "end": TASKS,
-    "step": TASKS._replace(files=("step.json",), tree="DIR/gta_dataset_v2/step.json, toolmeta.json, files"),
-}
-IMAGE_TOOLS = ("DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization")
-"""Tools that return an image."""
 
 
 class Gta2Settings(PublishedSettings):
@@ -89,7 +66,7 @@ def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
     """
     part: Part = "end"
     try:
-        path = TASKS.find(data_root)
+        path = LAYOUTS[part].find(data_root)
     except BenchmarkError as error:
         part = "step"
         try:
@@ -112,22 +89,17 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
     offered = _offered_tools(path.parent, findings)
     table = FileTable(path.parent)
     form = DialogForm(
-        IMAGE_TOOLS,
+        FACTS["image_tools"],
         prefix="gta2" if part == "end" else "gta2-step",
         family="general",
         source="GTA-2",
         any_file=True,
         lacks_tools=True,
         tools=offered if part == "end" else None,
-        gold=_tree if part == "end" else None,
+        gold=(lambda entry, note: Gold("workflow", tree_of(entry.get("sub_tasks"), note))) if part == "end" else None,
     )
-
     samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
-
-
-def _tree(entry: Mapping[str, Any], note: Callable[[str], None]) -> Gold:
-    return Gold("workflow", tree_of(entry.get("sub_tasks"), note))
 
 
 def _with_groups(read: ReadEntry) -> Sample:
@@ -140,37 +112,21 @@ def _with_groups(read: ReadEntry) -> Sample:
     return sample.model_copy(update={"groups": groups})
 
 
-GTA2_TOOLS: tuple[str, ...] = tuple(
-    """
-    Calculator GoogleSearch Plot Solver OCR ImageDescription CountGivenObject MathOCR DrawBox AddText TextToImage
-    ImageStylization RegionAttributeDescription CsvFileGenerator DocxFileGenerator PdfFileGenerator PptxFileGenerator
-    XlsxFileGenerator ReadCSV ReadDOCX ReadPDF ReadPPTX ReadXLSX ImageQualityTest AudioClipTool NoiseReduction
-    PitchShifting SoundCharacteristicExtraction Prover VideoClip VideoDescription VideoObjectDetection VideoOCR
-    TextToVideoTool AddTextVideoTool SpeechToText HtmlFileGenerator
-    """.split()
-)
-"""Names in agentlego/benchmark_toollist_v2.txt of open-compass/GTA, commit 8dd011f."""
+GTA2_TOOLS: tuple[str, ...] = FACTS["toolset"]
 GTA2 = PublishedBenchmark(
-    TASKS,
-    _SOURCE,
-    "tasks on files of any kind, graded by their sub-tasks",
-    PAPER_RUN,
-    GTA2_TOOLS,
+    FACTS,
     lambda path, settings, progress: read_gta2(path, settings.mode, progress),
     Gta2Settings,
 )
+LAYOUTS: dict[Part, Layout] = {
+    "end": GTA2.layout,
+    "step": GTA2.layout._replace(files=("step.json",), tree="DIR/gta_dataset_v2/step.json, toolmeta.json, files"),
+}
 _NAME_KEYS = ("name", "tool_name", "id")
 
 
 def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
-    """Return the available tools that ``toolmeta.json`` in ``folder`` lists, or those of GTA-2 if there is no such
-    file.
-
-    The file holds a list of objects or names, or an object by name. Unavailable tools are added to ``findings``.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or names no tool.
-    """
+    """Return the available tools that ``toolmeta.json`` lists, or those of GTA-2 if there is no such file."""
     path = folder / TOOLMETA_FILE
     source = TOOLMETA_FILE if path.is_file() else f"GTA-2 (there is no {TOOLMETA_FILE})"
     names = _names(read_json(path), path) if path.is_file() else list(GTA2_TOOLS)
@@ -223,10 +179,7 @@ def tree_of(content: Any, note: Note) -> SubTasksSlot:
 def _sub_tasks(
     nodes: Sequence[Any], prefix: str, level: int, note: Note, missing: list[str] | None
 ) -> tuple[SubTask, ...]:
-    """Return sub-tasks with their ids, adding the places of those without one to ``missing``; None for places as ids.
-
-    ``prefix``: place of the sub-task that they are part of.
-    """
+    """Return sub-tasks with their ids, adding places without an id to ``missing``; with None, places are the ids."""
     tasks = tuple(_node(node, f"{prefix}{number}", level, note, missing) for number, node in enumerate(nodes, start=1))
     if all(each.weight == 0 for each in tasks):
         note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")

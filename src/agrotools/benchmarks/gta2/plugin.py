@@ -6,13 +6,11 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, files_of
-from agrotools.benchmarks.counts import count_tools
+from agrotools.benchmarks.facts import plugin_of, read_facts
 from agrotools.core import FrozenModel, Slot
-from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, MetricInfo
 
-PAPER_RUN = PaperRun("lagent", 10)
-
-
+FACTS = read_facts(__file__)
+PAPER_RUN = PaperRun(**FACTS["paper_run"])
 DEEPEST_SUB_TASK = 12
 """Maximum depth of a tree of sub-tasks."""
 
@@ -94,39 +92,10 @@ def is_tree(slot: Slot) -> bool:
     return isinstance(slot, SubTasksSlot)
 
 
-PLUGIN = BenchmarkPlugin(
-    name="gta-2",
-    title="GTA-2",
-    about="tasks on files of any kind, graded by a judge on trees of sub-tasks; 13 of its 37 tools are here",
-    needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, "
-    "releases of github.com/open-compass/GTA",
-    download=Download(
-        "https://github.com/open-compass/GTA/releases/download/v0.2.0/gta_workflow_dataset.zip",
-        "Apache-2.0 (its repository)",
-    ),
-    aliases=("gta2",),
+PLUGIN = plugin_of(
+    FACTS,
+    {"tree": is_tree},
     **files_of("agrotools.benchmarks.gta2.load", "GTA2", load="load_gta2", check="check_gta2"),
     protocols=LAGENT,
-    # From agentlego/benchmark_toollist_v2.txt of its repository; no other published count is known.
-    expected=(ExpectedCount("tools", 37, False, count_tools),),
     slots=(SubTasksSlot,),
-    metrics={
-        "gta2.gpt_score": MetricInfo(
-            "gpt_score",
-            "weighted mean of a judge's grades, 0 to 10, read as published; the judge is asked in words of ours",
-            out_of=10,
-            slots=is_tree,
-            by_judge=True,
-        ),
-        "gta2.score_corrected": MetricInfo(
-            "Score*",
-            "the same as a share, where a reply that cannot be read has no grade",
-            slots=is_tree,
-            scores_sample=True,
-            by_judge=True,
-        ),
-    },
-    scoring_target="agrotools.benchmarks.gta2.score:SCORING",
-    judging_target="agrotools.benchmarks.gta2.judge:JUDGING",
-    reporting_target="agrotools.benchmarks.gta2.judge:REPORTING",
 )

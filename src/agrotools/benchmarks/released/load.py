@@ -32,11 +32,7 @@ class ReleasedSettings(FrozenModel):
 
 
 def find_entries(data_root: Path | None) -> Path:
-    """Return the folder of the released files below ``data_root``.
-
-    Raises:
-        NoFileError: there is none.
-    """
+    """Return the folder of the released files below ``data_root``; NoFileError if there is none."""
     root = (data_root or data_folder()).expanduser()
     for folder in (root / "agrotools", root / "AgroTools"):
         if any(_entry_files(folder)):
@@ -103,10 +99,7 @@ def converted_folder(data_root: Path | None, given: str = "") -> Path:
 
 
 def _write_entries(root: Path) -> Path:
-    """Write all entries as JSON lines, and the pictures that are inside parquet files beside them; return the folder.
-
-    It is the folder of the JSON file, which paths of files are relative to, or ``root``.
-    """
+    """Write all entries as JSON lines, with the pictures inside parquet files beside them; return the folder."""
     files = _entry_files(root)
     folder = root if files[0].suffix == ".parquet" else files[0].parent
     rows = (_plain(row, folder) for path in files for row in read_rows(path))

@@ -19,35 +19,15 @@ from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_en
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
-    Layout,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
     file_check,
 )
 from agrotools.benchmarks.checking import FileCheck
-from agrotools.benchmarks.thinkgeo.plugin import IMAGE_TOOLS, OPTICAL, PAPER_RUN, TOOLS
+from agrotools.benchmarks.thinkgeo.plugin import FACTS, PLUGIN
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import SourceNote
-
-_SOURCE = SourceNote(
-    name="ThinkGeo",
-    licence="Apache-2.0 (its repository), CC BY 4.0 (its page at Hugging Face)",
-    url="https://github.com/mbzuai-oryx/ThinkGeo",
-    citation="Shabbir et al. 2025, ThinkGeo: Evaluating Tool-Augmented Agents for Remote Sensing (arXiv 2505.23752)",
-)
-_LAYOUT = Layout(
-    name="thinkgeo",
-    files=("ThinkGeoBench.json",),
-    folders=(
-        *("ThinkGeo_dataset", "data/ThinkGeo_dataset", "opencompass/data/ThinkGeo_dataset"),
-        *("thinkgeo/ThinkGeo_dataset", "ThinkGeo/opencompass/data/ThinkGeo_dataset", "ThinkGeo", "thinkgeo"),
-    ),
-    tree="DIR/ThinkGeo_dataset/ThinkGeoBench.json and DIR/ThinkGeo_dataset/image/ (radar images: a second JSON file "
-    "with SAR in its name, beside it or in a folder with SAR in its name)",
-    get_it="https://huggingface.co/datasets/MBZUAI/ThinkGeo",
-)
 
 
 class ThinkGeoSettings(PublishedSettings):
@@ -77,26 +57,25 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         findings.part = "sar " if sensor == "sar" else ""
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
-        form = DialogForm(IMAGE_TOOLS, prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
+        form = DialogForm(FACTS["image_tools"], prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
         with_groups = partial(_with_groups, sensor)
         sensor_samples = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
-        samples += _with_difficulty(sensor_samples) if sensor == "optical" else sensor_samples
+        levels = difficulties(sensor_samples) if sensor == "optical" else [None] * len(sensor_samples)
+        for sample, level in zip(sensor_samples, levels, strict=True):
+            groups = {"difficulty": level, **sample.groups} if level else sample.groups
+            samples.append(sample.model_copy(update={"groups": groups}))
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 
 
 def find_sar(path: Path) -> Path:
-    """Find the file of the SAR split: another JSON file with SAR in its name or in the name of its folder.
-
-    Raises:
-        BenchmarkError: there is none.
-    """
+    """Find the SAR split: a JSON file with SAR in its name or its folder's; BenchmarkError if there is none."""
     folders = sorted(each for each in path.parent.iterdir() if each.is_dir() and "sar" in each.name.casefold())
     beside = [each for each in sorted(path.parent.glob("*.json")) if "sar" in each.name.casefold()]
     inside = [each for folder in folders for each in sorted(folder.glob("*.json")) if each.name != "toolmeta.json"]
     for each in (*beside, *inside):
         if each != path:
             return each
-    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=_LAYOUT.source)
+    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=THINKGEO.layout.source)
 
 
 def _with_groups(sensor: str, read: ReadEntry) -> Sample:
@@ -107,19 +86,8 @@ def _with_groups(sensor: str, read: ReadEntry) -> Sample:
     return sample.model_copy(update={"groups": groups, "task_type": about})
 
 
-def _with_difficulty(samples: Sequence[Sample]) -> list[Sample]:
-    return [
-        sample.model_copy(update={"groups": {"difficulty": level, **sample.groups}})
-        for sample, level in zip(samples, difficulties(samples), strict=True)
-    ]
-
-
 THINKGEO = PublishedBenchmark(
-    _LAYOUT,
-    _SOURCE,
-    "questions on satellite and aerial images, with tools",
-    PAPER_RUN,
-    tuple(TOOLS),
+    FACTS,
     lambda path, settings, progress: read_thinkgeo(path, settings.split, progress),
     ThinkGeoSettings,
 )
@@ -131,7 +99,7 @@ def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
     Raises:
         UsageError, BenchmarkError: as for :meth:`PublishedBenchmark.load`.
     """
-    path = _LAYOUT.find(data_root)
+    path = THINKGEO.layout.find(data_root)
     try:
         find_sar(path)
         split = "all"
@@ -140,7 +108,8 @@ def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
     read = read_thinkgeo(path, split, progress)
     notes = ["the SAR split is not there: 50 questions fewer"] if len(read.files) < 2 else []
     has_sar = any(sample.groups.get("sensor") == "sar" for sample in read.samples)
-    return file_check(read, _LAYOUT, notes, None if has_sar else OPTICAL)
+    optical = tuple(each for each in PLUGIN.expected if not each.name.startswith("radar"))
+    return file_check(read, THINKGEO.layout, notes, None if has_sar else optical)
 
 
 _WORDS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks._dialogs import published_scorer
-from agrotools.benchmarks._dialogs.plugin_parts import STEPS, TableLayout
+from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.scores import (
     IMAGES,
@@ -22,8 +22,8 @@ from agrotools.benchmarks._dialogs.scores import (
     prediction_content,
     scoring_by,
 )
-from agrotools.benchmarks.thinkgeo.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN, has_questions
-from agrotools.core import BenchmarkError, KeywordsSlot, Mode, Record
+from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
+from agrotools.core import BenchmarkError, KeywordsSlot, Record
 from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
 from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
@@ -41,8 +41,8 @@ from agrotools.text.loose_json import is_list, is_object, is_text
 
 RULES = Rules(
     name="thinkgeo",
-    categories={f"{category[0]}_f1": tools for category, tools in CATEGORIES.items()},
-    image_tools=IMAGE_TOOLS,
+    categories={f"{category[0]}_f1": tools for category, tools in FACTS["tool_categories"].items()},
+    image_tools=FACTS["image_tools"],
     image_metric="ans_i",
     recall=lambda hits, gold: hits / (gold + 1e-8),
     lowers=True,
@@ -201,12 +201,6 @@ FORMAT = PredictionFormat(
     differences_of(RULES, ans_i=IMAGES, llm_score="a reply may say more than yes"),
     write=partial(prediction_content, PAPER_RUN),
 )
-LAYOUTS: Mapping[Mode, TableLayout] = {
-    "step-by-step": TableLayout("ThinkGeo, step by step", STEPS, "3"),
-    "end-to-end": TableLayout(
-        "ThinkGeo, end to end", {"p_f1": "P", "o_f1": "O", "l_f1": "L", "ans_acc": "Ans", "ans_i": "Ans_I"}, "3"
-    ),
-}
 _tables = deferred("agrotools.benchmarks._dialogs.report:published_tables")
 # Table A1 has the runs on radar images.
-REPORTING = Reporting(tables=partial(_tables, "thinkgeo", LAYOUTS, split_tables={"sar": "A1"}))
+REPORTING = Reporting(tables=partial(_tables, "thinkgeo", table_layouts(FACTS), split_tables={"sar": "A1"}))

@@ -1,6 +1,7 @@
 """Comparison of back-ends of a tool on the same labelled photographs, paired by photograph."""
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
 from agrotools.tools.learned import LEARNED
 from agrotools.tools.recognition.candidates import PACK, recogniser_for
-from agrotools.tools.recognition.pack_training import LabelledImage
+from agrotools.tools.recognition.labelled_pictures import LabelledImage
 from agrotools.tools.recognition.packs import load_pack
 from agrotools.tools.services import VLM
 
@@ -89,6 +90,9 @@ def compare_backends(
         if backend == VLM:
             raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
         check_backend(get_tool(tool), backend)
+    if tool == COUNTING:
+        for one in pictures:
+            _count_of(one)
     ask = _ask_count if tool == COUNTING else _ask_name
     given: dict[str, list[_Result | None]] = {}
     ms: dict[str, float] = {}
@@ -160,11 +164,7 @@ def _ask_name(bench: Bench, backend: str, picture: LabelledImage, arguments: Map
 
 
 def _ask_count(bench: Bench, backend: str, picture: LabelledImage, arguments: Mapping[str, Any]) -> _Result:
-    try:
-        true = float(picture.label)
-    except ValueError:
-        why = f"the label of {picture.path.name} is {picture.label!r}, not a count"
-        raise UsageError(why, hint="labels of count_objects are numbers") from None
+    true = _count_of(picture)
     try:
         count = bench.call(image=picture.path.resolve(), backend=backend, **arguments).count
     except ToolError as error:
@@ -172,6 +172,18 @@ def _ask_count(bench: Bench, backend: str, picture: LabelledImage, arguments: Ma
             raise
         return _Result(true, refused=True)
     return _Result(abs(count - true), refused=False)
+
+
+def _count_of(picture: LabelledImage) -> float:
+    """Return the label of a photograph as a count; UsageError if it is not a finite number of at least 0."""
+    try:
+        count = float(picture.label)
+    except ValueError:
+        count = math.nan
+    if not 0 <= count < math.inf:
+        why = f"{picture.place}: the label of {picture.path.name} is {picture.label!r}, not a count"
+        raise UsageError(why, hint="labels of count_objects are numbers of at least 0")
+    return count
 
 
 def _difference(metric: str, values: Sequence[float], first: Sequence[float], groups: Sequence[str]) -> Estimate:

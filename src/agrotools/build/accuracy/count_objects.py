@@ -192,10 +192,6 @@ def _photograph(tile: str) -> str:
     return tile.rsplit("_", 1)[0]
 
 
-def _neon(bench: Bench) -> list[Figure]:
-    return _boxes_of_people(bench, "tree", "crown_rgb", "tree crown", _BY_COLOUR)
-
-
 def _fruit(bench: Bench, target: str) -> list[Figure]:
     """Measure the trained network as shipped, then the colour rules that are used for all other fruit."""
     by_colour = _boxes_of_people(bench, target, "fruit", f"by colour: {target}", _BY_COLOUR, RULES)
@@ -277,7 +273,11 @@ def _most_pairs(possible: NDArray[np.bool_]) -> int:
 STUDIES = (
     Study("count_objects", "drawn_canopies", _drawn_crowns, needs_folder=False),
     Study("count_objects", "chm", _tops_by_eye),
-    Study("count_objects", "neon_trees", _neon),
+    Study(
+        "count_objects",
+        "neon_trees",
+        partial(_boxes_of_people, target="tree", mode="crown_rgb", what="tree crown", note=_BY_COLOUR),
+    ),
     *(
         Study("count_objects", folder, partial(_fruit, target=fruit))
         for fruit, folder in (("apple", "orchard_apples"), ("pear", "orchard_pears"), ("cherry", "orchard_cherries"))

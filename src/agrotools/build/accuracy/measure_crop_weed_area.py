@@ -67,10 +67,7 @@ def both_halves(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
 
 
 def _guesses(classes: list[Values], values: Values) -> NDArray[np.intp]:
-    """Classify ``values`` (pixels, bands) by quadratic discriminant analysis with equal priors.
-
-    Each class is a Gaussian fitted to its values in ``classes``.
-    """
+    """Classify ``values`` (pixels, bands) by quadratic discriminant analysis with equal priors."""
     scores: list[Values] = []
     for known in classes:
         spread = np.cov(known, rowvar=False) + 1e-9 * np.eye(known.shape[1])

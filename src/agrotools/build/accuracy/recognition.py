@@ -9,7 +9,8 @@ from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_o
 from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier
-from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
+from agrotools.tools.recognition.labelled_pictures import LabelledImage
+from agrotools.tools.recognition.pack_training import train_pack
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,6 @@ _COFFEE = {
 _PACK_NOTE = "a pack trained on the even pictures of each class, asked about the odd ones; no group is known"
 
 
-def _bean(label: str) -> str:
-    return f"bean_{label}"
-
-
 def _known(bench: Bench, crop: str, true: Callable[[str], str], goal: float) -> list[Figure]:
     """Score the tool without and with the crop as an argument."""
     results = answers(bench, bench.items(), true=true)
@@ -154,7 +151,7 @@ def _pack(bench: Bench) -> list[Figure]:
 
 
 PEST_DISEASE_STUDIES = (
-    Study("diagnose_pest_disease", "bean_leaf_class", partial(_known, crop="bean", true=_bean, goal=0.80)),
+    Study("diagnose_pest_disease", "bean_leaf_class", partial(_known, crop="bean", true="bean_{}".format, goal=0.80)),
     Study(
         "diagnose_pest_disease",
         "coffee_leaf_class",
@@ -173,11 +170,7 @@ def _species(bench: Bench) -> list[Figure]:
     return figures_of_known(results, goal=0.85)
 
 
-def _leaves(bench: Bench) -> list[Figure]:
-    return figures_of_unknown(answers(bench, bench.items()))
-
-
 WEED_STUDIES = (
     Study("identify_weed", "deepweeds", _species),
-    *(Study("identify_weed", folder, _leaves) for folder in ("apple_leaf_class", "coffee_leaf_class")),
+    *(Study("identify_weed", folder, _unknown) for folder in ("apple_leaf_class", "coffee_leaf_class")),
 )

@@ -353,10 +353,7 @@ def _figure_row(figure: Figure) -> dict[str, Any]:
 
 
 def _peak_mb() -> float:
-    """Return the peak memory of this program alone.
-
-    ``ru_maxrss`` is the fallback only, because it also counts the memory of the parent at the time of the fork.
-    """
+    """Return the peak memory of this program alone; ``ru_maxrss``, the fallback, counts the parent's at the fork."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return int(status.split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024

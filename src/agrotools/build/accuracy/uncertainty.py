@@ -4,14 +4,15 @@ What is measured is in ``measured.toml``; all figures are those that the trainin
 """
 
 import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy.study import exact_interval
+from agrotools.core.files import read_table
 from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
 
 LEAST_FOR_COVERAGE, LEAST_COVERAGE = 300, 0.85
@@ -44,11 +45,10 @@ class Quantity:
     what: str = ""
 
 
-def quantities() -> tuple[list[Quantity], dict[str, list[str]]]:
+def quantities() -> tuple[list[Quantity], dict[str, tuple[str, ...]]]:
     """Return the measured quantities, and per tool the numbers of its result that are no measurement."""
-    text = files("agrotools.build.accuracy").joinpath("measured.toml").read_text(encoding="utf-8")
-    read = tomllib.loads(text)
-    return [Quantity(**{**one, "fields": tuple(one["fields"])}) for one in read["quantities"]], read["not_measured"]
+    read = read_table(Path(__file__).with_name("measured.toml"))
+    return [Quantity(**one) for one in read["quantities"]], read["not_measured"]
 
 
 def coverage_text(low: float, subjects: int) -> str:

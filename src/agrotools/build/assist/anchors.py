@@ -154,10 +154,7 @@ def numbers_in(text: str) -> Numbers:
 
 
 def units_in(text: str) -> frozenset[str]:
-    """Return the units of the unit table that occur in ``text``, after a number or alone.
-
-    One-letter units count only after a number.
-    """
+    """Return the units of the unit table in ``text``; those of one letter count only after a number."""
     plain = normalise(_FILE.sub(" ; ", text))
     units = {canonical_unit(match["unit"]) or "" for match in _unit_alone().finditer(plain) if len(match["unit"]) > 1}
     units |= {unit for _, unit in numbers_in(text).values}

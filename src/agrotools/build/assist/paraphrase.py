@@ -50,10 +50,7 @@ _NOT_ENGLISH = frozenset(word_tables()["words"]["not_english"].split())
 
 
 def _language(variant: str, original: str, _sample: Sample) -> str | None:
-    """Return evidence that ``variant`` is in another language than ``original``, or None.
-
-    The rules inspect the script and, for English, the function words.
-    """
+    """Return evidence that ``variant`` is in another language than ``original``, or None."""
     if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
         return "Japanese or Korean letters"
     mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
@@ -128,8 +125,7 @@ def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refus
     must be of the same kinds; no tool, argument, step or answer may be named. An accepted wording may still be poor
     English: a person decides that in review.
 
-    Args:
-        others: sentences of the other questions of the benchmark, as returned by :func:`wording.sentences`.
+    ``others``: sentences of the other questions of the benchmark, as returned by :func:`wording.sentences`.
     """
     original = original_of(sample)
     for reason, rule in _RULES.items():
@@ -178,18 +174,6 @@ def _number(variant: str, original: str, _sample: Sample) -> str | None:
     if mine.lists != theirs.lists:
         return "numbers that stand together (a box) are torn apart"
     return _difference(units_in(variant), units_in(original)) or None
-
-
-def _file(variant: str, original: str, sample: Sample) -> str | None:
-    return _rearranged("files", file_names(variant, sample), file_names(original, sample))
-
-
-def _quotation(variant: str, original: str, _sample: Sample) -> str | None:
-    return _difference(quotations(variant).elements(), quotations(original).elements()) or None
-
-
-def _option(variant: str, original: str, sample: Sample) -> str | None:
-    return _rearranged("options", options_in(variant, sample), options_in(original, sample))
 
 
 def _rearranged(what: str, mine: Sequence[str], theirs: Sequence[str]) -> str | None:
@@ -254,9 +238,9 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
     "unchanged": _unchanged,
     "language": _language,
     "number": _number,
-    "file": _file,
-    "quotation": _quotation,
-    "option": _option,
+    "file": lambda new, old, sample: _rearranged("files", file_names(new, sample), file_names(old, sample)),
+    "quotation": lambda new, old, _: _difference(quotations(new).elements(), quotations(old).elements()) or None,
+    "option": lambda new, old, sample: _rearranged("options", options_in(new, sample), options_in(old, sample)),
     "word": _word,
     "meaning": _meaning,
     "question": _question,

@@ -252,7 +252,8 @@ def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Seq
         return value_at(one if isinstance(one, dict) else entry, path)
 
     word = beside(paths.type)
-    kind = paths.types.get(str(word), str(word) if word is not None else _kind_of(value))
+    by_form = "open_text" if isinstance(value, list) else "exact"
+    kind = paths.types.get(str(word), str(word) if word is not None else by_form)
     slot: dict[str, Any] = {
         "type": kind,
         "name": beside(paths.name) or f"answer_{number}",
@@ -289,10 +290,6 @@ def _tolerance(value: Any, beside: Any, paths: AnswerPaths) -> dict[str, Any]:
     if abs_tol is None and rel_tol is None:
         raise BenchmarkError("its answer is of type tolerance and has none: set answer.default_rel_tol in the map")
     return {"value": number, "unit": beside(paths.unit), "abs_tol": abs_tol or 0.0, "rel_tol": rel_tol or 0.0}
-
-
-def _kind_of(value: Any) -> str:
-    return "open_text" if isinstance(value, list) else "exact"
 
 
 def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:

@@ -193,10 +193,7 @@ def _tool(name: str, fields: FieldMap) -> str:
 
 
 def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
-    """Return arguments under agrotools' names, with files by their names in the sample.
-
-    Files are recognised by their path, with or without the map's ``folder``, or by a unique file name.
-    """
+    """Return arguments under agrotools' names, with files by their names in the sample."""
     renamed = fields.arguments.get(tool, {})
     ends = [Path(path).name for path in names]
     short = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1}
@@ -209,10 +206,7 @@ def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fi
 
 
 def observation_of(returned: JsonValue) -> Observation | None:
-    """Return the observation of a tool's result, or None if there is none.
-
-    A JSON object is used as it is; other text becomes the field ``text``.
-    """
+    """Return the observation of a result, or None: a JSON object as it is, other text as the field ``text``."""
     if isinstance(returned, str):
         try:
             parsed = orjson.loads(returned)

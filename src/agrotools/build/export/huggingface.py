@@ -59,10 +59,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
-    """Return the YAML front matter of the card: location of the parquet files, licence, languages, size.
-
-    Strings are written as JSON, which is valid YAML.
-    """
+    """Return the YAML head of the card: parquet files, licence, languages, size. Strings are JSON, valid YAML."""
     counted = Tally(samples)
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
     size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")

@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
-from agrotools.build.own_photos.questions import is_known
+from agrotools.build.own_photos.questions import is_known, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
-from agrotools.knowledge.kb_names import kb_names
+from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
@@ -66,6 +66,8 @@ def open_questions_of_column(column: Column) -> list[OpenQuestion]:
 
 _MOST_NAMES, _MOST_LISTED = 60, 12
 _ENOUGH = 0.8
+CLASS = "class"
+"""Measure of a column of names whose header does not say what they are of."""
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
 EMPTY = "empty in all rows with a photo"
 """Note on a column without any answer."""
@@ -85,11 +87,7 @@ MOST_QUESTIONS = 100
 
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
-    """Propose a plan for the table; :func:`open_questions` lists its gaps.
-
-    Raises:
-        BenchmarkError: no column of the table contains an answer.
-    """
+    """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
     columns: list[Column] = []
     notes: dict[str, str] = {}
     for header in seen.table.columns:
@@ -131,17 +129,36 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         return _number_column(header, texts, fitting[0] if fitting else None)
     if not fitting:
         return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no matching question type"
-    measure = fitting[0]
+    measure, reason = _specific(fitting[0], texts, seen)
     changes: dict[str, Any] = {}
     if measure.kind == "yes":
         changes |= {"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh}
     if measure.name == "diseased" and re.search(r"health|健康", header, re.IGNORECASE):
         changes |= {"yes": cells.NO, "no": cells.YES}
-    if measure.name in ("disease", "diseased", "pest") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
+    # Pests live on more crops than the knowledge base lists, so a crop would exclude some of them.
+    if measure.name in ("disease", "diseased") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
         changes["crop"] = crop
     column = Column(column=header, ask=measure.name, **changes)
     counts = f": {names_text(texts, column)}" if kind == "name" else ""
-    return column, f"{_KINDS[kind]}, {len(set(texts))} different{counts}"
+    return column, f"{_KINDS[kind]}, {len(set(texts))} different{counts}{reason}"
+
+
+def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
+    """Return disease, pest or weed for the measure ``class`` where there is evidence for one, and the evidence.
+
+    The evidence is a word in the name of the table or of the folder of photos, or else the kind of most of the names
+    that the knowledge base has.
+    """
+    if measure.name != CLASS:
+        return measure, ""
+    files = f"{seen.images.folder.name} {seen.table.path.stem}"
+    if len(named := [each for each in measures_for(files, "name") if each.name != CLASS]) == 1:
+        return named[0], f"; {named[0].name} as the name of the table or folder says"
+    known = [kinds for text in set(texts) if healthy_crop(text) is None and (kinds := kinds_of_name(text))]
+    for name in ("disease", "pest", "weed"):
+        if 2 * (votes := sum(name in kinds for kinds in known)) > len(known):
+            return measures()[name], f"; {name} in the knowledge base: {votes} of {len(known)} known names"
+    return measure, ""
 
 
 def names_text(texts: Sequence[str], column: Column) -> str:
@@ -157,21 +174,17 @@ _KINDS: dict[Kind | None, str] = {"number": "numbers", "name": "names", "yes": "
 
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
-    """Return the kind of cells: yes or no (all), numbers (most), names (few different short texts); None: free text."""
+    """Return the kind of cells: yes or no (all), numbers (most), names (short texts that recur); None: free text."""
     yes_words = {*cells.YES, *cells.NO}
     if {text.casefold() for text in texts} <= yes_words and (
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
     ):
         return "yes"
-    numbers = sum(_is_number(text) for text in texts)
+    numbers = sum(re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None for text in texts)
     if numbers >= _ENOUGH * len(texts):
         return "number"
     short = sum(len(text) <= 40 for text in texts)
-    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= _MOST_NAMES else None
-
-
-def _is_number(text: str) -> bool:
-    return re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None
+    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= max(_MOST_NAMES, len(texts) // 2) else None
 
 
 def measures_for(header: str, kind: Kind | None) -> list[Measure]:

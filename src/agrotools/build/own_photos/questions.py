@@ -26,6 +26,7 @@ from agrotools.core import SampleFile
 from agrotools.knowledge.entries import Entry, Kind
 from agrotools.knowledge.kb_names import healthy_crop, healthy_label, kb_names
 from agrotools.text.normalise import CJK
+from agrotools.tools.recognition.diagnose_pest_disease import entry_of_label
 
 _FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",)}
 _LIMITS = 5
@@ -78,7 +79,8 @@ def _of_column(
     plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{measure.answer}", plain)
     if measure.kind == "yes":
         # Result of the tool for a photo with a yes: a diagnosis other than healthy, or ``is_weed``.
-        plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", rf"{_yes_of(measure)}", plain)
+        yes = r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
+        plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", yes, plain)
     if language == "zh":
         plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}", r"{\1zh_\2}", plain)
     data: dict[str, Any] = json.loads(plain)
@@ -106,10 +108,6 @@ def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
     return (absolute, relative) if absolute or relative else (measure.abs_tol, measure.rel_tol)
 
 
-def _yes_of(measure: Measure) -> str:
-    return r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
-
-
 def round_limits(values: Sequence[float]) -> list[float]:
     """Return up to five round numbers between the lower and the upper sixth of the values; empty if all are equal."""
     ordered = sorted(values)
@@ -131,7 +129,7 @@ def _round(value: float) -> float:
 _MOST_TOGETHER = 4
 _CLUSTERS = 10
 """Minimum number of clusters for confidence intervals."""
-_KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
+_WEED_KINDS: tuple[Kind, ...] = ("weed", "crop")
 _OPTIONS = 4
 _MOST_NAMES = 6
 """Maximum number of other names in the column that are offered as choices for several pictures."""
@@ -151,8 +149,7 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
     A group holds pictures with values in the same columns, in the order of their hashes: two each, or four if there are
     enough pictures for ten such groups.
 
-    Args:
-        columns_of: hash of each picture mapped to the columns that have a value for it.
+    ``columns_of``: hash of each picture mapped to the columns that have a value for it.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
@@ -164,11 +161,7 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
 def subjects_of(
     column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]]
 ) -> list[Subject]:
-    """Return one subject for each group that has pictures of this column.
-
-    Args:
-        place: number that identifies the column in the subjects' names.
-    """
+    """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
     names: list[str] = []
     if measure.kind == "name":
@@ -282,7 +275,9 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     nouns = {"objects": objects, "objects_zh": chinese}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
-    quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or _chinese_of(quantity, measure)
+    # The plan's own words stand in both languages unless the plan has Chinese ones too.
+    shipped_zh = measure.quantity_zh if quantity == measure.quantity else quantity
+    quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or shipped_zh
     absolute, relative = tolerance_of(column, measure)
     spoken = {"%": "percent"}.get(measure.unit or "", measure.unit)
     return {
@@ -298,11 +293,6 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     }
 
 
-def _chinese_of(quantity: str, measure: Measure) -> str:
-    """Return the measure's Chinese words, or the plan's own words if these have no Chinese version."""
-    return measure.quantity_zh if quantity == measure.quantity else quantity
-
-
 def _area(file: SampleFile) -> dict[str, str]:
     if not (file.gsd_m and file.width_px and file.height_px):
         return {}
@@ -310,22 +300,29 @@ def _area(file: SampleFile) -> dict[str, str]:
 
 
 def entry_of(name: str, column: Column) -> Entry | None:
-    """Return the entry of a name in the knowledge base, or None if there is none of that kind."""
-    return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
+    """Return the entry that the tool has for a name, or None if there is none of that kind."""
+    if column.ask == "weed":
+        return kb_names().of_name(name, _WEED_KINDS)
+    kind = column.ask if column.ask in ("disease", "pest") else "auto"
+    return entry_of_label(name, kind, column.crop, kb_names())
 
 
 def is_known(name: str, column: Column) -> bool:
     """Return True if a name in a column means a healthy plant or has entries in the knowledge base, of any crop."""
-    plain = name.replace("_", " ")
-    # "leaf spot" also names the entries "bean leaf spot" and "leaf spot of bean".
+    return is_healthy(name, column) or bool(kinds_of_name(name))
+
+
+def kinds_of_name(name: str) -> set[Kind]:
+    """Return the kinds of the entries that a name may stand for: "leaf spot" also for "leaf spot of bean"."""
+    plain = _spaced(name)
     part = re.compile(rf".+ {re.escape(plain)}|{re.escape(plain)} of .+", re.IGNORECASE)
-    known = kb_names().all_of_name(plain) or any(part.fullmatch(entry.names.en) for entry in kb_names().entries)
-    return is_healthy(name, column) or bool(known)
+    named = kb_names().all_of_name(plain) or [e for e in kb_names().entries if part.fullmatch(e.names.en)]
+    return {entry.kind for entry in named}
 
 
 def is_healthy(name: str, column: Column) -> bool:
-    """Return True if this name in a disease column means a healthy plant."""
-    return healthy_crop(name) is not None and column.ask == "disease"
+    """Return True if this name in a column of diseases, pests or classes means a healthy plant."""
+    return healthy_crop(name) is not None and column.ask != "weed"
 
 
 def id_of(name: str, column: Column) -> str:
@@ -357,10 +354,7 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
 
 
 def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
-    """Return words for the name among up to three others in random order, and for a suspected name.
-
-    The suspected name is the right one half of the time.
-    """
+    """Return words for the name among up to three others in random order, and for a suspected name."""
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
     others = [name for name in names if name != correct]
@@ -384,14 +378,18 @@ def _english(name: str, column: Column) -> str:
     if is_healthy(name, column):
         return "a healthy leaf"
     entry = entry_of(name, column)
-    return entry.names.en if entry and re.search(f"[{CJK}]", name) else name.replace("_", " ")
+    return entry.names.en if entry and re.search(f"[{CJK}]", name) else _spaced(name)
 
 
 def _chinese(name: str, column: Column) -> str:
     if is_healthy(name, column):
         return "健康叶片"
     entry = entry_of(name, column)
-    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else name.replace("_", " ")
+    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else _spaced(name)
+
+
+def _spaced(name: str) -> str:
+    return " ".join(name.replace("_", " ").split())
 
 
 def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:

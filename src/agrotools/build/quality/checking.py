@@ -42,10 +42,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Finding(FrozenModel):
-    """Finding about a sample. ``severity``: ``error`` (fix before use), ``warning`` (inspect) or ``info``.
-
-    ``id``: sample id.
-    """
+    """Finding about sample ``id``; ``severity``: ``error`` (fix before use), ``warning`` (inspect) or ``info``."""
 
     id: str
     check: str

@@ -65,10 +65,7 @@ def _templates() -> "Environment":
 
 
 def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
-    """Return the state of a sample for the list.
-
-    Other reviewers' decisions count only after the reviewer has decided.
-    """
+    """Return the state of a sample for the list; other reviewers' decisions count only after one's own."""
     mine = next((each for each in made if each.reviewer == reviewer), None)
     standing = review_status(made) if mine else "undecided"
     return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}

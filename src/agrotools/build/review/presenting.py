@@ -135,10 +135,7 @@ def present(
 def _file(
     file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
 ) -> dict[str, Any]:
-    """Return a file of the sample: a picture with shapes and masks of the steps, the first rows of a table, or neither.
-
-    ``width``, ``height``: size of the original in pixels; None if unknown.
-    """
+    """Return a file of the sample: a picture with the shapes of the steps, the first rows of a table, or neither."""
     shapes_of_file = [shape for shape in shapes if shape.file == file.name]
     width, height = sizes.get(file.name, (file.width_px, file.height_px))
     return {
@@ -234,10 +231,7 @@ def _refs(value: JsonValue) -> Iterator[str]:
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:
-    """Return a slot of the answer, and the value that the observations imply for it.
-
-    ``state``: ``same``, ``differs`` or ``missing``; empty if nothing is implied.
-    """
+    """Return a slot of the answer, and the implied value. ``state``: ``same``, ``differs``, ``missing`` or empty."""
     implied, state = "", ""
     unit = getattr(slot, "unit", None)
     if is_text_slot(slot) and slot.from_:

@@ -112,10 +112,7 @@ class Canvas:
         self._texture = texture
 
     def paint(self, leaf: Leaf, reflectance: Spectrum, class_id: int) -> None:
-        """Cast the leaf's shadow on the canvas, then paint the leaf over it.
-
-        A pixel belongs to the leaf if the leaf covers at least half of it.
-        """
+        """Cast the leaf's shadow, then paint the pixels of which it covers at least half."""
         outline = np.round(leaf.outline * _SUBPIXELS).astype(np.int32)
         shift_x = self.sun.dx * self.sun.length * leaf.height
         shift_y = self.sun.dy * self.sun.length * leaf.height

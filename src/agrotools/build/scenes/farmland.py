@@ -32,7 +32,16 @@ from agrotools.build.scenes.countryside import (
     second_stages,
     value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field, spectrum
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    fractal_field,
+    levels,
+    one_thread,
+    smooth_field,
+    spectrum,
+)
 
 _BASE_GSD_M = 0.5
 """Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""
@@ -65,9 +74,7 @@ class Patch:
     houses: list[House] = field(default_factory=list)
 
 
-def _lay_patch(
-    rng: np.random.Generator, ground: Ground, level: "_Level", kind: str, others: list[Patch]
-) -> Patch | None:
+def _lay_patch(rng: np.random.Generator, ground: Ground, level: Level, kind: str, others: list[Patch]) -> Patch | None:
     """Return a lot somewhere on the fields, or a road across them; None if there is no room."""
     occupied = _occupied_ground(ground, others)
     look = float(rng.uniform())
@@ -245,34 +252,6 @@ _CAMERAS: dict[Look, _Camera] = {
 }
 
 
-@dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    half_m: tuple[float, float]
-    """Half the side of an area that replaces cropland, metres."""
-    ragged: float
-    faint: float
-    """Visibility of the crop through a new forest or bare ground."""
-    old: int
-    """Maximum number of lots of the same kinds that exist on both dates."""
-    kept: float
-    """Share of fields that look the same on both dates."""
-    shift_px: float
-    balance: float
-    haze: float
-    noise: float
-    cloud: float
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level((26, 42), 0.6, 0.0, 0, 0.75, 0.0, 0.015, 0.010, 0.004, 0.0),
-    _Level((20, 40), 1.0, 0.1, 1, 0.50, 0.5, 0.03, 0.02, 0.006, 0.0),
-    _Level((16, 36), 1.4, 0.2, 2, 0.25, 1.0, 0.05, 0.03, 0.009, 0.15),
-    _Level((13, 32), 1.8, 0.35, 3, 0.10, 1.0, 0.08, 0.045, 0.013, 0.30),
-)
-
-
 @one_thread()
 def make_farmland_pair(
     seed: int, difficulty: Difficulty, look: Look = "aerial", becomes: Becomes | Literal["none"] | None = None
@@ -283,13 +262,12 @@ def make_farmland_pair(
     3) at 0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the index in :data:`BECOMES` of the new use of
     cropland, in the frame of the first picture. ``truth``: ``becomes`` (a kind, or none).
 
-    Args:
-        becomes: new use of the lost fields, a single one per pair; None: drawn from the seed.
+    ``becomes``: new use of the lost fields, a single one per pair; None: drawn from the seed.
     """
     rng = np.random.default_rng([seed, zlib.crc32(f"farmland {look}".encode()), difficulty])
     drawn_kind = _DRAWN[int(rng.integers(len(_DRAWN)))]
     becomes = becomes or drawn_kind
-    level, camera = _LEVELS[difficulty], _CAMERAS[look]
+    level, camera = levels("farmland")[difficulty], _CAMERAS[look]
     factor = camera.gsd_m / _BASE_GSD_M
     rows, columns = round(camera.rows * factor), round(camera.columns * factor)
     ground = lay_ground(rng, rows, columns, camera.trees, 3)
@@ -300,7 +278,7 @@ def make_farmland_pair(
     number = 0 if becomes == "none" else 1 if becomes == "road" else int(rng.integers(1, 6))
     # Three or more sites are smaller.
     half_m = (level.half_m[0], level.half_m[1] * (1.0 if number < 3 else 0.75))
-    new = _lots(rng, ground, replace(level, half_m=half_m), [becomes] * number, old)
+    new = _lots(rng, ground, Level(**{**vars(level), "half_m": half_m}), [becomes] * number, old)
     green = rng.uniform(0.15, 0.7, 2)
     first = draw_stages(rng, ground, float(green[0]))
     second = second_stages(rng, ground, first, float(green[1]), level.kept)
@@ -337,9 +315,7 @@ def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
     ground.houses[before:] = [house for house in near[:houses] if ground.road[int(house.y), int(house.x)] == 0]
 
 
-def _lots(
-    rng: np.random.Generator, ground: Ground, level: _Level, kinds: list[str], others: list[Patch]
-) -> list[Patch]:
+def _lots(rng: np.random.Generator, ground: Ground, level: Level, kinds: list[str], others: list[Patch]) -> list[Patch]:
     """Return patches on cropland, apart from each other, houses and roads; patches without room are omitted."""
     patches: list[Patch] = []
     for kind in kinds:

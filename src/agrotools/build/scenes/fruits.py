@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.foliage import Colour, Plane, View
-from agrotools.build.scenes.scene import blurred, bounds, fractal_field, spectrum
+from agrotools.build.scenes.scene import TABLES, blurred, bounds, fractal_field, spectrum
 
 Rng = np.random.Generator
 Vector = NDArray[np.float64]
@@ -48,49 +49,15 @@ class FruitKind:
     lobed: bool = False
 
 
-_RED, _DARK_RED = spectrum(0.40, 0.035, 0.035, 0.55), spectrum(0.21, 0.015, 0.022, 0.50)
-_PALE, _CREAM = spectrum(0.52, 0.50, 0.17, 0.62), spectrum(0.60, 0.50, 0.26, 0.64)
-_GREEN = spectrum(0.215, 0.315, 0.060, 0.56)
+def _kind(name: str, table: dict[str, Any]) -> FruitKind:
+    skins = {
+        variety: Skin(**{**skin, "ground": spectrum(*skin["ground"]), "blush": spectrum(*skin["blush"])})
+        for variety, skin in table["skins"].items()
+    }
+    return FruitKind(**{**table, "name": name, "skins": skins})
 
-KINDS: dict[str, FruitKind] = {
-    "apple": FruitKind(
-        "apple", "apples",
-        {
-            "red": Skin(_CREAM, _RED, (0.85, 1.0), 0.25),
-            "dark": Skin(_RED, _DARK_RED, (0.7, 1.0), 0.2, 0.5),
-            "striped": Skin(_PALE, _RED, (0.35, 0.75), 0.8),
-            "pale": Skin(_PALE, spectrum(0.62, 0.28, 0.13, 0.62), (0.0, 0.25), 0.2, 0.25),
-            "green": Skin(_GREEN, spectrum(0.36, 0.22, 0.09, 0.56), (0.0, 0.12), 0.2),
-        },
-        (74.0, 7.0), (0.93, 1.0),
-    ),
-    "cherry": FruitKind(
-        "cherry", "cherries",
-        {"dark": Skin(_RED, spectrum(0.13, 0.010, 0.018, 0.5), (0.4, 1.0), 0.05, 0.9),
-         "bright": Skin(spectrum(0.55, 0.16, 0.07, 0.6), _RED, (0.5, 1.0), 0.05, 0.9)},
-        (24.0, 2.0), (0.90, 1.0), 0.4,
-    ),
-    "orange": FruitKind(
-        "orange", "oranges",
-        {"ripe": Skin(spectrum(0.68, 0.26, 0.015, 0.66), spectrum(0.60, 0.33, 0.03, 0.62), (0.0, 0.2), 0.05, 0.3)},
-        (72.0, 7.0), (0.93, 1.03), 0.1,
-    ),
-    "tomato": FruitKind(
-        "tomato", "tomatoes",
-        {"ripe": Skin(spectrum(0.52, 0.10, 0.03, 0.6), spectrum(0.46, 0.035, 0.018, 0.58), (0.5, 1.0), 0.05, 0.9)},
-        (62.0, 8.0), (0.80, 0.92), 0.35,
-    ),
-    "peach": FruitKind(
-        "peach", "peaches",
-        {"ripe": Skin(spectrum(0.66, 0.42, 0.14, 0.66), spectrum(0.47, 0.085, 0.055, 0.6), (0.3, 0.8), 0.3, 0.05)},
-        (68.0, 6.0), (0.95, 1.05), 0.4,
-    ),
-    "red pepper": FruitKind(
-        "red pepper", "red peppers",
-        {"ripe": Skin(spectrum(0.50, 0.07, 0.02, 0.58), spectrum(0.40, 0.028, 0.016, 0.56), (0.4, 1.0), 0.05, 1.0)},
-        (78.0, 7.0), (1.05, 1.35), 0.0, True,
-    ),
-}  # fmt: skip
+
+KINDS: dict[str, FruitKind] = {name: _kind(name, table) for name, table in TABLES["fruits"].items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +130,7 @@ def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
 def _surface(
     bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Plane, ys: Plane, scale: float
 ) -> tuple[Plane, Plane, NDArray[np.float32], Plane]:
-    """Return the properties of the nearest surface.
-
-    These are cover, distance relative to the centre (mm, negative in front of it), unit normals (rows, columns, 3), and
-    position along the axis (-1 bottom to 1 stalk).
-    """
+    """Return cover, depth from the centre (mm, negative in front), unit normals and place along the axis (-1 to 1)."""
     shape = np.broadcast_shapes(xs.shape, ys.shape)
     alpha = np.zeros(shape, np.float32)
     depth = np.full(shape, 1e6, np.float32)

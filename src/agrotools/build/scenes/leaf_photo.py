@@ -4,7 +4,6 @@ Always marked as synthetic.
 """
 
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -17,9 +16,11 @@ from agrotools.build.scenes.foliage import Plane, Rng
 from agrotools.build.scenes.lesions import BLADES, KINDS, Blade, blade_colour, lay_out
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Level,
     Scene,
     blurred,
     fractal_field,
+    levels,
     moved,
     one_thread,
     overlap,
@@ -32,33 +33,6 @@ BACKGROUND, HEALTHY, LESION = 0, 1, 2
 LEAST_LESION_PX = 12
 """Minimum size of a lesion in ``n_lesions``; pixels of smaller patches still count as diseased."""
 MOST_LEAVES = 3
-
-
-@dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    grounds: tuple[str, ...]
-    severity_pct: tuple[float, float]
-    healthy: float
-    """Probability of a leaf without any lesion."""
-    kinds: int
-    """Maximum number of kinds of lesions on one leaf."""
-    strength: tuple[float, float]
-    curl: float
-    gloss: float
-    age: tuple[float, float]
-    shadow: float
-    """Probability of a shadow over part of the leaf."""
-    electrons: float
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level(("board",), (1.0, 30.0), 0.06, 1, (0.92, 1.0), 0.15, 0.25, (0.0, 0.2), 0.0, 9000),
-    _Level(("board", "cloth"), (0.8, 35.0), 0.06, 1, (0.85, 1.0), 0.4, 0.6, (0.0, 0.4), 0.1, 5000),
-    _Level(("board", "cloth", "soil"), (0.6, 40.0), 0.06, 2, (0.75, 0.98), 0.8, 1.0, (0.1, 0.7), 0.3, 2500),
-    _Level(("cloth", "soil", "soil"), (0.5, 45.0), 0.06, 2, (0.62, 0.92), 1.2, 1.5, (0.2, 1.0), 0.55, 1400),
-)
 
 
 @one_thread()
@@ -81,7 +55,7 @@ def make_leaf_photo(
         ``box``; ``ground``.
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_photo"), difficulty])
-    level = _LEVELS[difficulty]
+    level = levels("leaf_photo")[difficulty]
     crop = crop or str(rng.choice(list(BLADES)))
     kinds = [lesion] if lesion else [str(k) for k in rng.permutation(list(KINDS))[: rng.integers(1, level.kinds + 1)]]
     turn = rng.uniform(0, 2 * np.pi)
@@ -103,18 +77,15 @@ def make_leaf_photo(
         numbers[window][inside] = number
     if rng.uniform() < level.shadow:
         _shadow_over(rng, light)
-    photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / _bright(light), level.electrons)
+    # The exposure is limited, so that a leaf on dark ground does not turn white.
+    bright = max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
+    photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / bright, level.electrons)
     rows = [_counted(classes, numbers, number) for number in range(1, leaves + 1)]
     return Scene(
         images={"rgb": photo},
         truth={"leaves": rows, "ground": ground},
         masks={"classes": classes, "leaves": numbers},
     )
-
-
-def _bright(light: NDArray[np.float32]) -> float:
-    """Return the grey level for which the camera exposes; limited so that a leaf on dark ground does not turn white."""
-    return max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
 
 
 def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade:
@@ -133,7 +104,7 @@ def _placed(rng: Rng, crop: str, number: int, leaves: int, curl: float) -> Blade
 
 
 def _infect(
-    rng: Rng, level: _Level, blade: Blade, surface: NDArray[np.float32], kinds: list[str], severity_pct: float | None
+    rng: Rng, level: Level, blade: Blade, surface: NDArray[np.float32], kinds: list[str], severity_pct: float | None
 ) -> NDArray[np.bool_]:
     diseased = np.zeros(blade.cover.shape, np.bool_)
     low, high = np.log(level.severity_pct[0]), np.log(level.severity_pct[1])
@@ -148,7 +119,7 @@ def _infect(
 
 
 def _lay(
-    rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: _Level
+    rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: Level
 ) -> None:
     """Paint the leaf's shadow on the ground, then the leaf, lit according to its relief."""
     blade_window, window = overlap(blade.cover.shape, light.shape, blade.x0, blade.y0)

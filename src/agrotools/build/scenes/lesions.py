@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.foliage import Colour, Plane, Rng
-from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field, spectrum
+from agrotools.build.scenes.scene import TABLES, blurred, fractal_field, resized, smooth_field, spectrum
 
 _NERVE = spectrum(0.150, 0.185, 0.075, 0.50)
 """Reflectance of the midrib and the larger veins."""
@@ -40,15 +40,8 @@ class BladeKind:
 
 
 BLADES: dict[str, BladeKind] = {
-    "coffee": BladeKind((0.19, 0.24), 0.72, 0.78, (0, 0.0), 0.05, 9, spectrum(0.030, 0.078, 0.018, 0.46), 0.55),
-    "apple": BladeKind((0.27, 0.33), 0.50, 0.62, (26, 0.07), 0.015, 7, spectrum(0.050, 0.100, 0.026, 0.48), 0.15),
-    "cherry": BladeKind((0.22, 0.27), 0.55, 0.72, (30, 0.09), 0.02, 9, spectrum(0.040, 0.100, 0.024, 0.48), 0.3),
-    "bean": BladeKind((0.36, 0.43), 0.36, 0.82, (0, 0.0), 0.02, 5, spectrum(0.075, 0.160, 0.035, 0.52), 0.1),
-    "cucumber": BladeKind((0.42, 0.48), 0.34, 0.52, (13, 0.09), 0.03, 5, spectrum(0.065, 0.13, 0.034, 0.5), 0.08, 0.13),
-    "strawberry": BladeKind((0.34, 0.40), 0.60, 0.42, (12, 0.10), 0.02, 8, spectrum(0.055, 0.120, 0.030, 0.49), 0.12),
-    "tomato": BladeKind((0.24, 0.30), 0.48, 0.78, (9, 0.11), 0.03, 6, spectrum(0.050, 0.105, 0.030, 0.47), 0.1),
-    "soybean": BladeKind((0.29, 0.35), 0.42, 0.80, (0, 0.0), 0.015, 7, spectrum(0.070, 0.150, 0.034, 0.51), 0.1),
-}  # fmt: skip
+    crop: BladeKind(**{**blade, "tone": spectrum(*blade["tone"])}) for crop, blade in TABLES["blades"].items()
+}
 
 
 @dataclass(frozen=True, eq=False)

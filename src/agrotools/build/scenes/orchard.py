@@ -30,7 +30,7 @@ from agrotools.build.scenes.foliage import (
     twig,
 )
 from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread
+from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_thread
 
 _ODD = {"yellow": LEAF_YELLOW, "red": LEAF_RED, "brown": LEAF_BROWN}
 
@@ -88,10 +88,7 @@ def lay_one(
     rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, camera: Camera, dim: float,
     turn: float | None = None,
 ) -> None:  # fmt: skip
-    """Paint one leaf whose stalk is at position ``at``.
-
-    ``dim``: share of light that reaches it, 1 at the front of the crown.
-    """
+    """Paint one leaf whose stalk is at ``at``. ``dim``: share of light on it, 1 at the front of the crown."""
     (x, y), (rows, columns) = at, view.size
     sunny = float(view.dapple[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)]) * (0.3 + 0.7 * dim)
     tone = foliage.base * rng.uniform(0.5, 1.0) + LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))] * 0.4
@@ -144,42 +141,6 @@ LEAST_SEEN = 0.15
 """Minimum visible share of a fruit that counts as visible at all."""
 
 
-@dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    skins: tuple[str, ...]
-    """Varieties of apple; for other fruit, all varieties are drawn at every difficulty."""
-    fruits: tuple[int, int]
-    front_leaves: tuple[int, int]
-    over_fruit: float
-    """Probability that a front leaf is near a fruit."""
-    odd_leaves: float
-    """Share of leaves that are yellow, red or brown."""
-    odd: tuple[str, ...]
-    sky: tuple[float, float]
-    horizon: tuple[float, float]
-    sun: tuple[float, float]
-    exposure: tuple[float, float]
-    shade: float
-    electrons: float
-    depth_noise: float
-    holes: float
-    flying: float
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level(("red", "dark", "striped"), (4, 8), (10, 22), 0.15, 0.01, ("yellow",), (0.35, 0.6), (-0.3, 0.1), (0.4, 0.55),
-           (3.0, 3.8), 0.35, 9000, 1.2, 0.01, 0.2),
-    _Level(("red", "dark", "striped", "striped", "pale"), (5, 10), (18, 36), 0.35, 0.03, ("yellow", "brown"),
-           (0.5, 1.0), (-0.2, 0.25), (0.45, 0.65), (3.2, 4.4), 0.5, 5000, 1.8, 0.025, 0.35),
-    _Level(("red", "striped", "pale", "pale", "green"), (6, 12), (28, 52), 0.5, 0.06, ("yellow", "brown", "red"),
-           (0.9, 1.6), (-0.1, 0.35), (0.5, 0.75), (3.4, 5.2), 0.65, 2500, 2.6, 0.045, 0.5),
-    _Level(("dark", "striped", "pale", "green", "green"), (6, 14), (36, 70), 0.65, 0.12, ("yellow", "red", "red"),
-           (1.2, 2.4), (0.0, 0.45), (0.55, 0.85), (3.4, 6.2), 0.8, 1400, 3.6, 0.07, 0.7),
-)  # fmt: skip
-
-
 @one_thread()
 def make_orchard(
     seed: int, difficulty: Difficulty = 1, kind: str = "apple", *,
@@ -202,7 +163,7 @@ def make_orchard(
         length in pixels.
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"orchard"), zlib.crc32(kind.encode()), difficulty])
-    level, fruit_kind = _LEVELS[difficulty], KINDS[kind]
+    level, fruit_kind = levels("orchard")[difficulty], KINDS[kind]
     variety = str(rng.choice(varieties_of(kind, difficulty))) if skin is None else skin
     # Small fruit is photographed from nearer, to cover enough pixels.
     near = float(rng.uniform(760, 1150)) * (fruit_kind.diameter_mm[0] / 74.0) ** 0.75
@@ -225,10 +186,10 @@ def make_orchard(
 
 def varieties_of(kind: str, difficulty: Difficulty) -> tuple[str, ...]:
     """Return the varieties of a fruit that are drawn at a difficulty."""
-    return _LEVELS[difficulty].skins if kind == "apple" else tuple(KINDS[kind].skins)
+    return levels("orchard")[difficulty].skins if kind == "apple" else tuple(KINDS[kind].skins)
 
 
-def _empty(rng: Rng, level: _Level) -> View:
+def _empty(rng: Rng, level: Level) -> View:
     towards = np.array([rng.uniform(-0.8, 0.8), rng.uniform(-1.0, -0.45), rng.uniform(-0.95, -0.05)])
     towards /= np.linalg.norm(towards)
     sun = Sunlight((float(towards[0]), float(towards[1]), float(towards[2])), float(rng.uniform(*level.sun)))
@@ -282,7 +243,7 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
     return sorted(fruits_hung, key=lambda fruit: -fruit.distance_mm)
 
 
-def _paint(rng: Rng, view: View, level: _Level, camera: Camera, hung: list[Fruit]) -> tuple[View, list[Seen]]:
+def _paint(rng: Rng, view: View, level: Level, camera: Camera, hung: list[Fruit]) -> tuple[View, list[Seen]]:
     """Paint everything from far to near. The far background is drawn at half size, because it is out of focus."""
     sprites = leaf_sprites(rng, float(rng.uniform(0.8, 1.1)))
     near = camera.near_mm

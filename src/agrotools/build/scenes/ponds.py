@@ -30,7 +30,16 @@ from agrotools.build.scenes.countryside import (
     second_stages,
     value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field, spectrum
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    fractal_field,
+    levels,
+    one_thread,
+    smooth_field,
+    spectrum,
+)
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
@@ -44,46 +53,6 @@ WATERS: dict[str, Spectrum] = {
     "muddy": spectrum(0.085, 0.120, 0.145, 0.070),
 }
 """Reflectance of water in ponds, in the order of the bands: from clear to laden with clay or algae."""
-
-
-@dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    half_side_m: tuple[float, float]
-    waters: tuple[str, ...]
-    bank_m: tuple[float, float]
-    bank_grass: tuple[float, float]
-    floor_grass: tuple[float, float]
-    fill: tuple[float, float]
-    irregular: float
-    others: int
-    """Maximum number of further ponds, which do not change."""
-    trees: float
-    houses: int
-    scar: tuple[float, float]
-    """Visibility of a filled-in pond in the field, as a share of the soil's brightness."""
-    refill: float
-    """Largest change of the water level of unchanged ponds, as a share of the slope."""
-    shift_px: float
-    balance: float
-    """Standard deviation of the white-balance gains."""
-    haze: float
-    noise: float
-    cloud: float
-    """Probability of a cloud's shadow on either date."""
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level((12, 26), ("clear", "blue", "green"), (2.2, 4.0), (0.0, 0.2), (0.0, 0.1), (0.7, 1.0), 0.4, 0, 0.6, 0,
-           (0.10, 0.2), 0.1, 0.0, 0.015, 0.012, 0.004, 0.0),
-    _Level((10, 26), ("clear", "blue", "green", "turbid"), (1.8, 3.6), (0.0, 0.5), (0.0, 0.3), (0.5, 1.0), 0.8, 1, 1.0,
-           2, (0.05, 0.15), 0.3, 0.6, 0.03, 0.02, 0.006, 0.0),
-    _Level((8, 24), ("clear", "blue", "green", "turbid", "turbid", "muddy"), (1.4, 3.2), (0.1, 0.75), (0.0, 0.6),
-           (0.35, 1.0), 1.2, 2, 1.4, 3, (0.02, 0.10), 0.5, 1.0, 0.05, 0.03, 0.009, 0.15),
-    _Level((6.5, 22), ("clear", "green", "green", "turbid", "turbid", "muddy", "muddy"), (1.0, 2.6), (0.2, 0.95),
-           (0.1, 0.85), (0.25, 1.0), 1.8, 2, 1.8, 4, (0.0, 0.06), 0.7, 1.6, 0.08, 0.045, 0.013, 0.35),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +80,7 @@ class _State:
 def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
     """Draw a pair of pictures, 512 x 384 px. The same arguments give the same pair.
 
-    Args:
-        event: event of the pond; None: drawn from the seed.
+    ``event``: event of the pond; None: drawn from the seed.
 
     Returns:
         ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
@@ -122,7 +90,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn_event = EVENTS[int(rng.integers(len(EVENTS)))]
-    return _draw(rng, _LEVELS[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
+    return _draw(rng, levels("ponds")[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
 
 
 @one_thread()
@@ -133,7 +101,7 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
         uint8 (384, 512, 3), natural colours.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
-    level = _LEVELS[difficulty]
+    level = levels("ponds")[difficulty]
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
     build_town(rng, ground, int(rng.integers(40, 260)))
     sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
@@ -143,7 +111,7 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
-def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> Scene:
+def _draw(rng: np.random.Generator, level: Level, event: PondEvent, gsd_m: float) -> Scene:
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
@@ -181,7 +149,7 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
 
 
 def _place_basins(
-    rng: np.random.Generator, ground: Ground, level: _Level, event: PondEvent, gsd_m: float
+    rng: np.random.Generator, ground: Ground, level: Level, event: PondEvent, gsd_m: float
 ) -> tuple[list[_Basin], list[tuple[_State | None, _State | None]]]:
     """Place the pond of the event and other, unchanged ones; trees and houses at these places are removed."""
     free = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((9, 9), np.uint8)) == 0
@@ -221,11 +189,8 @@ def _place_basins(
 _DRY = _State(0.0, None)
 
 
-def _wet(rng: np.random.Generator, level: _Level, earlier: _State | None) -> _State:
-    """Return a filled basin, or with ``earlier`` the same pond on another date.
-
-    The level differs, and the water is mostly of the same kind.
-    """
+def _wet(rng: np.random.Generator, level: Level, earlier: _State | None) -> _State:
+    """Return a filled basin, or with ``earlier`` the same pond on another date."""
     water = str(rng.choice(level.waters))
     if earlier is None:
         return _State(float(rng.uniform(*level.fill)), water)
@@ -234,7 +199,7 @@ def _wet(rng: np.random.Generator, level: _Level, earlier: _State | None) -> _St
 
 
 def _find_place(
-    rng: np.random.Generator, free: NDArray[np.bool_], ground: Ground, level: _Level, gsd_m: float
+    rng: np.random.Generator, free: NDArray[np.bool_], ground: Ground, level: Level, gsd_m: float
 ) -> _Basin | None:
     low, high = level.half_side_m
     for _ in range(40):
@@ -249,7 +214,7 @@ def _find_place(
 
 
 def _shape_basin(
-    rng: np.random.Generator, x: float, y: float, long: float, short: float, angle: float, level: _Level, gsd_m: float
+    rng: np.random.Generator, x: float, y: float, long: float, short: float, angle: float, level: Level, gsd_m: float
 ) -> _Basin:
     """Return a dug pond: between a rounded rectangle and an ellipse, with a more or less regular outline."""
     turn = angle + rng.normal(0, 0.08) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
@@ -318,7 +283,7 @@ def _paint_basin(
     return np.asarray(depth > 0)
 
 
-def _scar(rng: np.random.Generator, basin: _Basin, level: _Level) -> Plane:
+def _scar(rng: np.random.Generator, basin: _Basin, level: Level) -> Plane:
     """Return the brightness of a filled-in basin, a soft patch that differs because the earth comes from elsewhere."""
     soft = cv2.GaussianBlur((basin.inward > -basin.bank_px).astype(np.float32), (0, 0), 7.0)
     strength = float(rng.uniform(*level.scar)) * (1 if rng.uniform() < 0.5 else -1)

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.marks import Box, outlined
-from agrotools.build.scenes.scene import Difficulty, Scene, bounds, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import (
+    TABLES,
+    Difficulty,
+    Scene,
+    bounds,
+    fractal_field,
+    levels,
+    one_thread,
+    smooth_field,
+)
 
 Rng = np.random.Generator
 Points = NDArray[np.float64]
@@ -38,29 +47,8 @@ _LIGHT = -1.9
 
 
 @dataclass(frozen=True)
-class _Nuisance:
-    """Uneven and dim light (shares), blur (px) and noise (grey levels) of a difficulty level."""
-
-    light: float
-    dark: float
-    blur: float
-    noise: float
-
-
-_NUISANCES = (
-    _Nuisance(0.06, 0.02, 0.4, 2.0),
-    _Nuisance(0.14, 0.08, 0.7, 4.0),
-    _Nuisance(0.20, 0.14, 1.1, 6.0),
-    _Nuisance(0.28, 0.20, 1.5, 9.0),
-)
-
-
-@dataclass(frozen=True)
 class Growth:
-    """Growth curve of a plant.
-
-    ``final_cm``: limit of its height; ``rate``: per week; ``middle``: week in which it has half that height.
-    """
+    """Growth curve of a plant: limit of its height, rate per week, and the week in which it has half that height."""
 
     final_cm: float
     rate: float
@@ -88,14 +76,7 @@ class _Form:
     green: Colour
 
 
-FORMS: Mapping[str, _Form] = {
-    "redroot pigweed": _Form(2, 0.42, 0.26, 0.45, False, False, (84, 138, 62)),
-    "velvetleaf": _Form(1, 0.80, 0.34, 0.25, False, False, (112, 160, 82)),
-    "common lambsquarters": _Form(2, 0.50, 0.22, 0.55, True, False, (96, 142, 88)),
-    "common ragweed": _Form(2, 0.55, 0.30, 0.50, True, False, (98, 148, 60)),
-    "barnyardgrass": _Form(1, 0.060, 0.70, 0.95, False, True, (92, 152, 60)),
-    "giant foxtail": _Form(1, 0.045, 0.80, 1.05, False, True, (112, 164, 66)),
-}
+FORMS: Mapping[str, _Form] = {name: _Form(**form) for name, form in TABLES["forms"].items()}
 """Forms by the common name of the weed."""
 
 
@@ -346,7 +327,7 @@ def _lay(picture: Picture, mask: NDArray[np.uint8], colour: Colour) -> None:
 
 def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray[np.uint8]:
     """Return the picture under uneven and dim light, with blur and noise."""
-    nuisance = _NUISANCES[difficulty]
+    nuisance = levels("pot_plants")[difficulty]
     rows, columns = picture.shape[:2]
     light = 1.0 + nuisance.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
     light *= 1.0 - nuisance.dark * rng.uniform(0.0, 1.0)

@@ -15,8 +15,10 @@ from agrotools.build.scenes.canvas import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_
 from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Level,
     Scene,
     fractal_field,
+    levels,
     moved,
     one_thread,
     smooth_field,
@@ -81,40 +83,6 @@ _SQUARE_PX, _SQUARES_EACH = 14, 18
 
 
 @dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    weed_pct: tuple[float, float]
-    in_row: float
-    """Share of weeds in the rows instead of between them."""
-    weed_growth: tuple[float, float]
-    """Weed crown radius within its species' range, 0 to 1."""
-    gaps: float
-    wander_m: float
-    tilt: float
-    roughness: tuple[float, float]
-    straws: tuple[int, int]
-    darkness: tuple[float, float]
-    noise: float
-    band_shift_px: float
-    yellowing: float
-    cloud: float
-    """Strength of uneven light over the scene."""
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level((1.0, 5.0), 0.05, (0.0, 0.6), 0.04, 0.004, 0.10, (0.1, 0.5), (0, 30), (0.30, 0.45), 0.006, 0.0, 0.0, 0.05),
-    _Level((1.5, 7.0), 0.15, (0.0, 0.8), 0.08, 0.010, 0.60, (0.2, 0.7), (10, 70), (0.40, 0.58), 0.010, 0.5, 0.0, 0.12),
-    _Level(
-        (2.5, 10.0), 0.30, (0.1, 1.0), 0.14, 0.020, 1.57, (0.3, 0.9), (20, 130), (0.48, 0.66), 0.014, 0.8, 0.06, 0.2
-    ),
-    _Level(
-        (3.0, 12.0), 0.45, (0.2, 1.25), 0.24, 0.030, 1.57, (0.4, 1.0), (40, 220), (0.52, 0.70), 0.020, 1.0, 0.15, 0.35
-    ),
-)
-
-
-@dataclass(frozen=True)
 class _Field:
     """Geometry of the rows: direction, spacing and first offset in pixels, from the centre of the picture."""
 
@@ -155,7 +123,7 @@ def make_scene(
         ``masks``: ``classes`` uint8, see :data:`CLASSES`. ``truth``: ``weed_pct``.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
-    level = _LEVELS[difficulty]
+    level = levels("rows")[difficulty]
     gsd_m = 0.003
     fall = rng.uniform(0, 2 * np.pi)
     sun = Sun(
@@ -213,7 +181,7 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
 
 
 def _plant_crop(
-    rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float
+    rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float
 ) -> None:
     """Sow the rows."""
     rows, columns = canvas.bands.shape[:2]
@@ -243,7 +211,7 @@ def _plant_crop(
 
 
 def _plant_weeds(
-    rng: np.random.Generator, canvas: Canvas, field: _Field, level: _Level, weed_pct: float, gsd_m: float
+    rng: np.random.Generator, canvas: Canvas, field: _Field, level: Level, weed_pct: float, gsd_m: float
 ) -> None:
     """Place weeds in loose patches until they cover ``weed_pct`` percent."""
     rows, columns = canvas.bands.shape[:2]

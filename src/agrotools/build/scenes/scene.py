@@ -3,15 +3,34 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.core.files import read_table
+
 Difficulty = Literal[0, 1, 2, 3]
 """Level of occlusion, light, noise and look-alikes; set by the scene alone, never by the results of a tool."""
+
+
+TABLES: dict[str, Any] = read_table(Path(__file__).with_name("kinds.toml"))
+"""Kinds of things in scenes, by the name of their table."""
+
+
+Level = SimpleNamespace
+"""Parameters of a scene at one difficulty, described in ``levels.toml``."""
+
+
+@cache
+def levels(scene: str) -> tuple[Level, ...]:
+    """Return the parameters of a scene by difficulty."""
+    columns = read_table(Path(__file__).with_name("levels.toml"))[scene]
+    return tuple(Level(**{name: values[place] for name, values in columns.items()}) for place in range(4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +134,7 @@ def resized(plane: NDArray[np.floating[Any]], columns: int, rows: int, how: int 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit cv2 to one thread: with thousands of tiny drawing operations, threading costs more than it gains.
-
-    Also a decorator of functions that draw.
-    """
+    """Limit cv2 to one thread, as threads slow down thousands of tiny drawings. Also a decorator."""
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

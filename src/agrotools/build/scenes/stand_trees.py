@@ -70,8 +70,7 @@ def plant_forest(
 ) -> list[Tree]:
     """Place trees at random one by one, keeping those whose crowns have room.
 
-    Args:
-        area: mask of the stand, bool (rows, columns) over the picture; None: everywhere, including the margin.
+    ``area``: mask of the stand, bool (rows, columns) over the picture; None: everywhere, including the margin.
     """
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62

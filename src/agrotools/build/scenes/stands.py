@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.scene import (
     Difficulty,
+    Level,
     Scene,
     blurred,
     fractal_field,
     jpeg_of,
+    levels,
     one_thread,
     smooth_field,
     spectrum,
@@ -73,12 +75,8 @@ def _on_grid(heights: Plane, factor: int) -> Plane:
     return np.ascontiguousarray(cells.max(axis=(1, 3)))
 
 
-def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: "_Level") -> Plane:
-    """Return the height model of an airborne laser scan; it is never below 0.
-
-    Errors: noise, pits from pulses that penetrate crowns, and the error of the terrain model, which varies over tens of
-    metres.
-    """
+def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Level) -> Plane:
+    """Return the height model of an airborne laser scan; it is never below 0."""
     rows, columns = heights.shape
     out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
     if level.terrain_m:
@@ -247,7 +245,7 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
 
 
 def _photographed(
-    rng: np.random.Generator, radiance: Plane, level: "_Level", blur_px: float, quality: int
+    rng: np.random.Generator, radiance: Plane, level: Level, blur_px: float, quality: int
 ) -> NDArray[np.uint8]:
     """Return the picture, uint8 (rows, columns, 3), after JPEG compression."""
     linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
@@ -264,44 +262,6 @@ BLOCK_GSD_M = 0.25
 TRACT_PX = 256
 
 
-@dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    chm_factor: int
-    """Size of a pixel of a block's height model, in pixels of its picture."""
-    tract_gsd_m: float
-    several: float
-    """Share of crowns with several apexes."""
-    gaps: tuple[float, float]
-    closeness: tuple[float, float]
-    spread: tuple[float, float]
-    shrubs_per_ha: tuple[float, float]
-    discoloured: float
-    pits: float
-    noise_m: float
-    terrain_m: float
-    """Standard deviation of the terrain model's error, metres."""
-    sun: tuple[float, float]
-    """Range of the tangent of the sun's elevation, 0.8 low to 2 high."""
-    noise: float
-    haze: float
-    blur_px: tuple[float, float]
-    quality: tuple[int, int]
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level(1, 0.5, 0.05, (0.02, 0.08), (0.84, 1.0), (0.15, 0.22), (0, 25), 0.0, 0.002, 0.05, 0.0, (1.4, 2.4), 0.006,
-           0.004, (0.4, 0.6), (90, 96)),
-    _Level(2, 0.5, 0.20, (0.03, 0.14), (0.76, 0.94), (0.20, 0.30), (10, 70), 0.02, 0.006, 0.08, 0.12, (1.1, 2.1), 0.010,
-           0.010, (0.4, 0.8), (86, 95)),
-    _Level(4, 1.0, 0.40, (0.05, 0.20), (0.70, 0.88), (0.25, 0.40), (30, 140), 0.05, 0.010, 0.12, 0.22, (0.9, 1.8),
-           0.014, 0.018, (0.5, 1.0), (80, 93)),
-    _Level(4, 1.0, 0.60, (0.06, 0.26), (0.64, 0.82), (0.30, 0.50), (60, 220), 0.09, 0.015, 0.16, 0.32, (0.75, 1.6),
-           0.020, 0.030, (0.6, 1.2), (74, 90)),
-)  # fmt: skip
-
-
 @one_thread()
 def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None) -> Scene:
     """Draw a block of trees. The same arguments give the same scene.
@@ -311,10 +271,9 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
     number of the tree whose crown is visible, from 1, including shrubs and trees outside the picture. ``truth``:
     ``trees``, a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops.
 
-    Args:
-        kind: forest or orchard; None: drawn from the seed.
+    ``kind``: forest or orchard; None: drawn from the seed.
     """
-    rng, level = np.random.default_rng([seed, zlib.crc32(b"block"), difficulty]), _LEVELS[difficulty]
+    rng, level = np.random.default_rng([seed, zlib.crc32(b"block"), difficulty]), levels("stands")[difficulty]
     kind_drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
     width_m, height_m = COLUMNS_PX * BLOCK_GSD_M, ROWS_PX * BLOCK_GSD_M
     if (kind or kind_drawn) == "orchard":
@@ -340,7 +299,7 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     The same arguments give the same scene. ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256).
     ``masks`` and ``truth``: as for a block.
     """
-    rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), _LEVELS[difficulty]
+    rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), levels("stands")[difficulty]
     gsd_m = level.tract_gsd_m
     side_m = TRACT_PX * gsd_m
     relief = smooth_field(rng, TRACT_PX, TRACT_PX, float(rng.uniform(70, 150)))
@@ -363,7 +322,7 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     return _scene(rng, level, surface, trees, ground, 1)
 
 
-def _stand(rng: np.random.Generator, level: _Level, tall_m: tuple[float, float]) -> Stand:
+def _stand(rng: np.random.Generator, level: Level, tall_m: tuple[float, float]) -> Stand:
     mixed = float(rng.choice([0.0, 0.3, 0.8, 1.0]))
     return Stand(
         height_m=float(rng.uniform(*tall_m)),
@@ -376,7 +335,7 @@ def _stand(rng: np.random.Generator, level: _Level, tall_m: tuple[float, float])
 
 
 def _scene(
-    rng: np.random.Generator, level: _Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int
+    rng: np.random.Generator, level: Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int
 ) -> Scene:
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))

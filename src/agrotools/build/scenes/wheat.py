@@ -6,7 +6,6 @@ ripeness and light differ between pictures.
 
 import math
 import zlib
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import infrared_frame, snapshot
 from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View
-from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread, spectrum
+from agrotools.build.scenes.scene import Difficulty, Level, Scene, blurred, fractal_field, levels, one_thread, spectrum
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25
@@ -25,36 +24,11 @@ _BLADE_GREEN, _BLADE_RIPE = spectrum(0.060, 0.110, 0.032, 0.50), spectrum(0.36, 
 _GROUND = spectrum(0.085, 0.068, 0.050, 0.16)
 
 
-@dataclass(frozen=True)
-class _Level:
-    """Parameters of a difficulty level. Ranges are (from, to)."""
-
-    ears: tuple[int, int]
-    ripe: tuple[float, float]
-    lean: float
-    """Lean of ears, 0 upright to 1 lying."""
-    over: int
-    """Number of leaf blades above the ears."""
-    sun: tuple[float, float]
-    exposure: tuple[float, float]
-    electrons: float
-    blur: float
-
-
-_LEVELS: tuple[_Level, ...] = (
-    _Level((8, 22), (0.7, 1.0), 0.35, 6, (0.35, 0.5), (1.9, 2.4), 9000, 0.0),
-    _Level((12, 34), (0.4, 1.0), 0.6, 14, (0.4, 0.6), (1.9, 2.7), 5000, 0.3),
-    _Level((16, 46), (0.1, 0.9), 0.85, 26, (0.45, 0.7), (1.8, 3.2), 2500, 0.6),
-    _Level((20, 60), (0.0, 0.8), 1.0, 40, (0.5, 0.8), (1.6, 3.8), 1300, 0.9),
-)
-
-
 @one_thread()
 def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -> Scene:
     """Draw a picture of 512 x 512 px, about 0.22 to 0.33 m wide. The same arguments give the same scene.
 
-    Args:
-        ears: number of ears; None: drawn.
+    ``ears``: number of ears; None: drawn.
 
     Returns:
         ``images``: ``rgb`` uint8 (512, 512, 3), ``nir`` uint8 (512, 512). ``masks``: ``ids`` int16 (512, 512), 0 for
@@ -63,7 +37,7 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
         ``gsd_m``.
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"wheat"), difficulty])
-    level = _LEVELS[difficulty]
+    level = levels("wheat")[difficulty]
     ripe = float(rng.uniform(*level.ripe))
     turn = rng.uniform(0, 2 * np.pi)
     towards = np.array([math.cos(turn), math.sin(turn), -rng.uniform(0.6, 1.6)])
@@ -169,7 +143,7 @@ def _fill(view: View, outline: NDArray[np.float64], tone: Colour, bright: float,
 
 
 def _ear(
-    rng: Rng, view: View, at: tuple[float, float], number: int, ripe: float, level: _Level, scale: float, awned: float
+    rng: Rng, view: View, at: tuple[float, float], number: int, ripe: float, level: Level, scale: float, awned: float
 ) -> int:
     """Paint an ear of alternating spikelets with its awns, and return its number of pixels before anything hides it."""
     lean = level.lean * float(rng.uniform(0.25, 1.0))

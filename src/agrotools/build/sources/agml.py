@@ -7,13 +7,11 @@ in ``data/agml.toml``, so the package ``agml`` is only needed to fetch a data se
 """
 
 import tempfile
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +22,7 @@ from pydantic.dataclasses import dataclass
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.field.photos import fruit_subjects, weed_subjects
-from agrotools.build.sources.part import DataSet, Listing, Part, first_few, hint_on_error, named, pairs_of
+from agrotools.build.sources.part import TABLES, DataSet, Listing, Part, first_few, hint_on_error, named, pairs_of
 from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
@@ -41,9 +39,11 @@ from agrotools.build.templates.field import FieldPicture, field_picture, field_t
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import read_table
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.kb_names import kb_names
+from agrotools.tools.contract import shipped_file
 from agrotools.vision.reading import read_labels
 
 _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
@@ -94,8 +94,7 @@ _LAYOUT = {
 @cache
 def described() -> Mapping[str, AgmlDataSet]:
     """Return AgML's data sets by name."""
-    text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
-    return {name: AgmlDataSet(name, **entry) for name, entry in tomllib.loads(text).items()}
+    return {name: AgmlDataSet(name, **entry) for name, entry in read_table(shipped_file("agml.toml")).items()}
 
 
 @cache
@@ -134,10 +133,6 @@ def _noun(name: str) -> str:
 
 PREFIX = "agml:"
 SAMPLES = 60
-_PLURAL = {
-    "bunch": "bunches", "cherry": "cherries", "leaf": "leaves", "lettuce": "lettuces", "mango": "mangoes",
-    "strawberry": "strawberries", "tomato": "tomatoes",
-}  # fmt: skip
 _SEED = 21
 
 
@@ -239,10 +234,7 @@ def _boxes(path: Path, of: AgmlDataSet, dropped: Counter[str]) -> dict[str, Coun
 
 
 def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[Any, Any, tuple[float, ...]]]]:
-    """Read picture names by id, category names by id, and boxes from a COCO file.
-
-    A box is (picture id, category id, (x, y, width, height)); duplicates are dropped.
-    """
+    """Read names of pictures and categories by id, and distinct boxes (picture id, category id, (x, y, w, h))."""
     try:
         coco = cast("dict[str, Any]", read_json(path))
         pictures = {one["id"]: Path(str(one["file_name"])).name for one in coco["images"]}
@@ -255,7 +247,7 @@ def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[An
 
 def _plural(noun: str) -> str:
     first, _, last = noun.rpartition(" ")
-    many = _PLURAL.get(last) or (last if last.endswith("s") else f"{last}s")
+    many = TABLES["plurals"].get(last) or (last if last.endswith("s") else f"{last}s")
     return f"{first} {many}".strip()
 
 

@@ -1,13 +1,11 @@
 """Parts of a benchmark: the contribution of one data set, and helpers to read it."""
 
 import hashlib
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,10 +17,12 @@ from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import Subject, Words
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
-from agrotools.core.files import pairs_by_hash
+from agrotools.core.files import pairs_by_hash, read_table
 from agrotools.formats.benchmark import FILES_FOLDER, SourceNote
 
 T = TypeVar("T")
+TABLES: dict[str, Any] = read_table(Path(__file__).with_name("tables.toml"))
+"""Names and numbers that adapters use, by the name of their table."""
 
 
 def first_few(names: Sequence[str | Path]) -> str:
@@ -50,9 +50,7 @@ class Listing(FrozenModel):
 @cache
 def listing_of(name: str) -> Listing:
     """Return the listing of a data set; names of those that ``field`` reads begin with ``field.``."""
-    section: dict[str, Any] = tomllib.loads(
-        files("agrotools.build.sources").joinpath("sources.toml").read_text("utf-8")
-    )
+    section = read_table(Path(__file__).with_name("sources.toml"))
     for key in name.split("."):
         section = section[key]
     source = {key: section[key] for key in SourceNote.model_fields if key in section}
@@ -160,8 +158,7 @@ def photo_subject(
 ) -> Subject:
     """Return a subject with one thing per picture.
 
-    Args:
-        thing: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
+    ``thing``: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
     """
 
     def shown(index: int, place: int) -> Thing:

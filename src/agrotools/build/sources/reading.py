@@ -54,11 +54,7 @@ def find_root(folder: Path, markers: Sequence[str]) -> Path:
 
 
 def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
-    """Return the first of ``names`` that exists in ``root``; ``what`` describes them in the error message.
-
-    Raises:
-        BenchmarkError: none of them exists.
-    """
+    """Return the first of ``names`` in ``root``; BenchmarkError, which calls them ``what``, if there is none."""
     for name in names:
         if (root / name).exists():
             return root / name
@@ -70,8 +66,7 @@ def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> lis
 
     Hidden files are skipped, because archives made on a Mac have one for each picture, with the same suffix.
 
-    Args:
-        deep: also search subfolders.
+    ``deep``: also search subfolders.
     """
     if not place.is_dir():
         return []
@@ -90,11 +85,7 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
 
 
 def require_files(root: Path, names: Iterable[str]) -> None:
-    """Raise an error if files are missing.
-
-    Raises:
-        BenchmarkError: some of ``names`` are not in ``root``.
-    """
+    """Raise a BenchmarkError if some of ``names`` are not in ``root``."""
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise BenchmarkError(f"{root} lacks {first_few(missing)}")
@@ -125,21 +116,13 @@ def _visible(place: Path) -> list[Path]:
 
 
 def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, str]]:
-    """Return the lines of a text that are not empty, with their numbers from 1.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is too large, or is not UTF-8.
-    """
+    """Return the non-empty lines of a UTF-8 text, numbered from 1; BenchmarkError if it is none or too large."""
     lines = enumerate(_content(path, most_bytes).decode("utf-8-sig").splitlines(), start=1)
     return [(number, line.strip()) for number, line in lines if line.strip()]
 
 
 def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
-    """Return the content of a JSON file.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is too large, or is not JSON.
-    """
+    """Return the content of a JSON file; BenchmarkError if it cannot be read, is too large, or is not JSON."""
     try:
         return orjson.loads(_content(path, most_bytes))
     except orjson.JSONDecodeError as error:
@@ -222,8 +205,7 @@ def as_data_set_error(path: Path) -> Iterator[None]:
 def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
     """Return a picture as tools and people see it, rotated according to its EXIF orientation.
 
-    Args:
-        shape: rows and columns of its mask.
+    ``shape``: rows and columns of its mask.
 
     Raises:
         BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
@@ -242,11 +224,7 @@ def photo_file(path: Path, data: DataSet, **more: Any) -> SampleFile:
 
 
 def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int]) -> None:
-    """Raise an error if a picture and its mask differ in size; both sizes are (rows, columns).
-
-    Raises:
-        BenchmarkError: ``size`` differs from ``shape``.
-    """
+    """Raise a BenchmarkError if a picture and its mask differ in size, both (rows, columns)."""
     if size != shape:
         raise BenchmarkError(f"{path} has {size[1]} x {size[0]} pixels, its mask {shape[1]} x {shape[0]}")
 
@@ -256,8 +234,7 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
 
     Values of a JPEG, which compression blurs, become 0 below the middle of the range and 255 above it.
 
-    Args:
-        codings: sets of values; all values must be in one of them.
+    ``codings``: sets of values; all values must be in one of them.
 
     Raises:
         BenchmarkError: the file cannot be read, its channels differ, or its values fit none of the codings.

@@ -1,11 +1,12 @@
 """Benchmark from recorded sessions (``agrotools serve mcp --record``), for review: ``--source sessions=RUN``."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agrotools.build.export.folder import write_benchmark
+from agrotools.build.sources.part import TABLES
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError, ReferenceTextsSlot, Sample
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
@@ -14,18 +15,8 @@ from agrotools.runner.records import RecordIndex
 from agrotools.runner.store import read_manifest
 from agrotools.serve.recording import BENCHMARK, FILES, NOT_STATED, reference_of
 
-_TASK_TYPES = {
-    "diagnose_pest_disease": "pest_diagnosis",
-    "identify_weed": "weed_identification",
-    "count_objects": "tree_counting",
-    "measure_fruit_size": "apple_size",
-    "measure_weed_phenotype": "organ_counting",
-    "analyze_lesions": "lesion_severity",
-    "estimate_canopy_height": "canopy_height",
-    "measure_crop_weed_area": "weed_crop_area",
-    "detect_change": "farmland_change",
-    "plot": "plotting",
-}
+_TASK_TYPES: Mapping[str, str] = TABLES["sessions"]
+"""Task types by the last tool."""
 _OTHER_TASK_TYPE = "crop_disease"
 _UNCHECKED = "the answer is what the client told its user; nobody has checked it"
 
@@ -48,7 +39,8 @@ def build_sessions(run: Path, out: Path, progress: Progress = no_progress) -> Be
         answer = record.trajectory.answer if record.trajectory else None
         reference = reference_of(record.trajectory) if record.trajectory else None
         if answer and reference and reference.steps and record.sample.query != NOT_STATED:
-            task_type = _task_type(step.tool for step in reference.steps)
+            known = [_TASK_TYPES[step.tool] for step in reference.steps if step.tool in _TASK_TYPES]
+            task_type = known[-1] if known else _OTHER_TASK_TYPE
             changes: dict[str, Any] = {
                 "reference": reference,
                 "answer": (ReferenceTextsSlot(name="answer", label="the answer to the question", values=(answer,)),),
@@ -76,7 +68,3 @@ def build_sessions(run: Path, out: Path, progress: Progress = no_progress) -> Be
             shutil.copyfile(run / FILES / place, folder / place)
         write_benchmark(folder, header, samples)
     return header
-
-
-def _task_type(tools: Iterable[str]) -> str:
-    return next((_TASK_TYPES[tool] for tool in reversed([*tools]) if tool in _TASK_TYPES), _OTHER_TASK_TYPE)

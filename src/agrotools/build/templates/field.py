@@ -154,10 +154,7 @@ def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generato
 
 
 def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]) -> int | None:
-    """Return a limit (percent) at least one point from every cover, at random below or above the largest cover.
-
-    ``limits`` should be near the middle of usual covers, so that a limit does not reveal on which side the cover is.
-    """
+    """Return a limit (percent) at least one point from every cover, at random below or above the largest cover."""
     clear = [limit for limit in limits if all(abs(limit - cover) >= 1.0 for cover in covers)]
     low = [limit for limit in clear if limit < max(covers)]
     high = [limit for limit in clear if limit > max(covers)]

@@ -5,29 +5,23 @@ claim of the knowledge base that states the fact.
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.resources import files
-from typing import Any
+from pathlib import Path
 
 from agrotools.core import Fact, HarmfulClaim
+from agrotools.core.files import read_table
 from agrotools.knowledge.entries import Claim, Entry, Section, load
 from agrotools.text.claims import Reply, claim_of, lexicon
 
 ADVICE: tuple[Section, ...] = ("management", "thresholds")
 """Topics whose answers are advice."""
+_HARMS = Path(__file__).with_name("rules") / "harms.toml"
 _MITES = "Trombidiformes"
 _NO_ACTIONS = {"@base", "@more", "@advised"}
 """Ideas whose opposites reverse no action: "low", "above" and "right" in "keep it low", "above their droppings"."""
 _VAGUE = re.compile(r"(?:where|check)\b|.*\bthem$")
 """Facts on where and how to look, and facts without an object."""
-
-
-@cache
-def _uses() -> tuple[dict[str, Any], ...]:
-    text = files("agrotools.build.templates").joinpath("rules", "harms.toml").read_text("utf-8")
-    return tuple(tomllib.loads(text)["use"])
 
 
 @cache
@@ -44,7 +38,7 @@ def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[Ha
     kinds = {entry.kind, f"{entry.kind}.{entry.taxonomy.pathogen_type}"}
     nature = (entry.claims_of("causes") if entry.kind == "disease" else ()) or entry.claims
     harms: list[HarmfulClaim] = []
-    for use in _uses():
+    for use in read_table(_HARMS)["use"]:
         # Some fungicides, such as sulfur, act on mites.
         if kinds & {*use["of"]} and (use["kind"] != "wrong_organism" or entry.taxonomy.order != _MITES):
             source = {} if "source" in use else _source(entry, nature)

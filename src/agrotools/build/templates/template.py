@@ -82,9 +82,8 @@ _DIGITS = 6
 def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
     """Return the fields that questions need from the result of ``calculate``, ``plot`` or ``lookup_agronomy``.
 
-    Args:
-        unrounded: True if the values in ``arguments`` are unrounded; a result of ``calculate`` then stays unrounded,
-            and the points of a chart are rounded.
+    ``unrounded``: True if the values in ``arguments`` are unrounded; a result of ``calculate`` then stays unrounded,
+    and the points of a chart are rounded.
     """
     if tool == "calculate":
         value = evaluate(arguments["expression"], arguments.get("variables") or {})
@@ -176,11 +175,7 @@ class Template(FrozenModel):
         return expanded(wordings)
 
     def instantiate(self, shown: Sequence[Thing], rng: np.random.Generator) -> QuestionInstance | None:
-        """Return the question about these things, or None if no drawn values give it an unambiguous answer.
-
-        Raises:
-            ValueError: the template refers to an unknown name.
-        """
+        """Return the question about these things, None if it has no clear answer; ValueError for an unknown name."""
         things = tuple(shown)
         if not self._holds(self.needs, {}, [thing.as_read for thing in things]):
             return None
@@ -211,10 +206,7 @@ class Template(FrozenModel):
         return otherwise
 
     def _filled_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> QuestionInstance | None:
-        """Return the question with these drawn values.
-
-        None if they leave the answer unclear, the readings of the truth disagree on it, or no slot would count.
-        """
+        """Return the question with these drawn values; None if its answer is unclear or no slot would count."""
         spoken = _words(things) | {
             name: f"{value:g}" if isinstance(value, int | float) else str(value) for name, value in given.items()
         }

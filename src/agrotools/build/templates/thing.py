@@ -18,11 +18,7 @@ _GIVEN = re.compile(r"\{(\w+)\}")
 
 
 def filled(text: str, words: Words) -> str:
-    """Return the text with ``{limit}`` and other words replaced by their values.
-
-    Raises:
-        ValueError: a word is unknown.
-    """
+    """Return the text with ``{limit}`` and other words replaced by their values; ValueError if a word is unknown."""
 
     def word(match: re.Match[str]) -> str:
         if match[1] not in words:

@@ -66,7 +66,7 @@ function runsCard() {
   const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
     el("span.name.dim", {}, head.measure.mode.replaceAll("-", " ")),
     el("span.figure.dim", {}, term(head.measure.label)),
-    el("span.scale.labels", {}, el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
+    el("span.scale.labels", {}, references.every((mark) => mark.score[0] >= 0.05) && el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
     el("span.spent"));
   return el(`section.card.runs${runs.length > MANY_RUNS ? ".many" : ""}`, { "aria-label": "Runs" }, heads, rows, pairLine());
 }
@@ -184,7 +184,7 @@ function processCard() {
   const text = (row, value) => (value === null ? "" : row.unit === "%" ? points(value) : row.unit === "×" ? value.toFixed(2) : String(value));
   return el("section.card.process", {}, el("h2", {}, "Process", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
     el("table.numbers", {},
-      shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label.replaceAll(":", ":\u200b"))))),
+      shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label.split(/(?<=:)/).flatMap((part) => [part, el("wbr")]))))),
       el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at])).map((row) => el("tr", {},
         el("th", { scope: "row" }, el("abbr", { title: row.meaning }, row.label), row.unit === "%" && el("span.dim", {}, " %"), row.low && el("span.dim", { title: "lower is better" }, " ↓")),
         shown.map((at) => el("td", {}, text(row, row.values[at]))))))));

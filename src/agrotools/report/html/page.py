@@ -8,27 +8,20 @@ import base64
 import gzip
 import hashlib
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 from markupsafe import Markup
 
-from agrotools.core import Record, RunStoreError, Score, UsageError
-from agrotools.core.base import Progress, no_progress
-from agrotools.core.files import temporary_sibling
-from agrotools.plugin import NO_COMPARISONS, TextComparisons
+from agrotools.core import Record, Score
+from agrotools.core.base import Progress
 from agrotools.report.html.detail import reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import (
-    BUDGET_BYTES,
-    LONGEST_SIDE_PX,
     Pictures,
     Places,
     RunPictures,
@@ -38,23 +31,18 @@ from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
     Run,
-    count_shares,
     differences,
-    floor_and_ceiling,
-    opened_runs,
     run_facts,
-    summarise,
     value_of,
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
-from agrotools.report.settings import Papers, papers_of_runs
+from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import credited, stored_scores
+from agrotools.runner.rescore import credited, stored_rows
 from agrotools.scoring import RunAggregator, Summary, score_record
 from agrotools.scoring.attribution import first_part, read_attribution
-from agrotools.scoring.metrics import SCORING_VERSION
 
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
@@ -63,6 +51,7 @@ _SAMPLE, _MASK, _BLOCK = 2, 5, 8
 """Columns of an entry of the list: number of the sample, facets, and block of the details (None: there are none)."""
 _FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
+_COLLECTED = ("rows", "_modes", "_parts", "_wrong", "_unsolved", "_samples", "_texts", "_n_blocks", "_detail_bytes")
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
@@ -70,127 +59,6 @@ LOOK = _HERE / "look.css"
 """Colours and fonts, which the review page has, too."""
 _STYLES = (LOOK, _HERE / "page.css")
 _SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
-
-
-@dataclass(frozen=True)
-class ReportResult:
-    """Result of writing a report."""
-
-    path: Path
-    bytes: int
-    runs: int
-    records: int
-    """Number of records of all runs."""
-    shown: int
-    """Number of records shown in detail."""
-    pictures: int
-    missing_pictures: int
-    removed: str = ""
-    """Sentence that says what ``share`` removed."""
-    notes: tuple[str, ...] = ()
-    """Notes on records that were left out or stand for the same sample."""
-    damaged: bool = False
-    """True if a line of the records could not be read."""
-
-
-def build_report(
-    runs: Sequence[Path],
-    out: Path,
-    *,
-    data_root: Path | None = None,
-    summaries: Sequence[Summary] | None = None,
-    scored: bool = False,
-    tallies: Sequence[RunAggregator] = (),
-    papers: Papers | None = None,
-    references: Mapping[str, Summary] | None = None,
-    allow_invalid: bool = False,
-    comparisons: TextComparisons = NO_COMPARISONS,
-    picture_bytes: int = BUDGET_BYTES,
-    detail_bytes: int = DETAIL_BYTES,
-    longest_px: int = LONGEST_SIDE_PX,
-    most_listed: int = MOST_LISTED,
-    share: bool = False,
-    progress: Progress = no_progress,
-) -> ReportResult:
-    """Write one HTML file that needs no network and no other file.
-
-    Args:
-        runs: run folders, side by side in the tables.
-        out: path of the file, which is replaced as a whole.
-        data_root: folder of the benchmark, if it has moved since the run.
-        summaries: summaries of the runs; computed if None.
-        scored: True if the runs were just scored, so that the report can read the rows in ``scores.json``.
-        tallies: collectors of the given summaries, for differences between the runs.
-        papers: filled tables of the benchmarks' papers; filled here if None.
-        references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
-            and the benchmark can be loaded.
-        allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
-        comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
-        picture_bytes: size limit of all pictures together, in bytes.
-        detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
-        longest_px: longest side of a picture; larger ones are scaled down.
-        most_listed: most records in the list; of longer runs, those of the samples that lost points.
-        share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
-        progress: callback for the records written.
-
-    Raises:
-        RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
-        UsageError: the folder of ``out`` does not exist, or its suffix is not that of a page.
-        ScoringVersionError: the runs have scores of different scoring versions.
-    """
-    opened = opened_runs(
-        [Path(run) for run in runs],
-        data_root=data_root,
-        summaries=summaries,
-        allow_invalid=allow_invalid,
-        comparisons=comparisons,
-    )
-    if share:  # the name of a folder may be that of a farm
-        opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
-    out = Path(out)
-    if not out.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"the report is a page, not {out.name}", hint="name it .html; for tables use --format")
-    pictures = Pictures(count_shares(opened), picture_bytes, longest_px)
-    try:
-        with temporary_sibling(out) as temporary:
-            with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
-                keep = partial(_write_element, body)
-                page = Page(opened, pictures, keep, detail_bytes, Scrubber() if share else None)
-                page.write_records(progress, scored=scored, most=most_listed)
-                if summaries is None:
-                    summarise(opened, allow_invalid=allow_invalid)
-                # Tables of papers need records scored by the current version; runs with stored scores have none.
-                present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
-                papers = papers_of_runs(present) if papers is None else papers
-                references = floor_and_ceiling(opened, data_root, progress) if references is None else references
-                body.seek(0)
-                with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                    file.write(page.shell(papers, references, tallies))
-                    shutil.copyfileobj(body, file)
-                    file.write("</body>\n</html>\n")
-            size = temporary.stat().st_size
-    except OSError as error:
-        raise RunStoreError(
-            f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
-        ) from error
-    return ReportResult(
-        path=out,
-        bytes=size,
-        runs=len(opened),
-        records=page.n_records,
-        shown=len(page.rows) - page.without_detail,
-        pictures=pictures.n,
-        missing_pictures=len(page.missing),
-        removed=page.scrubber.summary() if page.scrubber else "",
-        notes=tuple(note for run in opened for note in run.records.notes),
-        damaged=any(run.records.bad for run in opened),
-    )
-
-
-def _write_element(file: IO[str], name: str, content: str) -> None:
-    file.write(f'<script type="text/plain" id="{name}">{content}</script>\n')
 
 
 class Page:
@@ -217,7 +85,7 @@ class Page:
     ) -> None:
         self._keep, self._live = keep, live
         self.scrubber = scrubber
-        self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
+        self._runs, self.pictures, self._detail_limit = runs, pictures, detail_limit
         places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
         self._sources = [
@@ -246,6 +114,7 @@ class Page:
         self._texts: dict[str, int] = {}
         self._unwritten_texts: list[str] = []
         self._block: list[bytes] = []
+        self._block_bytes = 0
         self._n_blocks = 0
         self._detail_bytes = 0
 
@@ -257,14 +126,22 @@ class Page:
         """
         if self.n_records > most:
             self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=most)
-        for at in range(len(self._runs)):
-            with self._prompts[at].kept_open():
+        with self.writing():
+            for at in range(len(self._runs)):
                 for record, scores in self._listed(at, scored=scored):
-                    self._add(at, record, scores)
+                    self.write(at, record, scores)
                     if self.choice is None:
                         progress("report", len(self.rows), self.n_records)
                     else:
                         progress("list", len(self.rows), self.choice.n_listed)
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """Within the block, many records are written; at its end, what is collected of the last ones."""
+        with ExitStack() as stack:
+            for prompts in self._prompts:
+                stack.enter_context(prompts.kept_open())
+            yield
         self._write_block()
         self._mark_lost()
 
@@ -276,12 +153,12 @@ class Page:
                 yield record, credited(record, score_record(record, run.comparisons), run.records)
             return
         # The page shows the rows of judges apart.
-        stored = stored_scores(run.folder) if scored and not run.judges.metrics else iter(())
-        key, scores = next(stored, (None, []))
+        stored = stored_rows(run.folder) if scored and not run.judges.metrics else iter(())
+        key, rows = next(stored, (None, []))
         for record in run.records:
             if record.key == key:
-                yield record, scores
-                key, scores = next(stored, (None, []))
+                yield record, [*map(Score.model_validate, rows)]
+                key, rows = next(stored, (None, []))
             else:
                 yield record, run.scores_of(record)
 
@@ -290,12 +167,13 @@ class Page:
         self._prompts[at].read_on()
         for key in keys:
             if record := self._runs[at].records.get(key):
-                self._add(at, record, self._runs[at].scores_of(record, live=self._live))
+                self.write(at, record, self._runs[at].scores_of(record, live=self._live))
         self._write_block()
         self._mark_lost()
         self.n_records = len(self.rows)
 
-    def _add(self, at: int, record: Record, scores: list[Score]) -> None:
+    def write(self, at: int, record: Record, scores: Sequence[Score]) -> None:
+        """Write details and pictures of a record of run number ``at``, and collect its row."""
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         data, facets = record_data(record, scores, self._sources[at], prompts)
@@ -328,14 +206,29 @@ class Page:
                 self._unsolved.add(row[_SAMPLE])
         place = self._places.setdefault((at, record.key), len(self.rows)) if self._live else len(self.rows)
         self.rows[place:] = [row, *self.rows[place + 1 :]]
-        for name, url in self._pictures.fresh():
+        for name, url in self.pictures.fresh():
             if self.scrubber is None or name not in self.scrubber.left_out:
                 self._keep(name, url)
         if prompts is None:
             return
-        self._block.append(orjson.dumps(data))
-        if self._live or sum(map(len, self._block)) > _BLOCK_BYTES:
+        line = orjson.dumps(data)
+        self._block.append(line)
+        self._block_bytes += len(line)
+        if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
+
+    def read_on(self) -> None:
+        """Read the requests that were stored since."""
+        for prompts in self._prompts:
+            prompts.read_on()
+
+    def collected(self) -> dict[str, Any]:
+        """Return what was collected of the records, for :meth:`restore` on a page of the same runs."""
+        return {name: vars(self)[name] for name in _COLLECTED}
+
+    def restore(self, collected: dict[str, Any]) -> None:
+        """Take over what another page has collected of the records."""
+        vars(self).update(collected)
 
     def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
         """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""
@@ -364,7 +257,7 @@ class Page:
     def _write_block(self) -> None:
         if self._block:
             self._write(f"b{self._n_blocks}", _packed(b"\n".join(self._block)))
-            self._block = []
+            self._block, self._block_bytes = [], 0
             self._n_blocks += 1
         for text in self._unwritten_texts:
             self._write(f"t{self._texts[text]}", _packed(text.encode("utf-8", "replace")))
@@ -406,9 +299,9 @@ class Page:
             "n_records": self.n_records,
             "without_detail": self.without_detail,
             "missing_pictures": len(self.missing),
-            "n_pictures": self._pictures.n + len(self.missing),
-            "shrunk": self._pictures.shrunk,
-            "longest_px": self._pictures.longest_px,
+            "n_pictures": self.pictures.n + len(self.missing),
+            "shrunk": self.pictures.shrunk,
+            "longest_px": self.pictures.longest_px,
             "originals": list(dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)),
             "command": command,
             "live": live,

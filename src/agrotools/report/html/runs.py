@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
-from agrotools.core import AgrotoolsError, CallTools, Halt, Record, RunStoreError, Score, Unparseable
+from agrotools.core import AgrotoolsError, CallTools, Halt, Record, Score, Unparseable
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
@@ -193,9 +193,9 @@ def opened_runs(
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
     record_indexes = [record_index(folder) for folder in folders]
-    for folder, index in zip(folders, record_indexes, strict=True):
+    for index in record_indexes:
         if not len(index):
-            raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
+            raise index.without_samples
     for manifest in manifests:
         check_comparisons(manifest, comparisons)
     if summaries is None:

@@ -58,10 +58,7 @@ Bands = Mapping[str, int | str]
 
 @dataclass(frozen=True, eq=False)
 class _Indices:
-    """A vegetation index of two rasters.
-
-    ``numbers``: bands of each raster, one that holds the index or all that it is computed from.
-    """
+    """A vegetation index of two rasters."""
 
     pair: RasterPair
     index: Index

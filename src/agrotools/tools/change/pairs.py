@@ -78,11 +78,7 @@ def open_raster_pair(
 
 
 def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
-    """Raise an error if no pixel has data in both files.
-
-    Raises:
-        ToolError: ``nothing_found``.
-    """
+    """Raise a ToolError ``nothing_found`` if no pixel has data in both files."""
     if not valid.any():
         why = f"no pixel has data in both {names[0]} and {names[1]}"
         hint = "check the files' nodata values, and that they show the same place"
@@ -92,8 +88,7 @@ def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
 def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:
     """Yield the strips of a box from top to bottom, each of about ``pixels`` pixels.
 
-    Args:
-        stored: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
+    ``stored``: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
     """
     x0, y0, x1, y1 = box
     step = max(1, pixels // max(1, x1 - x0))
@@ -126,10 +121,7 @@ class Frame:
     flags: tuple[str, ...]
 
     def strips(self, stored: int) -> Iterator[Box]:
-        """Yield strips of the box (see :func:`blocks_of_rows`), or the whole box if small patches are removed.
-
-        A patch can extend over several strips.
-        """
+        """Yield strips of the box, or the whole box if small patches are removed, as these can cross strips."""
         return blocks_of_rows(self.box, stored=stored) if self.least_px == 1 else iter((self.box,))
 
 
@@ -150,11 +142,7 @@ def frame_of(
 
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
-    """Raise an error if an area is too large to be held in memory as a whole.
-
-    Raises:
-        ToolError: ``limit``.
-    """
+    """Raise a ToolError ``limit`` if an area is too large to be held in memory as a whole."""
     if width * height > LARGEST_WHOLE_PX:
         raise ToolError(
             "limit",
@@ -286,10 +274,7 @@ def shift_back(
 
 
 def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
-    """Return the root of the gradient magnitude of lightness, with mean 0 over valid pixels.
-
-    The root keeps a few strong edges from dominating.
-    """
+    """Return the root of the gradient of lightness, which tames strong edges, with mean 0 over valid pixels."""
     grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
     grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
     strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
@@ -322,9 +307,8 @@ _SAMPLE_PX = 100_000
 class Pictures:
     """Registered pair of pictures on one grid.
 
-    ``before``, ``after``: uint8 (rows, columns, 3). ``bands``: both dates as float32 (bands, rows, columns), None for
-    photographs. ``infrared``: near infrared of both dates on the scale of the colours, None without it.
-    ``is_clear``: True if coordinates or outlines confirm that the two are registered.
+    ``before``, ``after``: uint8 (rows, columns, 3). ``infrared``: near infrared of both dates on the scale of the
+    colours, None without it. ``is_clear``: True if coordinates or outlines confirm that the two are registered.
     """
 
     before: NDArray[np.uint8]
@@ -334,7 +318,6 @@ class Pictures:
     gsd_m: float | None
     shift_px: tuple[float, float] | None
     is_clear: bool
-    bands: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     notes: tuple[str, ...]
     flags: tuple[str, ...]
@@ -354,7 +337,7 @@ def read_pictures(
             ``limit``, ``region_empty``, ``nothing_found``.
     """
     names = shown_name(before), shown_name(after)
-    raw = infrared = in_file = None
+    infrared = in_file = None
     is_located = False
     notes, flags = [], []
     if bands is not None or are_rasters(before, after, names):
@@ -363,8 +346,6 @@ def read_pictures(
             views = [_view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)]
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
             notes, flags = [*pair.notes], [*pair.flags]
-        if views[0].values is not None and views[1].values is not None:
-            raw = (views[0].values, views[1].values) if views[0].values.shape == views[1].values.shape else None
         if views[0].infrared is not None and views[1].infrared is not None:
             infrared = views[0].infrared, views[1].infrared
     else:
@@ -399,7 +380,7 @@ def read_pictures(
             second, shifted_valid = shift_back(second, valid, shift)
             valid = shifted_valid & valid
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
-            raw = infrared = None
+            infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
     sampled_valid = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
     for picture, name in ((first, names[0]), (second, names[1])):
@@ -419,7 +400,6 @@ def read_pictures(
         scale.gsd_m,
         shift_px,
         is_clear,
-        raw,
         infrared,
         tuple(notes),
         tuple(dict.fromkeys(flags)),
@@ -428,13 +408,12 @@ def read_pictures(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Picture of one date and, for a raster, the values of all bands or of the named ones."""
+    """Picture of one date."""
 
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_]
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    values: NDArray[np.float32] | None = None
     infrared: NDArray[np.float32] | None = None
 
 
@@ -459,14 +438,14 @@ def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | 
         picture = picture_of(source, argument=source.argument)
         common_valid = valid if picture.valid is None else valid & picture.valid
         notes = tuple(f"{source.name}: {note}" for note in picture.notes)
-        return _View(picture.pixels, common_valid, notes, values=values)
+        return _View(picture.pixels, common_valid, notes)
     if not {"R", "G", "B"} <= by_role.keys():
         note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
-        return _View(stretched_picture(by_role), valid, (note,), values=values)
+        return _View(stretched_picture(by_role), valid, (note,))
     colours = np.stack([by_role[role] for role in ("R", "G", "B")])
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)
     scaled = np.clip(np.where(valid, colours, 0) * factor, 0, 255).round().astype(np.uint8)
     infrared = np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
     notes = () if top == 255.0 else (f"{source.name}: bands scaled by one factor ({top:.4g} to 255)",)
-    return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, values=values, infrared=infrared)
+    return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, infrared=infrared)

@@ -205,11 +205,7 @@ class ChangeInputs:
 
 
 def change_result(inputs: ChangeInputs) -> ChangeResult:
-    """Count the change, draw it and save the artifacts.
-
-    Raises:
-        ToolError: ``region_empty`` if no pixel of the counted part has data on both dates.
-    """
+    """Count, draw and save the change; ToolError ``region_empty`` if no counted pixel has data on both dates."""
     height, width = inputs.changes.shape
     x0, y0, x1, y1 = inputs.box
     whole = inputs.box == (0, 0, width, height)

@@ -266,8 +266,7 @@ def sector_differences(
 
     The shape is (sectors, channels); sectors with fewer than 3 pixels in either band are omitted.
 
-    Args:
-        inner, outer: ranges of signed distance to the outline (positive inside) that define the bands, pixels.
+    ``inner``, ``outer``: ranges of signed distance to the outline (positive inside) that define the bands, pixels.
     """
     rows, columns = np.nonzero(depth > 0)
     y, x = np.mgrid[0 : depth.shape[0], 0 : depth.shape[1]]
@@ -284,10 +283,7 @@ def sector_differences(
 
 
 def signed_distance(mask: Mask) -> Plane:
-    """Return the distance to the outline of ``mask`` in pixels, positive inside, float32.
-
-    The area beyond the picture counts as outside.
-    """
+    """Return the distance to the outline of ``mask``, px, positive inside, float32; beyond the picture is outside."""
     padded = cv2.copyMakeBorder(mask.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
     inside = cv2.distanceTransform(padded, cv2.DIST_L2, 3)[1:-1, 1:-1]
     outside = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)

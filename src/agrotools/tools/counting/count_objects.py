@@ -378,11 +378,7 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 
 
 def mode_for(target: str, has_chm: bool) -> Mode:
-    """Choose the detector for a target.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if no offline detector fits.
-    """
+    """Choose the detector for a target; ToolError ``backend_unavailable`` if no offline detector fits."""
     words = target_words(target)
     last = singular(words[-1]) if words else ""
     for mode, known in _WORDS.items():

@@ -322,9 +322,6 @@ def _measured_heights(
     """Return a reduced picture of the heights, their 99.5 % quantile in metres, and the number of pixels with data.
 
     Values that are no heights are refused, before any search, which takes minutes on plateaus of classes.
-
-    Raises:
-        ToolError: as :func:`crowns_of_raster`.
     """
     picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
     values: set[float] = set()
@@ -350,13 +347,7 @@ def _measured_heights(
 
 
 def _refuse_other_values(source: RasterSource, top_m: float, values: set[float], measured: int) -> None:
-    """Raise an error if the values of a raster are no heights of trees.
-
-    Args:
-        top_m: 99.5 % quantile of the values, metres.
-        values: distinct values of a raster of whole numbers, at most a few more than a class map has.
-        measured: number of pixels.
-    """
+    """Raise an error if the values of a raster are no heights of trees."""
     if top_m > TALLEST_M:
         why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
         hint = "subtract the terrain model from an elevation model first; check the unit of the heights"

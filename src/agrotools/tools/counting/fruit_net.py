@@ -85,10 +85,7 @@ def boxes_of_maps(
 
 @dataclass(frozen=True)
 class Tile:
-    """Tile of a picture.
-
-    ``box``: the part that is searched. ``core``: the part whose objects belong to this tile; cores do not overlap.
-    """
+    """Tile of a picture: the part ``box`` that is searched, and the part ``core`` whose objects belong to it alone."""
 
     box: Box
     core: Box

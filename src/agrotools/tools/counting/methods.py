@@ -80,10 +80,7 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Co
 
 
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
-    """Count components of a vegetation mask with small gaps closed.
-
-    Components much larger than one plant are split if ``expected_size_px`` is given.
-    """
+    """Count components of a vegetation mask, gaps closed; ``expected_size_px`` splits those much larger."""
     parts = _components(mask, 0)
     if not len(parts[0]):
         return no_objects()

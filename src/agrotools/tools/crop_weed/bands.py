@@ -160,16 +160,7 @@ class CorrectCounts:
 def _count_correct(
     samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix
 ) -> CorrectCounts | None:
-    """Count the correct pixels of the better classifier for each triplet, in four folds over blocks.
-
-    Args:
-        samples: one per class.
-        triplets: indices of the bands.
-        ridge: (bands, bands), added to every covariance.
-
-    Returns:
-        The counts, or None if a class is too small.
-    """
+    """Count the correct pixels of the better classifier for each triplet, in four folds over blocks."""
     parts = [part.thinned(CLASSIFIER_PIXELS) for part in samples]
     blocks = 1 + max(int(part.blocks.max()) for part in parts)
     total = np.stack([np.bincount(part.blocks, minlength=blocks) for part in parts], axis=1)
@@ -201,10 +192,7 @@ def _count_correct(
 
 
 def _cells(training: Sequence[Matrix], values: Matrix) -> NDArray[np.intp]:
-    """Return the cell of each value in each band, (pixels, bands).
-
-    Cells hold equal shares of all training classes together, each class weighted equally.
-    """
+    """Return the cell of each value in each band, (pixels, bands)."""
     each = min(len(one) for one in training)
     evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
     cuts = np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0)

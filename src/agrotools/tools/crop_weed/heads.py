@@ -209,10 +209,7 @@ def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
 
 
 def _patterns(bright: Map) -> list[Map]:
-    """Return uniform local binary patterns (Ojala et al. 2002), one map for each of the ten patterns and two radii.
-
-    The patterns have eight neighbours, at radius 1 and, after smoothing, at radius 3.
-    """
+    """Return uniform local binary patterns (Ojala et al. 2002), one map for each of the ten patterns and two radii."""
     from skimage.feature import local_binary_pattern
 
     maps: list[Map] = []
@@ -266,10 +263,7 @@ class HeadInfo(FrozenModel):
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Weights of a head.
-
-    All arrays are float32. ``mean``, ``scale``: (features,). ``landmarks``: (k, features). ``weights``: (k,).
-    """
+    """Weights of a head, float32: ``mean``, ``scale`` (features,), ``landmarks`` (k, features), ``weights`` (k,)."""
 
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]
@@ -327,11 +321,7 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
 
 
 def load_head(info: HeadInfo) -> Head:
-    """Load the weights of a head.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if they are missing, do not match the saved hash, or are damaged.
-    """
+    """Load a head; ToolError ``backend_unavailable`` if its weights are missing, damaged or of another hash."""
     what, hint = f"the weights of head {info.name}", "train the heads again: agrotools packs train crop-weed --data DIR"
     arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
     try:

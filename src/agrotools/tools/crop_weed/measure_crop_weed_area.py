@@ -362,11 +362,7 @@ def _from_labels(
 def _picture_below_labels(
     image: ImageFile, shape: tuple[int, int], name: str, bands: Bands | None
 ) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
-    """Read the image that a label raster belongs to.
-
-    Returns:
-        The picture, its ground sampling distance, and its bands by name (empty for a photograph).
-    """
+    """Read the image that a label raster belongs to."""
     from agrotools.tools.crop_weed.bands import band_numbers
     from agrotools.tools.pictures import refuse_other_size
     from agrotools.vision.rasters import open_raster

@@ -55,11 +55,7 @@ class AreaInputs:
 
 
 def area_result(measured: AreaInputs) -> CropWeedArea:
-    """Count the classes, draw them and save the artifacts.
-
-    Raises:
-        ToolError: ``region_empty`` if the measured part holds no data.
-    """
+    """Count, draw and save the classes; ToolError ``region_empty`` if the measured part holds no data."""
     classes, gsd_m = measured.classes, measured.gsd_m
     x0, y0, x1, y1 = measured.box
     count = np.bincount(classes[y0:y1, x0:x1].ravel(), minlength=256) if measured.count is None else measured.count

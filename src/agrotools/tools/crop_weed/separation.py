@@ -146,10 +146,7 @@ def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[n
 def _profile(
     cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
 ) -> tuple[NDArray[np.float64], int]:
-    """Return the mean cover along lines of a direction, one value per pixel across, and the position of the first line.
-
-    Lines shorter than a fifth of the longest are omitted, because a few pixels in a corner give a noisy profile.
-    """
+    """Return the mean cover along lines of a direction, one value per pixel across, and the first line's position."""
     across = _across((cover.shape[0], cover.shape[1]), angle_deg)
     np.rint(across, out=across)
     first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # the minimum is at a corner
@@ -233,10 +230,7 @@ def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, sp
 
 
 def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> float:
-    """Return the half width of a crop row, in spacings.
-
-    It is the distance at which cover has fallen to a sixth of its rise above the level of weeds between the rows.
-    """
+    """Return the half width of a crop row, in spacings: where cover has fallen to a sixth of its rise above weeds."""
     edges = np.linspace(0, 0.5, 26)
     place = np.digitize(distance, edges) - 1
     folded = np.array([profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)])

@@ -13,8 +13,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from agrotools.core import BenchmarkError, ToolError, UsageError
-from agrotools.core.base import install_command
+from agrotools.core import BenchmarkError, ToolError
+from agrotools.core.base import import_of_extra
 from agrotools.core.files import fold_of, pairs_by_hash, sha256_of_file
 from agrotools.tools.crop_weed.heads import (
     FEATURES_VERSION,
@@ -96,7 +96,7 @@ def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) 
         BenchmarkError: the folder or one of its files cannot be read.
         UsageError: scikit-learn is not installed.
     """
-    _require_sklearn()
+    import_of_extra("sklearn", "train", "training needs scikit-learn")
     pictures = read_training_pictures(data_root / "cwfid")
     folds = fold_of(picture.image.sha256 for picture in pictures)
     views: list[_Views] = []
@@ -240,10 +240,7 @@ def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:
-    """Return the mean IoU of crop and of weeds over pictures.
-
-    Plants without a label are ignored, and a picture without a class is left out of the mean of that class.
-    """
+    """Return the mean IoU of crop and of weeds over pictures."""
     figures: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
     for view, probability in left_out:
         picture, crop = view.picture, probability > threshold
@@ -256,10 +253,3 @@ def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: 
             if truth.any():
                 figures[key].append(float((predicted & truth).sum() / (predicted | truth).sum()))
     return {key: float(np.mean(values)) if values else 0.0 for key, values in figures.items()}
-
-
-def _require_sklearn() -> None:
-    try:
-        import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise UsageError("training needs scikit-learn", hint=install_command("train")) from error

@@ -146,10 +146,7 @@ def _overlay(
 
 
 def _cropped_view(inputs: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
-    """Return the part of the picture to show: its left and top edge, its pixels, and their magnification.
-
-    A few boxes are magnified, because single outlines are too small to check in a picture of a whole row of trees.
-    """
+    """Return the part of the picture to show: its left and top edge, its pixels, and their magnification."""
     rows, columns = inputs.pixels.shape[:2]
     if not inputs.boxes:
         return 0, 0, inputs.pixels, 1.0

@@ -38,11 +38,7 @@ def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
 
 
 def rgb(colour: str, argument: str) -> Rgb:
-    """Parse a colour given by its name or as #rrggbb.
-
-    Raises:
-        ToolError: ``invalid_argument``: it is not a colour.
-    """
+    """Parse a colour given by its name or as #rrggbb; ToolError ``invalid_argument`` if it is none."""
     from PIL import ImageColor
 
     try:
@@ -169,10 +165,7 @@ def add_text(
 
 
 def normalise_position(position: str) -> str:
-    """Normalise a position to two letters, horizontal before vertical, or to ``(x, y)``.
-
-    Return invalid positions unchanged.
-    """
+    """Normalise a valid position to two letters, horizontal before vertical, or to ``(x, y)``."""
     letters = position.strip().lower()
     if len(letters) == 2 and letters.isalpha():
         for first, second in (letters, letters[::-1]):
@@ -183,11 +176,7 @@ def normalise_position(position: str) -> str:
 
 
 def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
-    """Return the upper left corner of text of this size at a position.
-
-    Raises:
-        ToolError: ``invalid_argument``: the position is not valid or outside the picture.
-    """
+    """Return the upper left corner of text of this size at a position."""
     across, down = size
     letters = normalise_position(position)
     if len(letters) == 2 and letters[0] in _ACROSS and letters[1] in _DOWN:

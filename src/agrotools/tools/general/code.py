@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 from pydantic import Field, JsonValue
@@ -57,11 +58,7 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
 
 
 async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
-    """Answer a request of :func:`run_in_sandbox` in the process that may start sandboxes.
-
-    Raises:
-        ToolError: ``backend_unavailable``.
-    """
+    """Answer :func:`run_in_sandbox` in a process that may start sandboxes; ToolError ``backend_unavailable``."""
     import asyncio
 
     try:
@@ -153,85 +150,8 @@ This is only a first check; the sandbox protects the machine anyway.
 _AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
 _OWN_NAMES = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
 """Traces of the template code in an error message."""
-_TEMPLATE = """
-import json, re
-import sympy
-from sympy.parsing.sympy_parser import (
-    convert_xor, implicit_multiplication_application, parse_expr, standard_transformations)
-
-GIVEN = json.loads({given!r})
-CONSTANTS = {{"pi": sympy.pi, "e": sympy.E, "oo": sympy.oo}}
-FUNCTIONS = {{name: each for name, each in vars(sympy).items() if isinstance(each, sympy.FunctionClass)}}
-FUNCTIONS |= {{"sqrt": sympy.sqrt, "cbrt": sympy.cbrt, "root": sympy.root, "abs": sympy.Abs,
-    "max": sympy.Max, "min": sympy.Min, "log10": lambda x: sympy.log(x, 10), "log2": lambda x: sympy.log(x, 2)}}
-
-def read(text, names):
-    tried = (*standard_transformations, convert_xor, implicit_multiplication_application)
-    try:
-        found = parse_expr(text, local_dict=names, transformations=tried)
-    except Exception:
-        raise ValueError("cannot read " + text.strip()) from None
-    if not isinstance(found, (sympy.Expr, sympy.core.relational.Relational, sympy.logic.boolalg.BooleanAtom)):
-        raise ValueError("neither a number nor a comparison: " + text.strip())
-    return found
-
-def solution():
-    asked = list(dict.fromkeys(GIVEN["unknowns"] or ()))
-    called, found = set(), set(asked)
-    for text in GIVEN["equations"]:
-        called |= set(re.findall(r"(?<![A-Za-z_])[A-Za-z_][A-Za-z_0-9]*(?=\\s*\\()", text))
-        found |= set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*(?![A-Za-z_0-9]*\\s*\\()", text))
-    found |= {{name for name in called if len(name) == 1}}  # k(x + 1) is a product
-    for name in sorted(called - found - FUNCTIONS.keys() - CONSTANTS.keys()):
-        raise ValueError("there is no function " + name)
-    names = {{name: sympy.Symbol(name) for name in found if name not in CONSTANTS or name in asked}}
-    names = {{**{{name: FUNCTIONS[name] for name in called & FUNCTIONS.keys()}}, **CONSTANTS, **names}}
-    equations = []
-    for text in GIVEN["equations"]:
-        parts = re.split(r"(?<![<>=!])={{1,2}}(?!=)", text)
-        if len(parts) > 2:
-            raise ValueError("more than one = in " + text)
-        sides = [read(part, names) for part in parts]
-        equations.append(sympy.Eq(*sides) if len(sides) == 2 else sides[0])
-    equations = [each for each in equations if each != sympy.true]
-    if any(each == sympy.false for each in equations):
-        return json.dumps({{"solutions": [], "exact": []}})
-    free = sorted(set().union(*(each.free_symbols for each in equations)), key=str) if equations else []
-    for name in asked:
-        if equations and names[name] not in free:
-            raise ValueError("the unknown " + name + " stands in none of the equations")
-    unknowns = [names[name] for name in asked] or free
-    if not unknowns:
-        return json.dumps({{"solutions": [{{}}], "exact": [{{}}], "always": True}})
-    if any(each.is_Relational and not isinstance(each, sympy.Eq) for each in equations):
-        answer = sympy.reduce_inequalities(equations, unknowns[0] if len(unknowns) == 1 else unknowns)
-        return json.dumps({{"condition": str(answer)}})
-    try:
-        answers, numeric = sympy.solve(equations, unknowns, dict=True), False
-    except NotImplementedError:
-        if len(equations) != 1 or len(unknowns) != 1:
-            raise
-        answers, numeric = by_steps(equations[0], unknowns[0]), True
-    exact = [{{str(name): str(value) for name, value in answer.items()}} for answer in answers]
-    def number(value):
-        value = sympy.N(value, 15)
-        return float(value) if value.is_real and value.is_number else str(value)
-    plain = [{{str(name): number(value) for name, value in answer.items()}} for answer in answers]
-    return json.dumps({{"solutions": plain, "exact": exact, "numeric": numeric}})
-
-def by_steps(equation, name):
-    roots = []
-    for start in (0.1, 1, -1, 3, -3, 10, -10, 100, -100):
-        try:
-            root = sympy.nsolve(equation, name, start)
-        except (ValueError, ZeroDivisionError, TypeError):
-            continue
-        if root.is_real and all(abs(root - other) > 1e-9 * max(1, abs(root)) for other in roots):
-            roots.append(root)
-    if not roots:
-        raise NotImplementedError("no solution in closed form, and none was found near 0")
-    return [{{name: root}} for root in sorted(roots)]
-"""
+_TEMPLATE = Path(__file__).with_name("equations.py.txt")
+"""Code that solves the equations in the sandbox."""
 
 
 class Solutions(ToolResult):
@@ -302,7 +222,8 @@ def solve_equations(
             hint = "write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code"
             raise ToolError("invalid_argument", why, argument="equations", hint=hint)
     payload = json.dumps({"equations": equations, "unknowns": unknowns})
-    ran = run_in_sandbox(_TEMPLATE.format(given=payload), argument="equations")
+    code = _TEMPLATE.read_text("utf-8").replace("GIVEN_AS_JSON", repr(payload))
+    ran = run_in_sandbox(code, argument="equations")
     if ran.fault or ran.value is None:
         why = f"the equations cannot be solved: {_OWN_NAMES.sub('', ran.fault) or 'no answer'}"
         hint = "write * for products and name the unknowns; not every equation has a solution in closed form"

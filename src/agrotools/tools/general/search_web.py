@@ -39,11 +39,7 @@ class WebSearch(ToolResult):
 
 
 def search_files(backend: str) -> tuple[Path, ...]:
-    """Return the file of recorded searches named by a back-end.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the file does not exist.
-    """
+    """Return a back-end's file of recorded searches; ToolError ``backend_unavailable`` if it does not exist."""
     from agrotools.tools.services.web import recording_path
 
     place = backend.removeprefix(RECORDED)

@@ -50,10 +50,7 @@ def reading_order(boxes: NDArray[np.float64]) -> list[int]:
 
 
 def _rows(boxes: NDArray[np.float64]) -> list[list[int]]:
-    """Group boxes into rows from top to bottom, each sorted from left to right.
-
-    A box joins a row if it is level with the first box of that row.
-    """
+    """Group boxes into rows from top to bottom, each sorted from left to right."""
     rows: list[list[int]] = []
     for index in np.lexsort((boxes[:, 0], boxes[:, 1] + boxes[:, 3])).tolist():
         top, bottom = boxes[index, 1], boxes[index, 3]
@@ -76,10 +73,7 @@ def _is_prose(boxes: NDArray[np.float64], rows: list[list[int]]) -> bool:
 
 
 def _insets(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the mask of lines set between two columns, which overlap lines of both a little, above and below.
-
-    Headings are excluded: they span their columns or have nothing above them.
-    """
+    """Return the mask of lines set between two columns, which overlap lines of both a little, above and below."""
     x0, y0, x1, y1 = boxes.T
     width, middle = x1 - x0, (y0 + y1) / 2
     common = np.clip(np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0), 0, None)

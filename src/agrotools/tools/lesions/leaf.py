@@ -119,8 +119,7 @@ def estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], float
 def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     """Find the largest leaf on a plain background; None if the background is busy or itself green.
 
-    Args:
-        pixels: uint8 (rows, columns, 3), sRGB.
+    ``pixels``: uint8 (rows, columns, 3), sRGB.
 
     Raises:
         ToolError: ``nothing_found`` if nothing on the plain background resembles a leaf.
@@ -230,8 +229,7 @@ _LEAF_LIKE = 0.86
 def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     """Find the main leaf of a photograph in the field.
 
-    Args:
-        pixels: uint8 (rows, columns, 3), sRGB.
+    ``pixels``: uint8 (rows, columns, 3), sRGB.
 
     Raises:
         ToolError: ``nothing_found`` if hardly any pixel has the colour of a plant.

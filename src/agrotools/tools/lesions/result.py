@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of a grade scale.
-
-    ``upper``: largest severity, percent, of each grade except the last. ``grades``: one more than ``upper``.
-    """
+    """Bounds of a grade scale: largest severity, percent, of each grade except the last, and the ``grades``."""
 
     upper: tuple[float, ...]
     grades: tuple[int, ...]

@@ -250,10 +250,7 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
 
 
 def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
-    """Keep the best of marks found several times: at several levels or in similar colours.
-
-    One drawn line may match two shapes, of which the worse fits a part of it.
-    """
+    """Keep the best of marks found several times: at several levels or in similar colours."""
     distinct: list[DrawnMark] = []
     for mark in sorted(marks, key=lambda mark: -mark.score):
         if all(_overlap(mark.box, other.box) < (0.45 if mark.colour == other.colour else 0.7) for other in distinct):

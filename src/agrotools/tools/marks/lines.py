@@ -32,8 +32,7 @@ class _Line:
 def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
     """Find upright boxes by two opposite corners, at which a horizontal and a vertical line meet.
 
-    Args:
-        mask: uint8 (rows, columns), 1 for possible ink, thin structures only.
+    ``mask``: uint8 (rows, columns), 1 for possible ink, thin structures only.
     """
     across, down = _lines(mask, 1), _lines(mask, 0)
     corners: dict[tuple[bool, bool], list[tuple[_Line, _Line]]] = {}
@@ -60,8 +59,7 @@ def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
 def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
     """Find ellipses through single pieces of line that cover more than half of the ellipse.
 
-    Args:
-        mask: uint8 (rows, columns), 1 for possible ink, thin structures only.
+    ``mask``: uint8 (rows, columns), 1 for possible ink, thin structures only.
     """
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     pieces: list[tuple[int, NDArray[np.int32]]] = []

@@ -144,10 +144,7 @@ _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
 
 @dataclass(frozen=True)
 class PlantScale:
-    """Scale of a picture.
-
-    ``cm_px``: centimetres per pixel, None if unknown. ``disc``: the marker that the scale comes from, if any.
-    """
+    """Scale of a picture: centimetres per pixel, None if unknown, and the marker ``disc`` it comes from, if any."""
 
     cm_px: float | None
     disc: Disc | None = None
@@ -225,10 +222,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Plants:
-    """Plants of a picture, largest first.
-
-    ``count``: number of all plants, including unlisted ones. ``left_out_px``: pixels of specks.
-    """
+    """Plants, largest first. ``count``: with unlisted ones. ``left_out_px``: pixels of specks."""
 
     plants: tuple[Plant, ...]
     count: int

@@ -213,10 +213,7 @@ class NumberFormatter(Formatter):
 
 
 def figure_size(spec: PlotSpec) -> tuple[float, float]:
-    """Return the width and height of a figure in inches.
-
-    Horizontal bars and heatmaps grow with their rows, so that labels do not overlap.
-    """
+    """Return width and height of a figure, inches, with room for the labels of horizontal bars and heatmaps."""
     if spec.kind == "heatmap":
         columns, rows = len(spec.series[0].x), len(spec.series)
         return min(14.0, max(6.5, 2.5 + 0.55 * columns)), min(14.0, max(4.0, 1.6 + 0.42 * rows))
@@ -236,10 +233,7 @@ def categories(spec: PlotSpec) -> list[str | float]:
 
 
 def is_horizontal(spec: PlotSpec) -> bool:
-    """True if bars are drawn horizontally, because vertical ones would need slanted labels.
-
-    Bars over numeric categories are always vertical.
-    """
+    """True if bars are horizontal, since vertical ones would need slanted labels; never for numbers."""
     if spec.kind not in ("bar", "grouped_bar", "box"):
         return False
     labels = categories(spec)

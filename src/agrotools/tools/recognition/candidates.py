@@ -30,6 +30,8 @@ BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
 """Smallest calibrated score of a best candidate, which is then more likely right than wrong."""
+NOT_CALIBRATED = "not_calibrated"
+"""Flag of candidates whose scores are withheld."""
 LEAST_SUBJECTS = 40
 """Minimum number of independent subjects to calibrate an interval or a probability on."""
 _EVEN = 1.0
@@ -45,16 +47,17 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``.
+    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``, with the calibrations of the model.
 
     Raises:
         ToolError: ``backend_unavailable``: they do not exist.
     """
+    from agrotools.tools.recognition.calibration import calibration_files
     from agrotools.tools.recognition.packs import pack_files
 
     if backend.startswith(PACK):
         return pack_files(backend.removeprefix(PACK))
-    return weight_files(backend)
+    return (*weight_files(backend), *calibration_files(backend))
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
@@ -262,6 +265,7 @@ def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], m
 def choose_by_larger_model(
     backend: str,
     looked: ImagePart,
+    tool: str,
     what: str,
     names: Sequence[str],
     entry_of: Callable[[str], Entry | None],
@@ -269,24 +273,29 @@ def choose_by_larger_model(
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
     """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.
 
+    The scores of an open model are those of its calibration for the tool and the names. Without one they are shares,
+    and the flag ``not_calibrated`` is set.
+
     Args:
         what: kind of thing to name: "weed", "disease of bean".
         names: allowed names; only the first 400 are used.
 
     Raises:
-        ToolError: ``low_confidence``: the model names nothing; errors of the back-end.
+        ToolError: ``low_confidence``: the model names nothing, or the picture is unlike those of its calibration;
+            errors of the back-end.
     """
+    from agrotools.tools.recognition.calibration import calibrate_names
     from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
-    answer = (
-        choose_name(pixels, box, what, choice, top_k=top_k)
-        if backend == VLM
-        else name_learned(backend, pixels, box, choice, top_k=top_k)
-    )
+    if backend == VLM:
+        answer, is_known = choose_name(pixels, box, what, choice, top_k=top_k), True
+    else:
+        answer, is_known = calibrate_names(backend, tool, *name_learned(backend, pixels, box, choice))
     candidates = candidates_of(answer.candidates, entry_of, top_k)
-    if not candidates:
-        raise unknown_names(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
+    if not candidates or not is_known:
+        hint = "try another region, or another back-end"
+        raise unknown_names(looked, f"back-end {backend}", candidates, "", hint)
     return candidates, answer.notes, answer.flags
 
 

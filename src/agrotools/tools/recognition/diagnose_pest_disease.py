@@ -14,6 +14,7 @@ from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
     BY_NET,
+    NOT_CALIBRATED,
     PACK,
     Candidate,
     ImagePart,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
 _TRAIN = "train one on labelled photos: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
-_NOT_CALIBRATED = "not_calibrated"
 _KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
     "pest": ("pest",),
     "disease": ("disease",),
@@ -159,7 +159,7 @@ def diagnose_pest_disease(
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
     best = best_of(candidates)
-    if _NOT_CALIBRATED in flags:
+    if NOT_CALIBRATED in flags:
         candidates = without_scores(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
@@ -215,7 +215,7 @@ def _by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
     )
     if note := _uncalibrated_note(recogniser, candidates[0].label):
-        notes, flags = (*notes, note), (*flags, _NOT_CALIBRATED)
+        notes, flags = (*notes, note), (*flags, NOT_CALIBRATED)
     return candidates, (*recogniser.notes, *notes), flags
 
 
@@ -232,11 +232,7 @@ def _allowed(
     entry_of: Callable[[str], Entry | None],
     words: str,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Return the labels that are possible on ``crop`` (None for all), and notes.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the recogniser does not know the crop.
-    """
+    """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
         return None, ()
     if recogniser.crops:
@@ -271,16 +267,13 @@ def _entries(
 ) -> Callable[[str], Entry | None]:
     if recogniser.is_shipped:
         return names.of_shipped
+    return lambda label: entry_of_label(label, kind, crop, names)
 
-    kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], ("disease", "pest"), ("crop",))
 
-    def entry_of(label: str) -> Entry | None:
-        for kinds in kinds_in_order:
-            if entry := names.of_name(label, kinds, crop):
-                return entry
-        return None
-
-    return entry_of
+def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: "KbNames") -> Entry | None:
+    """Return the entry of a label of a pack: of the kind asked for, else of a disease or pest, else of a crop."""
+    kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], _KINDS["auto"], ("crop",))
+    return next((entry for kinds in kinds_in_order if (entry := names.of_name(label, kinds, crop))), None)
 
 
 def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> ToolError:
@@ -297,17 +290,29 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 def _by_larger_model(
     backend: str, looked: ImagePart, kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
 ) -> _Named:
+    entries = names_to_choose(kind, crop, names)
+    what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
+    candidates, notes, flags = choose_by_larger_model(
+        backend, looked, "diagnose_pest_disease", what, list(entries), entries.get, top_k
+    )
+    return candidates, (*notes, f"chosen from {len(entries)} names of the knowledge base"), flags
+
+
+def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> dict[str, Entry | None]:
+    """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none.
+
+    Raises:
+        ToolError: ``backend_unavailable``: there are none for ``crop``.
+    """
     from agrotools.tools.services.vision import MOST_NAMES
 
-    entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
+    entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
         why = f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from"
         hint = "leave crop out, or add entries: agrotools kb add"
         raise ToolError("backend_unavailable", why, argument="crop", hint=hint)
-    choice = [*entries, *([] if kind == "pest" else [HEALTHY])][:MOST_NAMES]
-    what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-    candidates, notes, flags = choose_by_larger_model(backend, looked, what, choice, entries.get, top_k)
-    return candidates, (*notes, f"chosen from {len(choice)} names of the knowledge base"), flags
+    healthy = {} if kind == "pest" else {HEALTHY: None}
+    return dict(list(entries.items())[: MOST_NAMES - len(healthy)]) | healthy
 
 
 def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:

@@ -11,6 +11,7 @@ from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
+    NOT_CALIBRATED,
     Candidate,
     ImagePart,
     Recogniser,
@@ -25,6 +26,7 @@ from agrotools.tools.recognition.candidates import (
     name_by_recogniser,
     read_image_part,
     recogniser_for,
+    without_scores,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES
@@ -119,6 +121,8 @@ def identify_weed(
     else:
         ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
     best = best_of(ranking)
+    if NOT_CALIBRATED in flags:
+        ranking = without_scores(ranking)
     entry = entry_of(best.label) if best else None
     return WeedIdentity(
         candidates=ranking,
@@ -170,11 +174,7 @@ def _by_recogniser(
 def _allowed(
     recogniser: Recogniser, candidates: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
-    """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the recogniser knows none of the candidates.
-    """
+    """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names."""
     from agrotools.knowledge.words import folded
 
     if candidates is None:
@@ -199,15 +199,26 @@ def _allowed(
 def _by_larger_model(
     backend: str, looked: ImagePart, candidates: Sequence[str] | None, names: "KbNames", top_k: int
 ) -> _Identification:
-    entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
+    entries = names_to_choose(candidates, names)
+    ranking, notes, flags = choose_by_larger_model(
+        backend, looked, "identify_weed", "weed", list(entries), entries.get, top_k
+    )
+    return ranking, entries.get, notes, flags
+
+
+def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[str, Entry | None]:
+    """Return the names that a larger model chooses from, each with its entry.
+
+    Raises:
+        ToolError: ``backend_unavailable``: there are none.
+    """
     if candidates is not None:
-        entries = {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
-    if not entries:
+        return {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
+    if not (weeds := names.of_kinds(("weed",))):
         raise ToolError(
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
         )
-    ranking, notes, flags = choose_by_larger_model(backend, looked, "weed", list(entries), entries.get, top_k)
-    return ranking, entries.get, notes, flags
+    return {entry.title: entry for entry in weeds}
 
 
 def _is_weed(best: Candidate) -> bool | None:

@@ -179,6 +179,8 @@ def _fault_notes(count: int) -> tuple[list[str], list[str]]:
 def _as_hit(hit: "Hit") -> KnowledgeHit:
     entry, claims = hit.entry, hit.document.claims
     keys = dict.fromkeys(key for claim in claims for key in claim.sources)
+    sources = [entry.sources[key] for key in keys if key in entry.sources]
+    stated = [claim for claim in claims if claim.value is not None or claim.formula is not None]
     chemical = any(claim.type == "chemical" for claim in claims)
     return KnowledgeHit(
         kb_id=entry.id,
@@ -186,9 +188,9 @@ def _as_hit(hit: "Hit") -> KnowledgeHit:
         kind=entry.kind,
         section=hit.document.section,
         text=" ".join(map(claim_text, claims)) if claims else names_text(entry),
-        values=tuple(map(_as_value, filter(_has_value, claims))),
+        values=tuple(StatedValue.model_validate(claim, from_attributes=True) for claim in stated),
         score=round(hit.score, 3),
-        sources=tuple(_as_source(entry, key) for key in keys if key in entry.sources),
+        sources=tuple(CitedSource.model_validate(source, from_attributes=True) for source in sources),
         coverage=entry.coverage,
         last_reviewed=entry.last_reviewed.isoformat(),
         note=LABEL_NOTE if chemical else None,
@@ -201,19 +203,6 @@ def claim_text(claim: Claim) -> str:
     if claim.section == "management" and claim.type is not None:
         return f"({claim.type}) {claim.text}"
     return f"{claim.text} [{claim.formula}]" if claim.formula else claim.text
-
-
-def _has_value(claim: Claim) -> bool:
-    return claim.value is not None or claim.formula is not None
-
-
-def _as_value(claim: Claim) -> StatedValue:
-    return StatedValue(**{name: getattr(claim, name) for name in StatedValue.model_fields})
-
-
-def _as_source(entry: Entry, key: str) -> CitedSource:
-    source = entry.sources[key]
-    return CitedSource(**source.model_dump(exclude={"checked"}))
 
 
 def names_text(entry: Entry) -> str:

@@ -95,15 +95,16 @@ def familiarity_score(score: Score, logits: Floats, temperature: float, likeness
     return ordered[:, -1] if score == "max_softmax" else ordered[:, -1] - ordered[:, -2]
 
 
-def fit_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
+def fit_temperature(logits: Floats, classes: NDArray[np.int64], weights: Floats | None = None) -> float:
     """Return the temperature in 0.05..20 that minimises the negative log-likelihood of logits (n, classes).
 
-    The search is a golden section on the logarithm of the temperature.
+    ``weights`` (n,) are those of the pictures, by default equal. The search is a golden section on the logarithm of
+    the temperature.
     """
 
     def loss(logarithm: float) -> float:
         shares = probabilities(logits, float(np.exp(logarithm)))[np.arange(len(classes)), classes]
-        return float(-np.log(np.maximum(shares, 1e-12)).mean())
+        return float(np.average(-np.log(np.maximum(shares, 1e-12)), weights=weights))
 
     low, high = np.log(0.05), np.log(20.0)
     ratio = (np.sqrt(5) - 1) / 2

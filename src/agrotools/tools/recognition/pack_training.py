@@ -3,11 +3,10 @@
 Training needs scikit-learn (extra ``train``) for the logistic regression; the resulting pack needs only NumPy.
 """
 
-import csv
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import count_text, install_command
+from agrotools.core.base import import_of_extra
 from agrotools.tools.recognition.candidates import shipped_files
+from agrotools.tools.recognition.labelled_pictures import LabelledImage, check_classes
 from agrotools.tools.recognition.net import (
     SHIPPED,
     Floats,
@@ -41,154 +41,6 @@ from agrotools.tools.recognition.packs import (
 from agrotools.vision.reading import read_image
 from agrotools.vision.strangeness import TRAITS_VERSION
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
-MOST_PICTURES = 50_000
-LEAST_PER_CLASS = 4
-"""Smallest number of pictures per class that can be split into training and validation pictures."""
-LEAST_GROUPS = 2
-
-
-@dataclass(frozen=True)
-class LabelledImage:
-    """Picture with its class and group.
-
-    ``group``: unit that is never divided between training and validation (a plant, a day, a field); a picture without
-    a given group forms its own.
-    """
-
-    path: Path
-    label: str
-    group: str
-
-
-def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = True) -> list[LabelledImage]:
-    """List labelled pictures from a table, or from folders.
-
-    Args:
-        images: folder of the pictures. Without ``labels``, each folder in it is a class.
-        labels: CSV file with the header ``image,label`` or ``image,label,group`` and paths relative to ``images``.
-        to_learn: False if nothing is learnt from the pictures, so that a class may have one.
-
-    Raises:
-        UsageError: the folder or table does not exist, the table is malformed, pictures are missing or listed twice,
-            there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
-    """
-    if not images.is_dir():
-        raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
-    labelled = _from_table(images, labels) if labels else _from_folders(images)
-    if not labelled:
-        raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
-    if len(labelled) > MOST_PICTURES:
-        why = f"{len(labelled):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from"
-        raise UsageError(why, hint="take a part of them, the same number of each class")
-    if to_learn:
-        check_classes(labelled)
-    return labelled
-
-
-def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Divide pictures into those to learn from and those held out, whole groups at a time, class by class.
-
-    A class holds out the nearest number to ``share`` of its groups, at least one; the draw is fixed.
-    """
-    held: set[str] = set()
-    placed: set[str] = set()
-    draw = np.random.default_rng(0)
-    for label in sorted({one.label for one in labelled}):
-        groups = sorted({one.group for one in labelled if one.label == label})
-        wanted = max(1, round(share * len(groups))) - sum(group in held for group in groups)
-        free = [group for group in groups if group not in placed]
-        held.update(free[place] for place in draw.permutation(len(free))[: max(0, wanted)])
-        placed.update(groups)
-    return [one for one in labelled if one.group not in held], [one for one in labelled if one.group in held]
-
-
-def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage]) -> None:
-    """Write a table of labels that :func:`read_labelled` reads, and ``agrotools build --answers``."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("image", "label"))
-        rows.writerows((one.path.relative_to(images).as_posix(), one.label) for one in labelled)
-
-
-def check_classes(labelled: list[LabelledImage]) -> None:
-    """Check that a head can be trained and validated on these pictures.
-
-    Raises:
-        UsageError: there is only one class, or a class has too few pictures or groups.
-    """
-    counts = Counter(one.label for one in labelled)
-    if len(counts) < 2:
-        why = f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart"
-        raise UsageError(why, hint="add pictures of what it must be told from")
-    if few := [f"{label} ({number})" for label, number in sorted(counts.items()) if number < LEAST_PER_CLASS]:
-        why = f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}"
-        raise UsageError(why, hint="with so few nothing can be learnt and checked; 30 of a class are a fair beginning")
-    groups = {label: {one.group for one in labelled if one.label == label} for label in counts}
-    if alone := [label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS]:
-        raise UsageError(
-            f"all pictures of {_list_names(alone)} are of one group: none can be held back to check on",
-            hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
-        )
-
-
-_FORMS = "a CSV with the columns image,label or image,label,group, or without --labels a folder per class"
-
-
-def _from_folders(images: Path) -> list[LabelledImage]:
-    labelled: list[LabelledImage] = []
-    for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in sorted(folder.rglob("*")):
-            if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith("."):
-                name = path.relative_to(images).as_posix()
-                labelled.append(LabelledImage(path, folder.name, name))
-                if len(labelled) > MOST_PICTURES:
-                    return labelled
-    return labelled
-
-
-def _from_table(images: Path, table: Path) -> list[LabelledImage]:
-    labelled: list[LabelledImage] = []
-    absent: list[str] = []
-    seen: dict[str, int] = {}
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            columns = [name.strip() for name in rows.fieldnames or ()]
-            if not {"image", "label"} <= set(columns):
-                raise UsageError(f"the first line of {table} must name the columns image and label", hint=_FORMS)
-            rows.fieldnames = columns
-            for row in rows:
-                image, label = ((row[name] or "").strip() for name in ("image", "label"))
-                if not image or not label:
-                    raise UsageError(f"line {rows.line_num} of {table} lacks an image or a label", hint=_FORMS)
-                path = Path(image)
-                if path.is_absolute() or ".." in path.parts:
-                    why = f"line {rows.line_num} of {table}: {image} leads out of {images}"
-                    raise UsageError(why, hint="write paths within the folder of the pictures")
-                if image in seen:
-                    why = f"{image} stands in {table} twice (lines {seen[image]} and {rows.line_num})"
-                    raise UsageError(why, hint="a picture has one label")
-                seen[image] = rows.line_num
-                if not (images / path).is_file():
-                    absent.append(image)
-                group = (row.get("group") or "").strip()
-                labelled.append(LabelledImage(images / path, label, f"group {group}" if group else f"picture {image}"))
-                if len(labelled) > MOST_PICTURES:
-                    break
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
-    if absent:
-        why = f"{table} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
-        raise UsageError(why, hint="paths are relative to the folder of the pictures")
-    return labelled
-
-
-def _list_names(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
 Progress = Callable[[str], None]
 Ints = NDArray[np.int64]
 
@@ -207,11 +59,7 @@ _LEAST_SPREAD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Training data.
-
-    ``features``: float32 (n, features). ``blocks``: widths of the feature blocks. ``names``: class names.
-    ``digests``: hashes of the files.
-    """
+    """Training data. ``features``: (n, features). ``blocks``: their widths. ``digests``: hashes of the files."""
 
     features: NDArray[np.float32]
     blocks: tuple[int, ...]
@@ -232,7 +80,7 @@ def train_pack(
     """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``.
 
     Args:
-        pictures: labelled pictures, as returned by :func:`read_labelled`.
+        pictures: labelled pictures, as :func:`~agrotools.tools.recognition.labelled_pictures.read_labelled` lists them.
         licence_note: terms of use of the pictures, stored in the pack.
         skip_unreadable: leave out unreadable pictures instead of stopping.
         progress: function called with each progress message.
@@ -242,7 +90,7 @@ def train_pack(
             few pictures, or scikit-learn is missing.
         ToolError: ``backend_unavailable``: a shipped net is damaged.
     """
-    _require_sklearn()
+    import_of_extra("sklearn", "train", "training needs scikit-learn")
     from threadpoolctl import threadpool_limits
 
     refuse_existing_name(out)
@@ -282,9 +130,29 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
     rows: list[NDArray[np.float32]] = []
     used: list[LabelledImage] = []
     digests: list[str] = []
+    blocks: tuple[int, ...] = ()
+    for one, pixels, digest in read_pictures(pictures, skip, progress):
+        parts = picture_features(pixels, nets)
+        blocks = tuple(len(part) for part in parts)
+        rows.append(np.concatenate(parts))
+        used.append(one)
+        digests.append(digest)
+    check_classes(used)
+    names = tuple(sorted({one.label for one in used}))
+    classes = np.array([names.index(one.label) for one in used], np.int64)
+    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
+
+
+def read_pictures(
+    pictures: Sequence[LabelledImage], skip: bool, progress: Progress
+) -> Iterator[tuple[LabelledImage, NDArray[np.uint8], str]]:
+    """Yield each picture with its pixels and the hash of its file; identical pictures get the same group.
+
+    Raises:
+        UsageError: a picture has two labels, or none can be read. At the end, without ``skip``: some cannot be read.
+    """
     faults: list[str] = []
     first: dict[str, LabelledImage] = {}
-    blocks: tuple[int, ...] = ()
     for number, one in enumerate(pictures, start=1):
         try:
             pixels = read_image(one.path, shown_as=one.path.name).pixels
@@ -299,26 +167,18 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
                 f" ({twin.label}, {one.label})",
                 hint="keep the right one",
             )
-        parts = picture_features(pixels, nets)
-        blocks = tuple(len(part) for part in parts)
-        rows.append(np.concatenate(parts))
         # Identical pictures must not be on both sides of a split.
-        used.append(replace(one, group=twin.group))
-        digests.append(digest)
+        yield replace(one, group=twin.group), pixels, digest
         if number % _EVERY == 0 or number == len(pictures):
             progress(f"looked at {number} of {len(pictures)} pictures")
     if faults and not skip:
         more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         why = f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}"
         raise UsageError(why, hint="fix or remove them, or leave them out with --skip-unreadable")
-    if not used:
+    if not first:
         raise UsageError("none of the pictures can be read")
     if faults:
         progress(f"left out {len(faults)} pictures that cannot be read")
-    check_classes(used)
-    names = tuple(sorted({one.label for one in used}))
-    classes = np.array([names.index(one.label) for one in used], np.int64)
-    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
 
 
 def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
@@ -387,10 +247,7 @@ def _loss(logits: Floats, classes: Ints) -> float:
 
 
 def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
-    """Return the familiarity threshold, and the mean share of left-out classes that it refuses.
-
-    The share is None with two classes.
-    """
+    """Return the familiarity threshold, and the mean share of left-out classes that it refuses."""
     known = np.zeros(len(data.classes))
     for learn, check in folds:
         known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])
@@ -423,7 +280,7 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
         majority=float(np.bincount(classes).max() / len(classes)),
         macro_f1=_macro_f1(predicted, classes, len(data.names)),
         macro_f1_95=(float(low), float(high)),
-        calibration_error=_calibration_error(shares.max(axis=1), right),
+        calibration_error=calibration_error(shares.max(axis=1), right),
         kept=KEEP,
         refused_of_left_out=refused,
         by_class=_by_class(data, predicted),
@@ -454,15 +311,8 @@ def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
     return float((2 * joint[there] / (true + predicted_counts)[there]).mean())
 
 
-def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
+def calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
     """Return the expected calibration error (Naeini et al. 2015)."""
     place = np.minimum((shares * bins).astype(int), bins - 1)
     inside = [place == number for number in range(bins) if (place == number).any()]
     return float(sum(abs(shares[rows].mean() - right[rows].mean()) * rows.mean() for rows in inside))
-
-
-def _require_sklearn() -> None:
-    try:
-        import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise UsageError("training needs scikit-learn", hint=install_command("train")) from error

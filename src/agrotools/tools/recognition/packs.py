@@ -170,11 +170,7 @@ def pack_path(name_or_path: str) -> Path:
 
 
 def pack_files(name_or_path: str) -> tuple[Path, ...]:
-    """Return the files of a pack: its description and its weights.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there is no such pack.
-    """
+    """Return description and weights of a pack; ToolError ``backend_unavailable`` if there is no such pack."""
     try:
         folder = pack_path(name_or_path)
     except UsageError as error:
@@ -265,11 +261,7 @@ def _training_hashes(arrays: Arrays) -> NDArray[np.uint8]:
 
 
 def refuse_existing_name(folder: Path) -> None:
-    """Refuse a folder that exists or cannot be written, before training starts.
-
-    Raises:
-        UsageError: the folder exists already, or its parent is not writable.
-    """
+    """Raise a UsageError, before training, if a folder exists or its parent is not writable."""
     if folder.exists():
         raise UsageError(f"{folder} exists already", hint="name another pack with --out, or remove that one")
     above = next(parent for parent in folder.absolute().parents if parent.exists())
@@ -278,11 +270,7 @@ def refuse_existing_name(folder: Path) -> None:
 
 
 def save_pack(folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]) -> PackInfo:
-    """Write a pack atomically and return its description with ``weights_sha256`` filled in.
-
-    Raises:
-        UsageError: the folder cannot be written.
-    """
+    """Write a pack atomically, return its info with ``weights_sha256``; UsageError if it cannot be written."""
     arrays: dict[str, NDArray[np.generic]] = {
         "mean": head.mean,
         "scale": head.scale,

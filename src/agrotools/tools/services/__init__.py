@@ -88,11 +88,7 @@ class Replies:
     name: str = ""
 
     def send(self, request: ServiceRequest) -> Any:
-        """Return the next reply.
-
-        Raises:
-            AnswerNeeded: there is no reply to this request yet.
-        """
+        """Return the next reply; AnswerNeeded if there is no reply to this request yet."""
         if self.replies:
             return self.replies.pop(0)
         raise AnswerNeeded(request)

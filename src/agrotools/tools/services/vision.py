@@ -280,10 +280,7 @@ def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextA
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
-    """Describe ``attribute`` of the object in the part ``box`` of a picture.
-
-    The model gets the part, and the whole picture with a frame around the part.
-    """
+    """Describe ``attribute`` of the object in the part ``box``, shown alone and with a frame in the picture."""
     instruction = (
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
         f"picture what its {_quote(attribute)} is."

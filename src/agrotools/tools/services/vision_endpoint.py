@@ -108,7 +108,8 @@ class VisionEndpoint:
 
 
 def _messages(question: Question) -> list[Message]:
-    image_parts = [ImagePart(url=_data_url(picture)) for picture in question.pictures]
+    encoded = [binascii.b2a_base64(picture, newline=False).decode("ascii") for picture in question.pictures]
+    image_parts = [ImagePart(url=f"data:image/jpeg;base64,{picture}") for picture in encoded]
     messages = [
         Message.of("system", _SYSTEM),
         Message(role="user", content=(TextPart(text=question.text), *image_parts)),
@@ -120,15 +121,8 @@ def _messages(question: Question) -> list[Message]:
     return messages
 
 
-def _data_url(jpeg: bytes) -> str:
-    return "data:image/jpeg;base64," + binascii.b2a_base64(jpeg, newline=False).decode("ascii")
-
-
 def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the request field for JSON with this schema (form 0), any JSON (1) or none (2).
-
-    Not all servers support the first two.
-    """
+    """Return the request field for JSON with this schema (form 0), any JSON (1) or none (2)."""
     if form == 0:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}}
     return {"response_format": {"type": "json_object"}} if form == 1 else {}

@@ -140,11 +140,7 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
 
 
 def search_endpoint(backend: str) -> Endpoint:
-    """Return the search service configured by SERPER_API_KEY and AGROTOOLS_SEARCH_URL.
-
-    Raises:
-        UsageError: a variable that the back-end needs is not set or not valid.
-    """
+    """Return the service of SERPER_API_KEY and AGROTOOLS_SEARCH_URL; UsageError if a needed one is not valid."""
     url = os.environ.get(SEARCH_URL, "").strip()
     if backend == SERPER:
         key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")

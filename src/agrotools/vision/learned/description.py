@@ -133,8 +133,12 @@ _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safe
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
-def similarity_shares(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) -> NDArray[np.float64]:
-    """Return a share (n,) for each name, summing to 1: softmax over the cosines times the learned scale of the model.
+def similarity_shares(
+    pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Return a share (n,) for each name, summing to 1, and the direction of the picture, (width,), of length 1.
+
+    The shares are the softmax over the cosines times the learned scale of the model.
 
     Each name is put into three sentences, whose directions are averaged. Shares are relative to the given names: even
     for a picture of something else, one of them is the likeliest.
@@ -148,13 +152,21 @@ def similarity_shares(pixels: NDArray[np.uint8], names: Sequence[str], weights: 
 
     if weights.kind != "open_clip":
         raise wrong_kind(weights, "compare pictures with names", ("open_clip",))
-    model, prepare, tokens = _load_similarity_model(weights)
+    model, prepare, _ = _load_similarity_model(weights)
     with torch.inference_mode():
-        picture = _unit(model.encode_image(prepare(Image.fromarray(pixels))[None]))
-        sentences = [template.format(name) for name in names for template in _TEMPLATES]
-        words = _unit(model.encode_text(tokens(sentences))).view(len(names), len(_TEMPLATES), -1)
-        cosines = _unit(words.mean(dim=1)) @ picture[0]
-        return torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0).numpy()
+        picture = _unit(model.encode_image(prepare(Image.fromarray(pixels))[None]))[0]
+        cosines = _directions(tuple(names), weights) @ picture
+        shares = torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0)
+        return shares.numpy(), picture.numpy()
+
+
+@lru_cache(maxsize=4)
+def _directions(names: tuple[str, ...], weights: Weights) -> Any:
+    """Return the directions of names, (names, width); they take far longer than a picture."""
+    model, _, tokens = _load_similarity_model(weights)
+    sentences = [template.format(name) for name in names for template in _TEMPLATES]
+    words = _unit(model.encode_text(tokens(sentences))).view(len(names), len(_TEMPLATES), -1)
+    return _unit(words.mean(dim=1))
 
 
 def _unit(vectors: Any) -> Any:

@@ -96,8 +96,7 @@ def drawn_questions(
 ) -> DrawnQuestions:
     """Draw scenes into ``work``, which keeps them, and choose ``queries`` questions about them.
 
-    Args:
-        wanted: marginals, instead of the published ones of the sources that the scenes stand for.
+    ``wanted``: marginals, instead of the published ones of the sources that the scenes stand for.
 
     Raises:
         BenchmarkError: so many questions cannot be asked.

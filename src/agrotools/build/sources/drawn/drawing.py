@@ -57,6 +57,13 @@ _RECORD = "record.json"
 _DONE = "drawn"
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
+_SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
+_WORKER = f"""
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+from {__name__} import _work
+_work()
+"""
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
@@ -124,7 +131,7 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
     Raises:
         InfrastructureError: a scene cannot be drawn.
     """
-    command, environment = [sys.executable, "-m", __spec__.name], {**os.environ, **_plain_arithmetic()}
+    command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
     everyone = [
         Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment) for _ in range(min(workers, len(places)))
     ]
@@ -218,14 +225,11 @@ def _code(name: str) -> str:
     draw = SCENE_KINDS[name].draw
     folder = Path(agrotools.build.__path__[0])
     module = getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
-    pending, contents = {folder / f"{module}.py", folder / "sources/drawn/saving.py"}, dict[Path, bytes]()
+    pending = {folder / f"{module}.py", *(folder / name for name in _SHARED_BY_SCENES)}
+    contents: dict[Path, bytes] = {}
     while pending:
         file = pending.pop()
         contents[file] = file.read_bytes()
         used = {folder / "scenes" / f"{scenes.decode()}.py" for scenes in _SCENES_IMPORT.findall(contents[file])}
         pending |= used - contents.keys()
     return hashlib.sha256(b"".join(contents[file] for file in sorted(contents))).hexdigest()[:10]
-
-
-if __name__ == "__main__":
-    _work()

@@ -21,7 +21,7 @@ from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
 from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg, save_png
-from agrotools.build.sources.part import Originals, named, photo_thing
+from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import Intrinsics, SampleFile
@@ -163,23 +163,7 @@ def _sizes(fruits: Sequence[Mapping[str, Any]]) -> dict[str, JsonValue]:
     }
 
 
-COUNTED: dict[str, tuple[str, dict[str, JsonValue]]] = {
-    "apple": ("apples", {}),
-    "tomato": ("tomatoes", {}),
-    "orange": ("oranges", {}),
-    "cherry": ("cherries", {}),
-    "peach": ("peaches", {}),
-    "red pepper": ("red peppers", {"mode": "fruit"}),
-    "wheat head": ("wheat heads", {"mode": "blob", "expected_size_px": 30}),
-}
-"""Plural of each counted object, and arguments that describe it if the tool cannot go by its name alone."""
-_IN_A_PICTURE = {"cherry": (3, 26), "wheat head": (15, 34)}
-"""Range of the number in a picture, if not 3 to 15. For wheat it is about 200 to 500 ears per square metre."""
-_GRAMS = {
-    "apple": (120, 220), "tomato": (70, 160), "orange": (120, 230), "cherry": (7, 12), "peach": (100, 190),
-    "red pepper": (110, 220), "wheat head": (2, 3),
-}  # fmt: skip
-"""Range of the weight of one fruit or ear."""
+COUNTED: Mapping[str, Mapping[str, Any]] = TABLES["counted"]
 _PENS = ("blue", "magenta", "cyan")
 _BANDS = ("R", "G", "B", "NIR")
 _RASTER_OF = 5
@@ -190,7 +174,7 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
     """Draw four pictures of one kind of plant with different yields, plain and with two marked parts."""
     rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty])
     kind, is_raster = list(COUNTED)[seed % len(COUNTED)], seed % _RASTER_OF == 2
-    least, most = _IN_A_PICTURE.get(kind, (3, 15))
+    least, most = COUNTED[kind]["in_picture"]
     # The total of all four pictures must not be the same for every plant.
     bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
     counts = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
@@ -224,8 +208,8 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return whole pictures, their halves, and marked parts."""
     kind, suffix = str(drawn.record["kind"]), str(drawn.record["suffix"])
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
-    plural, arguments = COUNTED[kind]
-    least_g, most_g = map(str, _GRAMS[kind])
+    plural, arguments = COUNTED[kind]["plural"], COUNTED[kind]["arguments"]
+    least_g, most_g = map(str, COUNTED[kind]["grams"])
     note = f"{plural.capitalize()}, daylight."
     raster: dict[str, Any] = {"kind": "raster", "bands": _BANDS} if suffix == ".tif" else {}
     files = [originals.file(drawn.folder / f"photo_{k}{suffix}", note=note, **raster) for k in range(len(pictures))]

@@ -16,7 +16,7 @@ from agrotools.build.scenes.marks import grown, mark_each
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
 from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg
-from agrotools.build.sources.part import Originals, named, photo_thing
+from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
 from agrotools.tools.lesions.analyze_lesions import GradeScale
@@ -46,20 +46,7 @@ class Disease:
         return {"disease": self.english, "entry": self.entry, "crop": self.crop, "cause": self.cause}
 
 
-DISEASES: tuple[Disease, ...] = (
-    Disease("coffee", "rust", "disease.coffee_leaf_rust", "coffee leaf rust", "fungus"),
-    Disease("apple", "blotches", "disease.apple_scab", "apple scab", "fungus"),
-    Disease("cherry", "mildew", "disease.cherry_powdery_mildew", "powdery mildew of cherry", "fungus"),
-    Disease("tomato", "blotches", "disease.late_blight", "late blight of tomato", "oomycete"),
-    Disease("bean", "rust", "disease.bean_rust", "bean rust", "fungus"),
-    Disease("tomato", "dead_spots", "disease.bacterial_spot_pepper_tomato", "bacterial spot of tomato", "bacterium"),
-    Disease("tomato", "ring_spots", "disease.early_blight", "early blight of tomato", "fungus"),
-    Disease("coffee", "ring_spots", "disease.coffee_brown_eye_spot", "brown eye spot of coffee", "fungus"),
-    Disease("bean", "angular", "disease.bean_angular_leaf_spot", "angular leaf spot of bean", "fungus"),
-    Disease("strawberry", "dead_spots", "disease.strawberry_leaf_scorch", "strawberry leaf scorch", "fungus"),
-    Disease("cucumber", "mildew", "disease.cucurbit_powdery_mildew", "powdery mildew of cucumber", "fungus"),
-    Disease("soybean", "ring_spots", "disease.soybean_frogeye_leaf_spot", "frogeye leaf spot of soybean", "fungus"),
-)
+DISEASES = tuple(Disease(**disease) for disease in TABLES["diseases"])
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -125,7 +125,10 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         subjects: list[Subject] = []
         for stand in ("open", "dense"):
             members = [k for k, cover in enumerate(covers) if (cover < _OPEN_PCT) == (stand == "open")]
-            pick = partial(_picked, shown, members)
+
+            def pick(index: int, place: int, members: list[int] = members) -> Thing:
+                return shown(members[index], place)
+
             subjects.append(drawn.subject(f"{name}-{stand}", len(members), pick, of, variant=f"{name} {stand}"))
         return subjects
 
@@ -140,10 +143,6 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         drawn.subject("composites", len(composites), lambda index, _: first.composite(composites[index]), "composite"),
         drawn.subject("bands", 1, lambda _, place: first.all_bands(place), "all_bands"),
     ]
-
-
-def _picked(shown: Callable[[int, int], Thing], members: Sequence[int], index: int, place: int) -> Thing:
-    return shown(members[index], place)
 
 
 class _Field:

@@ -36,10 +36,7 @@ NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class FieldImage:
-    """A photograph with its truth.
-
-    ``classes`` (rows, columns): 0 other, 1 crop, 2 weed; ``vegetation``: True for plants.
-    """
+    """A photograph; ``classes`` (rows, columns): 0 other, 1 crop, 2 weed; ``vegetation``: True for plants."""
 
     name: str
     path: Path

@@ -50,11 +50,7 @@ def build_public(name: str, allow_missing: bool = False) -> Callable[[Path, Path
 
 
 def folders_in(folder: Path) -> dict[str, Path]:
-    """Return the data sets in ``folder``, each in a subfolder with its name.
-
-    Raises:
-        BenchmarkError: there are none.
-    """
+    """Return the data sets in ``folder``, each in a subfolder with its name; BenchmarkError if there are none."""
     there = {name: folder / name for name in DATASETS if (folder / name).is_dir()}
     if not there:
         raise BenchmarkError(

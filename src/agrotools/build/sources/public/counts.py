@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agrotools.build.sources.field.photos import fruit_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
@@ -33,22 +33,13 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 
-_AGROMIND_PLURAL = {
-    "almond": "almonds", "apple": "apples", "mango": "mangoes", "maize tassel": "maize tassels",
-    "plant": "young plants",
-}  # fmt: skip
+_AGROMIND_PLURAL: Mapping[str, str] = TABLES["agromind"]
 """Plurals by target of the counting tool."""
 PALM = "oil palm"
 GSD_M = 0.08
 """Ground sampling distance of the pictures of oil palms, metres per pixel, as stated in questions about their crowns.
 """
-_TARGETS = {
-    "CO_3_2_2": r"How many (mango|apple|almond)s are there",
-    "CO_3_2_3": r"How many (tassel)s are there",
-    "CO_3_2_4": r"How many (oil palm) trees are there",
-    "CO_3_2_6": r"How many different (plant) individuals are",
-    "CO_3_2_7": r"How many (oil palm) trees are there",
-}
+_TARGETS: Mapping[str, str] = TABLES["agromind_questions"]
 """Patterns of counting questions by question file; the group is the counted object."""
 _TOOL_WORDS = {"tassel": "maize tassel"}
 _OWN_ADAPTER = {"Pest": "about pictures of IP102, which is a source of its own"}
@@ -162,11 +153,7 @@ def _palm_subjects(palms: Sequence[_Counted], data: DataSet) -> list[Subject]:
     return [photo_subject(f"agromind-palms-{k}", group, thing, {"group": k}, "palm_photo") for k, group in groups]
 
 
-DEEPNIR_PLURAL = {
-    "apple": "apples", "avocado": "avocados", "blueberry": "blueberries", "capsicum": "sweet peppers",
-    "cherry": "cherries", "kiwi": "kiwis", "mango": "mangoes", "orange": "oranges", "rockmelon": "rockmelons",
-    "strawberry": "strawberries", "wheat": "wheat heads",
-}  # fmt: skip
+DEEPNIR_PLURAL: Mapping[str, str] = TABLES["deepnir"]
 """Plural of the counted object, by folder."""
 _DEEPNIR_SEED = 11
 

@@ -56,18 +56,7 @@ def _pairs_part(
     gsd_m: float | None,
     seed: int,
 ) -> Part:
-    """Return the part made of the test split: pairs with no, little and much change in turn.
-
-    Incomplete pairs are counted by their missing files.
-
-    Args:
-        mask: reads a mask.
-        shown: returns the files of two pictures whose mask has this many rows and columns; None if one is blank.
-        changed: as in :func:`agrotools.build.sources.field.land.change_subjects`.
-
-    Raises:
-        BenchmarkError: as ``mask`` and ``shown``; a folder is missing, or no pair is usable.
-    """
+    """Return the part made of the test split: pairs with no, little and much change in turn."""
     marker = f"test/{layout[2][0][0]}"
     split = find_root(data.folder, (marker,)) / "test"
     places = [first_of(split, names, "folder ") for names, _ in layout]
@@ -105,8 +94,7 @@ def distinct_pairs(
 ) -> list[tuple[T, Files, X]]:
     """Return the first usable pairs with their files, as many as wanted, without duplicates.
 
-    Args:
-        shown: returns the files of a pair with their content, or the reason for leaving it out.
+    ``shown``: returns the files of a pair with their content, or the reason for leaving it out.
     """
     used: set[tuple[str | None, ...]] = set()
     distinct: list[tuple[T, Files, X]] = []
@@ -136,10 +124,6 @@ def dated(file: SampleFile, date: str) -> SampleFile:
     return file.model_copy(update={"name": f"{date}{Path(file.path).suffix}"})
 
 
-def _clcd_mask(path: Path) -> Mask:
-    return read_mask(path, ({0, 255}, {0, 1})) > 0
-
-
 @adapter("clcd")
 def clcd(data: DataSet) -> Part:
     """Shares of the ground that changed; no areas, because pixel sizes are unknown."""
@@ -154,8 +138,11 @@ def clcd(data: DataSet) -> Part:
             files.append(dated(picture_file(path, pixels, data, note=f"Satellite picture of {year}."), date))
         return files[0], files[1]
 
+    def mask(path: Path) -> Mask:
+        return read_mask(path, ({0, 255}, {0, 1})) > 0
+
     layout = ((("time1", "image1"), kinds), (("time2", "image2"), kinds), (("label",), kinds))
-    return _pairs_part(data, layout, _clcd_mask, shown, "converted to or from cropland", None, seed=8)
+    return _pairs_part(data, layout, mask, shown, "converted to or from cropland", None, seed=8)
 
 
 _GSD_M = 0.8
@@ -209,10 +196,7 @@ def _hi_cna_bands(path: Path, shape: tuple[int, int]) -> NDArray[Any]:
 
 
 def _natural_colours(both: Sequence[NDArray[Any]]) -> tuple[list[NDArray[np.uint8]], str]:
-    """Return red, green and blue of both dates in 8 bits, and a description of the conversion.
-
-    Both pictures are stretched alike, so that unchanged ground looks the same.
-    """
+    """Return red, green and blue of both dates in 8 bits, and a description of the conversion."""
     if all(bands.dtype == np.uint8 for bands in both):
         return [np.ascontiguousarray(np.moveaxis(bands[:3], 0, -1)) for bands in both], "as stored"
     red, green, blue, _ = np.concatenate([bands.astype(np.float32) for bands in both], axis=1)

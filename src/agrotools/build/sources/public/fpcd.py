@@ -129,10 +129,7 @@ def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondE
 
 
 def _truth(events: PondEvents, change: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the part of a result that masks determine.
-
-    The amount of water is unknown, because unchanged ponds are not drawn and new ones may be dry.
-    """
+    """Return what masks determine: not the water, as unchanged ponds are not drawn and new ones may be dry."""
     return {**change_truth(change, None, pond={"event": events.event}), "changed": events.changed}
 
 

@@ -96,10 +96,7 @@ PestPhoto = tuple[SampleFile, Pest]
 
 
 def _photo_file(path: Path, data: DataSet) -> SampleFile | None:
-    """Return the picture's file, or None (counted as dropped) if it cannot be used.
-
-    A file named .jpg that is not a JPEG is stored again as a PNG.
-    """
+    """Return the picture's file, or None (counted as dropped) if it cannot be used."""
     picture = readable(path, data)
     if picture is None:
         return None

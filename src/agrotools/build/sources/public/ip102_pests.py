@@ -5,12 +5,10 @@ names covers more than one species, such as "aphids": naming one of its members 
 offered as alternatives.
 """
 
-import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,12 @@ from agrotools.build.sources.part import DataSet
 from agrotools.build.templates.key_facts import facts_about
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import ToolError
+from agrotools.core.files import read_table
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import RgbImage, read_image
 
-_TABLES: dict[str, Any] = tomllib.loads(
-    files("agrotools.build.sources.public").joinpath("ip102.toml").read_text("utf-8")
-)
+_TABLES = read_table(Path(__file__).with_name("ip102.toml"))
 CLASSES: tuple[str, ...] = tuple(" ".join(name.split()) for name in _TABLES["classes"].split(";"))
 """Published names by label, 0 to 101."""
 CROPS: tuple[str, ...] = tuple(crop for crop, count in _TABLES["crops"].items() for _ in range(count))

@@ -201,10 +201,7 @@ def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
 
 
 def _values(dataset: Any, bounds: Bounds, right: int, lower: int) -> tuple[NDArray[Any] | None, Any]:
-    """Return a quarter around the middle of the tile and its transform; no values if it extends beyond the raster.
-
-    Tile sizes are not whole numbers of pixels, so the middle may be inside one.
-    """
+    """Return a quarter around the middle of the tile and its transform; no values if it extends beyond the raster."""
     middle = (bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2
     column, row = (math.floor(place + 0.5) for place in ~dataset.transform * middle)
     column, row = column + (right - 1) * WINDOW_PX, row + (lower - 1) * WINDOW_PX

@@ -217,10 +217,7 @@ def _subjects(
 
 
 def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None:
-    """Return the depth in a picture of ``size`` (width, height), 0 if unknown; None if there is none at all.
-
-    The values are in steps of :data:`DEPTH_UNIT_MM`.
-    """
+    """Return depth at ``size`` (width, height) in steps of :data:`DEPTH_UNIT_MM`, 0 if unknown; None without any."""
     try:
         mm = read_depth(path, 1000.0, shown_as=str(path)).mm
     except ToolError as error:
@@ -244,8 +241,7 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
     Pictures are identified by name instead of the file's own keys, which contain a size that may differ between two
     files.
 
-    Args:
-        left_out: counter of unusable outlines, by reason.
+    ``left_out``: counter of unusable outlines, by reason.
 
     Raises:
         BenchmarkError: the file cannot be read, or has another format.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agrotools.build.sources.field.photos import diagnosis_of, weed_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_subject, photo_thing
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
@@ -73,8 +73,7 @@ def disease_subjects(
 
     No more pictures are opened than needed.
 
-    Args:
-        diseases: all diseases that may be offered as choices.
+    ``diseases``: all diseases that may be offered as choices.
 
     Raises:
         BenchmarkError: many pictures cannot be read, or no plant has two readable ones.
@@ -112,10 +111,7 @@ def disease_subjects(
 
 
 def _is_readable(path: Path) -> bool:
-    """Return True if a picture can be opened.
-
-    The pictures come from the web: single broken ones are skipped, but many indicate a failed download.
-    """
+    """Return True if a picture can be opened; many of the web's that cannot indicate a failed download."""
     try:
         read_photo(path)
     except BenchmarkError:
@@ -210,12 +206,7 @@ def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
     return str([one.entry.id for one in diseases if one.cause == cause])
 
 
-PLANTS = (
-    "apple", "banana", "basil", "bean", "bell pepper", "blueberry", "broccoli", "cabbage", "carrot", "cauliflower",
-    "celery", "cherry", "citrus", "coffee", "corn", "cucumber", "eggplant", "garlic", "ginger", "grape", "lettuce",
-    "maple", "peach", "plum", "potato", "raspberry", "rice", "soybean", "squash", "strawberry", "tobacco", "tomato",
-    "wheat", "zucchini",
-)  # fmt: skip
+PLANTS: tuple[str, ...] = TABLES["plantseg"]["plants"]
 """Plants of the labels; each label begins with its plant."""
 _KEY = "plantseg"
 _METADATA = ("Metadata.csv", "metadata.csv", "Metadatav2.csv", "metadatav2.csv")
@@ -279,10 +270,7 @@ def _stem(name: str) -> str:
 
 
 _WEED_TABLE = "labels/test_subset0.csv"
-WEED_CLASSES = (
-    "chinee apple", "lantana", "parkinsonia", "parthenium", "prickly acacia", "rubber vine", "siam weed", "snake weed",
-    "negative",
-)  # fmt: skip
+WEED_CLASSES: tuple[str, ...] = TABLES["deepweeds"]["classes"]
 _WEED_SEED = 10
 
 

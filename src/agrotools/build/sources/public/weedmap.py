@@ -23,7 +23,7 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
 from agrotools.build.sources.field.weeds import describe_separation
-from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, photo_thing, reasons
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, named, pairs_of, photo_thing, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
@@ -36,8 +36,8 @@ MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005
 """Maps of the test part and the channels of their cameras, RedEdge and Sequoia."""
 COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
 """Classes by colour of the labels: 0 other, 1 crop, 2 weed."""
-WORDS = {"B": "blue", "G": "green", "R": "red", "RE": "red edge", "NIR": "near infrared"}
-WORDS_ZH = {"B": "蓝", "G": "绿", "R": "红", "RE": "红边", "NIR": "近红外"}
+WORDS: Mapping[str, str] = TABLES["bands"]["en"]
+WORDS_ZH: Mapping[str, str] = TABLES["bands"]["zh"]
 _MOST_PX = 4_000_000
 """Maximum number of pixels of a tile; the authors' tiles have 480 x 360."""
 _GSD_M = 0.01

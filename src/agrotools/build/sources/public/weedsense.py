@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing, reasons
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_subject, photo_thing, reasons
 from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, read_mask, read_photo, read_table, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
@@ -24,12 +24,7 @@ from agrotools.core import BenchmarkError, SampleFile
 from agrotools.tools.plants.measuring import find_plants
 from agrotools.tools.result import round_significant
 
-SPECIES: Mapping[str, str] = {
-    "ABUTH": "velvetleaf", "AMAPA": "Palmer amaranth", "AMARE": "redroot pigweed", "AMATU": "waterhemp",
-    "AMBEL": "common ragweed", "CHEAL": "common lambsquarters", "CYPES": "yellow nutsedge", "DIGSA": "large crabgrass",
-    "ECHCG": "barnyardgrass", "ERICA": "horseweed", "PANDI": "fall panicum", "SETFA": "giant foxtail",
-    "SETPU": "yellow foxtail", "SIDSP": "prickly sida", "SORHA": "johnsongrass", "SORVU": "shattercane",
-}  # fmt: skip
+SPECIES: Mapping[str, str] = TABLES["weedsense"]
 """Common names of the weeds, by the EPPO codes of the table."""
 WEEKS = range(1, 12)
 IGNORE = 255

@@ -4,12 +4,10 @@ import re
 from collections.abc import Sequence
 
 from agrotools.plugin import Scoring, Slot, SlotScore
-from ripeness.slots import GradeSlot
 
 
 def score_grade(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     """1 for the grade, half for the next one; the last number behind the name of the slot counts."""
-    assert isinstance(slot, GradeSlot)
     found = re.findall(rf"{slot.name}\s*:\s*(\d)", answer)
     if not found:
         return SlotScore(0.0, {"rule": "no grade"}, used_form=False)

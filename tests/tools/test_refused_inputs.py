@@ -1,4 +1,4 @@
-"""Blank pictures, as failed exposures leave them: every tool that measures in pictures refuses them."""
+"""What every tool that measures in pictures refuses: blank pictures, other files, arguments out of bounds."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,21 +12,18 @@ from agrotools.build.sources.drawn.saving import save_blank, save_heights, save_
 from agrotools.core import ToolError
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.vision.reading import read_image, refuse_blank
+from support.picture_files import png_header_only
+from support.tool_errors import tool_error
 
 ROWS, COLUMNS = 240, 320
 CALLS: Mapping[str, tuple[str, Mapping[str, JsonValue]]] = {
-    "diagnose_pest_disease": ("image", {}),
-    "identify_weed": ("image", {}),
-    "extract_marked_region": ("image", {}),
-    "count_objects": ("image", {"target": "tree"}),
+    "diagnose_pest_disease": ("image", {}), "identify_weed": ("image", {}),
+    "extract_marked_region": ("image", {}), "count_objects": ("image", {"target": "tree"}),
     "measure_fruit_size": ("image", {"distance_mm": 900.0, "fx_px": 400.0}),
-    "measure_weed_phenotype": ("image", {}),
-    "analyze_lesions": ("image", {}),
-    "describe_region": ("image", {}),
-    "measure_crop_weed_area": ("image", {}),
-    "detect_change": ("after", {}),
+    "measure_weed_phenotype": ("image", {}), "analyze_lesions": ("image", {}), "describe_region": ("image", {}),
+    "measure_crop_weed_area": ("image", {}), "detect_change": ("after", {}),
     "estimate_canopy_height": ("chm", {}),
-}
+}  # fmt: skip
 """The argument that gets the blank file, and further arguments."""
 
 
@@ -44,10 +41,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+BAD_ARGUMENTS: Mapping[str, list[Mapping[str, JsonValue]]] = {
+    "measure_crop_weed_area": [
+        {"gsd_m": 0}, {"gsd_m": -1}, {"index": "evi"}, {"separation": "magic"}, {"region": [5, 5, 5, 9]}, {"rows": 3},
+    ],
+    "estimate_canopy_height": [
+        {"height_scale": -1.0}, {"height_scale": 0.0}, {"gsd_m": -0.5}, {"veg_min_height_m": -2.0},
+        {"height_bins_m": []}, {"height_bins_m": [5, 2]}, {"height_bins_m": [2, 2]}, {"height_bins_m": [-1, 2]},
+        {"stat": ["mode"]}, {"height_bins_m": [float("nan")]}, {"gsd_m": float("inf")},
+    ],
+    "count_objects": [
+        {"gsd_m": -1.0}, {"expected_size_px": 0.0}, {"score_min": 2.0}, {"target": ""}, {"min_height_m": -3.0},
+        {"mode": "magic"}, {"window_a_m": 0.0}, {"region": [5, 5, 5, 9]},
+    ],
+    "measure_weed_phenotype": [
+        {"scale_cm_px": -0.1}, {"scale_cm_px": 0}, {"scale_cm_px": float("nan")}, {"scale_marker": {"type": "coin"}},
+        {"scale_marker": {"type": "circle", "size_cm": -1}}, {"scale_marker": "circle"}, {"view": "below"},
+        {"ground_y_px": -1}, {"ground_y_px": 10_000}, {"ground_y_px": 50, "view": "top"}, {"sort": 1},
+    ],
+    "measure_fruit_size": [{"fx_px": -500}, {"depth_unit_mm": -1}, {"distance_mm": 0}],
+    "analyze_lesions": [{"scale_mm_px": -1.0}, {"sensitivity": 2.0}, {"min_lesion_px": 0}, {"healthy_reference": [1]}],
+    "detect_change": [{"gsd_m": -1}, {"threshold": -1}, {"unknown": 1}],
+    "lookup_agronomy": [
+        {"query": "x"}, {"query": "x" * 301}, {"query": "!!! ???"}, {"topic": "colour"}, {"kind": "animal"},
+        {"top_k": 0}, {"top_k": 6}, {"crop": ""}, {"colour": "red"}, {"query": 3},
+    ],
+}  # fmt: skip
+
+
 def refused(tool: str, **arguments: JsonValue | Path) -> ToolError:
-    with pytest.raises(ToolError) as caught:
-        get_tool(tool)(**arguments)
-    return caught.value
+    return tool_error(get_tool(tool), **arguments)
 
 
 def test_all_tools_that_open_files_are_here() -> None:
@@ -66,6 +89,32 @@ def test_every_tool_refuses_a_file_that_holds_nothing(tool: str, folder: Path) -
         assert error.hint
 
 
+@pytest.mark.parametrize("tool", CALLS)
+def test_files_that_are_no_pictures_are_refused(tool: str, folder: Path, tmp_path: Path) -> None:
+    argument, more = CALLS[tool]
+    suffix, others = (".tif", {}) if argument == "chm" else (".png", {"before": folder / "photo.jpg"})
+    more = {**more, **(others if tool == "detect_change" else {})}
+    assert refused(tool, **{argument: tmp_path / f"absent{suffix}"}, **more).kind == "file_not_found"
+    whole = (folder / ("heights.tif" if argument == "chm" else "depth.png")).read_bytes()
+    broken = [] if argument == "chm" else [(folder / "photo.jpg").read_bytes()[:5000]]
+    for content in (b"", b"no picture", whole[: len(whole) // 2], *broken):
+        (tmp_path / f"other{suffix}").write_bytes(content)
+        assert refused(tool, **{argument: tmp_path / f"other{suffix}"}, **more).kind == "unreadable_file"
+    if argument != "chm":
+        large = png_header_only(tmp_path / "large.png", 60_000, 60_000)
+        assert refused(tool, **{argument: large}, **more).kind == "limit"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [(tool, arguments) for tool, bad in BAD_ARGUMENTS.items() for arguments in bad]
+)
+def test_arguments_out_of_bounds_are_refused(tool: str, arguments: Mapping[str, JsonValue], folder: Path) -> None:
+    argument, more = CALLS.get(tool, ("", {"query": "rust"}))
+    files = {argument: folder / ("heights.tif" if argument == "chm" else "photo.jpg")} if argument else {}
+    files |= {"before": folder / "photo.jpg"} if tool == "detect_change" else {}
+    assert refused(tool, **files, **{**more, **arguments}).kind == "invalid_argument"
+
+
 def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder: Path) -> None:
     for target in ("farmland", "pond", "vegetation", "any"):
         error = refused("detect_change", before=folder / "blank_1.jpg", after=folder / "photo.jpg", target=target)
@@ -77,7 +126,7 @@ def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder
     assert refused("count_objects", **counted).kind == "nothing_found"
 
 
-def test_faint_pictures_and_blank_parts_are_read(tmp_path: Path, folder: Path) -> None:
+def test_faint_pictures_are_read_and_the_level_of_a_blank_one_named(tmp_path: Path, folder: Path) -> None:
     faint: NDArray[np.uint8] = np.full((ROWS, COLUMNS, 3), 20, np.uint8)
     faint[100:120, 100:120] = 50
     lake = np.full((ROWS, COLUMNS, 3), (40, 70, 90), np.uint8)
@@ -87,9 +136,6 @@ def test_faint_pictures_and_blank_parts_are_read(tmp_path: Path, folder: Path) -
     assert read_image(folder / "blank_1.jpg", may_be_blank=True).width == COLUMNS
     photo = {"image": folder / "photo.jpg", "region": [0, 0, 40, 40]}
     assert get_tool("describe_region")(**photo).area_px == 1600
-
-
-def test_the_level_of_a_blank_picture_is_named() -> None:
     for level, name in ((3, "black"), (252, "white"), (180, "the same colour")):
         with pytest.raises(ToolError, match=name):
             refuse_blank(np.full((20, 20, 3), level, np.uint8), "x.jpg")

@@ -1,0 +1,215 @@
+"""Writing of a report: all records of its runs, then the page around them.
+
+A draft collects the records while they are scored, so that they are read once.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import IO, Any
+
+from agrotools.core import AgrotoolsError, Record, RunStoreError, Score, UsageError
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import temporary_sibling
+from agrotools.plugin import NO_COMPARISONS, TextComparisons
+from agrotools.report.html.listing import MOST_LISTED
+from agrotools.report.html.page import DETAIL_BYTES, Page
+from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Pictures
+from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
+from agrotools.report.html.sharing import Scrubber
+from agrotools.report.settings import Papers, papers_of_runs
+from agrotools.scoring import RunAggregator, Summary
+from agrotools.scoring.metrics import SCORING_VERSION
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """Result of writing a report."""
+
+    path: Path
+    bytes: int
+    runs: int
+    records: int
+    """Number of records of all runs."""
+    shown: int
+    """Number of records shown in detail."""
+    pictures: int
+    missing_pictures: int
+    removed: str = ""
+    """Sentence that says what ``share`` removed."""
+    notes: tuple[str, ...] = ()
+    """Notes on records that were left out or stand for the same sample."""
+    damaged: bool = False
+    """True if a line of the records could not be read."""
+
+
+class ReportDraft:
+    """Records of a report, added in the order in which their runs are scored.
+
+    It stays empty if judges have graded the answers, and ends at the first error, which :func:`build_report` meets
+    again.
+    """
+
+    def __init__(self, runs: Sequence[Path], comparisons: TextComparisons) -> None:
+        self.body = StringIO()
+        self.runs = opened_runs(runs, data_root=None, summaries=(), allow_invalid=False, comparisons=comparisons)
+        self._n_shares = count_shares(self.runs)
+        pictures = Pictures(self._n_shares, BUDGET_BYTES, LONGEST_SIDE_PX)
+        self.page = Page(self.runs, pictures, partial(_write_element, self.body), DETAIL_BYTES)
+        self._goes_on = not any(run.judges.metrics for run in self.runs)
+        self._at = -1
+
+    def begin_run(self) -> None:
+        """Begin the next run, whose records follow."""
+        self._at += 1
+
+    def add(self, record: Record, scores: Sequence[Score]) -> None:
+        """Add a record of the run with its score rows."""
+        if self._goes_on:
+            try:
+                self.page.write(self._at, record, scores)
+            except (AgrotoolsError, OSError):
+                self._goes_on = False
+
+    def collected(self) -> dict[str, Any]:
+        """Return what was collected of the records, for :meth:`restore`."""
+        return {"body": self.body.getvalue(), **self.page.collected()}
+
+    def restore(self, collected: dict[str, Any]) -> None:
+        """Take over what another draft has collected while the runs went on, unless their records have pictures."""
+        if not self._n_shares:
+            self.body.write(collected.pop("body"))
+            self.page.restore(collected)
+
+    def complete(self, summaries: Sequence[Summary]) -> bool:
+        """Set the summaries of the runs; return True if all records were added."""
+        for run, summary in zip(self.runs, summaries, strict=True):
+            run.scored, run.tally = summary, None
+        return self._goes_on and len(self.page.rows) == self.page.n_records
+
+
+@contextmanager
+def report_draft(runs: Sequence[Path], comparisons: TextComparisons) -> Generator[ReportDraft | None]:
+    """Yield a draft of the report of ``runs``, whose records are added within the block; None if it cannot be begun."""
+    with ExitStack() as stack:
+        draft = None
+        with suppress(AgrotoolsError, OSError):
+            draft = ReportDraft(runs, comparisons)
+            stack.enter_context(draft.page.writing())
+        yield draft
+
+
+def build_report(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    data_root: Path | None = None,
+    summaries: Sequence[Summary] | None = None,
+    scored: bool = False,
+    tallies: Sequence[RunAggregator] = (),
+    papers: Papers | None = None,
+    references: Mapping[str, Summary] | None = None,
+    draft: ReportDraft | None = None,
+    allow_invalid: bool = False,
+    comparisons: TextComparisons = NO_COMPARISONS,
+    picture_bytes: int = BUDGET_BYTES,
+    detail_bytes: int = DETAIL_BYTES,
+    longest_px: int = LONGEST_SIDE_PX,
+    most_listed: int = MOST_LISTED,
+    share: bool = False,
+    progress: Progress = no_progress,
+) -> ReportResult:
+    """Write one HTML file that needs no network and no other file.
+
+    Args:
+        runs: run folders, side by side in the tables.
+        out: path of the file, which is replaced as a whole.
+        data_root: folder of the benchmark, if it has moved since the run.
+        summaries: summaries of the runs; computed if None.
+        scored: True if the runs were just scored, so that the report can read the rows in ``scores.json``.
+        tallies: collectors of the given summaries, for differences between the runs.
+        papers: filled tables of the benchmarks' papers; filled here if None.
+        references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
+            and the benchmark can be loaded.
+        draft: records of the runs that ``summaries`` are of, without options below; an incomplete one is not used.
+        allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
+        comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
+        picture_bytes: size limit of all pictures together, in bytes.
+        detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
+        longest_px: longest side of a picture; larger ones are scaled down.
+        most_listed: most records in the list; of longer runs, those of the samples that lost points.
+        share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
+        progress: callback for the records written.
+
+    Raises:
+        RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
+        UsageError: the folder of ``out`` does not exist, or its suffix is not that of a page.
+        ScoringVersionError: the runs have scores of different scoring versions.
+    """
+    drafted = draft if draft and summaries and draft.complete(summaries) else None
+    if drafted:
+        opened = drafted.runs
+    else:
+        opened = opened_runs(
+            [Path(run) for run in runs],
+            data_root=data_root,
+            summaries=summaries,
+            allow_invalid=allow_invalid,
+            comparisons=comparisons,
+        )
+        if share:  # the name of a folder may be that of a farm
+            opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
+    out = Path(out)
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"the report is a page, not {out.name}", hint="name it .html; for tables use --format")
+    try:
+        with (
+            temporary_sibling(out) as temporary,
+            drafted.body if drafted else tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
+        ):
+            if drafted:
+                page = drafted.page
+            else:
+                pictures = Pictures(count_shares(opened), picture_bytes, longest_px)
+                keep = partial(_write_element, body)
+                page = Page(opened, pictures, keep, detail_bytes, Scrubber() if share else None)
+                page.write_records(progress, scored=scored, most=most_listed)
+            if summaries is None:
+                summarise(opened, allow_invalid=allow_invalid)
+            # Tables of papers need records scored by the current version; runs with stored scores have none.
+            present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
+            papers = papers_of_runs(present) if papers is None else papers
+            references = floor_and_ceiling(opened, data_root, progress) if references is None else references
+            body.seek(0)
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(page.shell(papers, references, tallies))
+                shutil.copyfileobj(body, file)
+                file.write("</body>\n</html>\n")
+            size = temporary.stat().st_size
+    except OSError as error:
+        raise RunStoreError(
+            f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
+        ) from error
+    return ReportResult(
+        path=out,
+        bytes=size,
+        runs=len(opened),
+        records=page.n_records,
+        shown=len(page.rows) - page.without_detail,
+        pictures=page.pictures.n,
+        missing_pictures=len(page.missing),
+        removed=page.scrubber.summary() if page.scrubber else "",
+        notes=tuple(note for run in opened for note in run.records.notes),
+        damaged=any(run.records.bad for run in opened),
+    )
+
+
+def _write_element(file: IO[str], name: str, content: str) -> None:
+    file.write(f'<script type="text/plain" id="{name}">{content}</script>\n')

@@ -1,0 +1,227 @@
+"""Labelled pictures: from folders of classes or from a table, and the share of them held out of training."""
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from agrotools.core import UsageError
+from agrotools.core.base import count_text
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
+MOST_PICTURES = 50_000
+LEAST_PER_CLASS = 4
+"""Smallest number of pictures per class that can be split into training and validation pictures."""
+LEAST_GROUPS = 2
+LABEL_COLUMNS = ("label", "class", "pest", "disease", "weed")
+"""Headers of the labels in a table, the first one there."""
+_GROUP = "group "
+_MORE = (
+    "add pictures (30 of a class are a fair beginning), or merge classes: their folders in one, or one label for all"
+)
+_FORMS = (
+    f"a CSV with the columns image,label[,group] (instead of label also {', '.join(LABEL_COLUMNS[1:])}), or without "
+    "--labels a folder per class"
+)
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class LabelledImage:
+    """Picture with its class and group.
+
+    ``group``: unit that is never divided between training and validation (a plant, a day, a field); a picture without
+    a given group forms its own. ``place``: line of the table or folder that the label is from, for messages.
+    """
+
+    path: Path
+    label: str
+    group: str
+    place: str = ""
+
+
+def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = True) -> list[LabelledImage]:
+    """List labelled pictures from a table, or from folders.
+
+    Args:
+        images: folder of the pictures. Without ``labels``, each folder in it is a class.
+        labels: CSV file with the header ``image,label`` or ``image,label,group`` and paths relative to ``images``;
+            the label may be headed by another name of :data:`LABEL_COLUMNS`.
+        to_learn: False if nothing is learnt from the pictures, so that a class may have one.
+
+    Raises:
+        UsageError: the folder or table does not exist, the table is malformed, pictures are missing or listed twice,
+            there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
+    """
+    if not images.is_dir():
+        raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
+    labelled = _from_table(images, labels) if labels else _from_folders(images)
+    if not labelled:
+        raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
+    if len(labelled) > MOST_PICTURES:
+        why = f"{len(labelled):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from"
+        raise UsageError(why, hint="take a part of them, the same number of each class")
+    if to_learn:
+        check_classes(labelled)
+    return labelled
+
+
+def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[LabelledImage], list[LabelledImage]]:
+    """Divide pictures into those to learn from and those held out, whole groups at a time, class by class.
+
+    A class holds out the nearest number to ``share`` of its groups, at least one; the draw is fixed.
+
+    Raises:
+        UsageError: a class keeps too few pictures or groups to learn from.
+    """
+    held: set[str] = set()
+    placed: set[str] = set()
+    draw = np.random.default_rng(0)
+    for label in sorted({one.label for one in labelled}):
+        groups = sorted({one.group for one in labelled if one.label == label})
+        wanted = max(1, round(share * len(groups))) - sum(group in held for group in groups)
+        free = [group for group in groups if group not in placed]
+        held.update(free[place] for place in draw.permutation(len(free))[: max(0, wanted)])
+        placed.update(groups)
+    learnt = [one for one in labelled if one.group not in held]
+    check_classes(learnt, labelled)
+    return learnt, [one for one in labelled if one.group in held]
+
+
+def label_column(labels: Path | None) -> str:
+    """Return the header of the labels in a table, which may say what they are of; "label" for folders."""
+    if labels is None:
+        return LABEL_COLUMNS[0]
+    with _opened(labels) as rows:
+        return _label_column(rows, labels)
+
+
+def check_writable(path: Path, labels: Path | None) -> None:
+    """Check before the training that :func:`write_labels` can write to ``path``; UsageError if not.
+
+    The table that the labels are read from is never overwritten.
+    """
+    if labels and path.resolve() == labels.resolve():
+        raise UsageError(f"{path} is the table of all labels", hint="name another file with --held")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}", hint="name another file with --held")
+
+
+def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage], column: str) -> None:
+    """Write a table of labels that :func:`read_labelled` reads, and ``agrotools build --answers``."""
+    groups = [one.group.removeprefix(_GROUP) if one.group.startswith(_GROUP) else "" for one in labelled]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("image", column, *(["group"] if any(groups) else [])))
+        for one, group in zip(labelled, groups, strict=True):
+            name = one.path.relative_to(images).as_posix()
+            rows.writerow((name, one.label, group) if any(groups) else (name, one.label))
+
+
+def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage] = ()) -> None:
+    """Check that a head can be trained and validated on these pictures, which are left ``of`` others if given.
+
+    Raises:
+        UsageError: there is only one class, or a class has too few pictures or groups.
+    """
+    counts = Counter(one.label for one in labelled)
+    counts.update(dict.fromkeys({one.label for one in of}, 0))
+    if len(counts) < 2:
+        why = f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart"
+        raise UsageError(why, hint="add pictures of what it must be told from")
+    if few := [f"{label} ({number})" for label, number in sorted(counts.items()) if number < LEAST_PER_CLASS]:
+        left = f" left to learn from, with {len(of) - len(labelled)} held out" if of else ""
+        why = f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}{left}"
+        raise UsageError(why, hint=_MORE)
+    groups = {label: {one.group for one in labelled if one.label == label} for label in counts}
+    if alone := [label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS]:
+        raise UsageError(
+            f"all pictures of {_list_names(alone)} are of one group: none can be held back to check on",
+            hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
+        )
+
+
+def pictures_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and its subfolders whose names end as those of pictures do."""
+    return (path for path in sorted(folder.rglob("*")) if _is_picture(path))
+
+
+def _is_picture(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")
+
+
+def _from_folders(images: Path) -> list[LabelledImage]:
+    if loose := sorted(path.name for path in images.iterdir() if _is_picture(path)):
+        why = f"{count_text(len(loose), 'picture')} in no folder of a class in {images}: {_list_names(loose)}"
+        raise UsageError(
+            why, hint="move each picture into the folder of its class, or name them in a table: --labels FILE"
+        )
+    labelled: list[LabelledImage] = []
+    for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        for path in pictures_below(folder):
+            name = path.relative_to(images).as_posix()
+            labelled.append(LabelledImage(path, folder.name, f"picture {name}", f"folder {folder.name}"))
+            if len(labelled) > MOST_PICTURES:
+                return labelled
+    return labelled
+
+
+@contextmanager
+def _opened(table: Path) -> "Iterator[csv.DictReader[str]]":
+    """Yield the rows of a table, with the names of its columns stripped; UsageError if it cannot be read."""
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
+            yield rows
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
+
+
+def _label_column(rows: "csv.DictReader[str]", table: Path) -> str:
+    columns = rows.fieldnames or ()
+    column = next((name for name in LABEL_COLUMNS if name in columns), None)
+    if "image" not in columns or column is None:
+        raise UsageError(f"the first line of {table} must name the columns image and label", hint=_FORMS)
+    return column
+
+
+def _from_table(images: Path, table: Path) -> list[LabelledImage]:
+    labelled: list[LabelledImage] = []
+    absent: list[str] = []
+    seen: dict[str, int] = {}
+    with _opened(table) as rows:
+        column = _label_column(rows, table)
+        for row in rows:
+            image, label = ((row[name] or "").strip() for name in ("image", column))
+            if not image or not label:
+                raise UsageError(f"line {rows.line_num} of {table} lacks an image or a label", hint=_FORMS)
+            path = Path(image)
+            if path.is_absolute() or ".." in path.parts:
+                why = f"line {rows.line_num} of {table}: {image} leads out of {images}"
+                raise UsageError(why, hint="write paths within the folder of the pictures")
+            if image in seen:
+                why = f"{image} stands in {table} twice (lines {seen[image]} and {rows.line_num})"
+                raise UsageError(why, hint="a picture has one label")
+            seen[image] = rows.line_num
+            if not (images / path).is_file():
+                absent.append(image)
+            group = (row.get("group") or "").strip()
+            unit = f"{_GROUP}{group}" if group else f"picture {image}"
+            labelled.append(LabelledImage(images / path, label, unit, f"line {rows.line_num} of {table.name}"))
+            if len(labelled) > MOST_PICTURES:
+                break
+    if absent:
+        why = f"{table} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
+        raise UsageError(why, hint="paths are relative to the folder of the pictures")
+    return labelled
+
+
+def _list_names(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
