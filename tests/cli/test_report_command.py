@@ -100,6 +100,7 @@ def test_a_file_without_any_record_is_named_with_its_first_bad_line(run: Path, c
     (run / "records.jsonl").write_bytes(content)
     with pytest.raises(RunStoreError, match=r"holds no finished sample: .*jsonl: 2 lines cannot be read \(line 1: not"):
         report(run)
+    assert isinstance(CliRunner().invoke(app, ["explain", str(run)]).exception, RunStoreError)
 
 
 def test_an_invalid_record_with_steps_is_shown(run: Path):

@@ -89,6 +89,7 @@ BROKEN = {
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
     "wrong gzip": reply(b"{}", Content_Encoding="gzip"),
     "wrong chunk": CHUNKED + b"zz\r\n",
+    "another protocol": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
 }
 
 

@@ -14,6 +14,7 @@ from agrotools.api import Run
 from agrotools.core import RunStoreError, UsageError
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner import merge as merge_module
+from agrotools.runner.merge import merge_runs
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.store import RunStore, read_manifest
 from support.command import run_command
@@ -215,6 +216,8 @@ def test_two_folders_of_one_shard_count_once_and_the_last_finished_record_counts
         merged = at.merge([*order, order[0]], f"merged-{order[0].name}")
         assert (len(merged), merged.valid) == (7, 7)
         assert merged[sample_id].records[0].seconds == 123.0
+    notes = merge_runs([runs[0].path, copy, runs[1].path], Path("again")).notes
+    assert any(note.startswith("shard 1 is in 2 folders") for note in notes)
 
 
 def test_a_damaged_record_is_an_error_that_names_the_line_as_in_score(farm: Path):

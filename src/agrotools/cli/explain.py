@@ -47,6 +47,8 @@ def explain(
     index = record_index(run)
     for note in index.notes:
         typer.echo(f"warning: {note}", err=True)
+    if not len(index):
+        raise index.without_samples
     if sample is None:
         _list_samples(index.keys, as_json=as_json)
         return
@@ -55,13 +57,7 @@ def explain(
     if not chosen:
         known = sorted({name for _, name, _ in index.keys})
         close = get_close_matches(sample, known, n=3) or known[:3]
-        has = (
-            f"it has {', '.join(record.mode for record in of_sample)}"
-            if of_sample
-            else f"e.g. {', '.join(close)}"
-            if close
-            else "the run has no records"
-        )
+        has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
     if prompt:
         _print_prompts(run, chosen, as_json=as_json)
@@ -123,8 +119,6 @@ def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:
         typer.echo(f"{name}: {', '.join(modes[name])}")
     if len(modes) > _LISTED:
         typer.echo(f"and {len(modes) - _LISTED} more (--json lists all)")
-    if not modes:
-        typer.echo("the run has no records")
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:

@@ -120,6 +120,10 @@ class _Connection(asyncio.Protocol):
                 return
         try:
             self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.is_reusable = False
+            self._fail("head", "not HTTP: the server switches to another protocol")
+            return
         except (httptools.HttpParserError, httptools.HttpParserCallbackError, UnicodeDecodeError) as error:
             self.is_reusable = False
             self._fail("body" if self._has_head else "head", f"not HTTP: {error}")

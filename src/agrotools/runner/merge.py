@@ -8,7 +8,7 @@ import secrets
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -74,7 +74,7 @@ def merge_runs(
         RunStoreError: a run cannot be read, a line of its records is damaged, or ``out`` cannot be written.
     """
     shards = _read_shards(runs)
-    notes = [*_check_same(shards), *(note for each in shards for note in each.records.notes)]
+    notes = [*_check_same(shards), *_repeated(shards), *(note for each in shards for note in each.records.notes)]
     chosen = _Chosen(shards)
     gaps = _gaps(shards, chosen)
     if gaps and not allow_missing:
@@ -154,6 +154,14 @@ def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
                     hint="run all shards with one version of agrotools, which splits a run in one way",
                 )
     return list(notes)
+
+
+def _repeated(shards: Sequence[_ShardRun]) -> Iterator[str]:
+    """Yield a note for each shard that is in several folders."""
+    for number, count in Counter(each.shard.number for each in shards).items():
+        if count > 1:
+            folders = ", ".join(str(each.path) for each in shards if each.shard.number == number)
+            yield f"shard {number} is in {count} folders ({folders}): of a sample in several, the last finished counts"
 
 
 def _refuse(first: _ShardRun, other: _ShardRun, field: str, values: tuple[object, object]) -> None:

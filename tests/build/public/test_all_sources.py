@@ -124,5 +124,5 @@ def test_what_falls_short_is_told_with_its_reason_on_the_command_line(tmp_path: 
     told = " ".join(result.output.split())
     assert f"plantseg: {made['plantseg']} of {wanted['plantseg']} samples ({missing} could not be asked" in told
     assert f"ip102: 0 of {wanted['ip102']} samples (its data set is not there)" in told
-    assert "a back-end of diagnose_pest_disease that this machine lacks: train a pack" in told
+    assert "a back-end of diagnose_pest_disease that this machine lacks: use a pack" in told
     assert "plantseg, left out: 1 with a disease that the knowledge base has not" in told

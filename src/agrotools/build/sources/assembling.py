@@ -15,6 +15,7 @@ from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
 from agrotools.build.twins import with_twins
+from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
@@ -45,7 +46,8 @@ def assembled(
         The header; its licence lists the terms of every data set used.
 
     Raises:
-        BenchmarkError: ``out`` holds something other than a benchmark, or most chains of calls break.
+        BenchmarkError: ``out`` holds something other than a benchmark, most chains of calls break, or nothing can be
+            asked.
         InfrastructureError: no tool worker can be started.
     """
     with replace_folder(out) as partial:
@@ -71,6 +73,10 @@ def assembled(
         tally = Tally()
         samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)
         tally.check()
+        if not samples:
+            raise BenchmarkError(
+                "nothing can be asked: no sample is left", hint="the lines above say what was left out"
+            )
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}

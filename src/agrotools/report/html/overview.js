@@ -115,10 +115,12 @@ function lostSplit() {
   const parts = { ...whole?.parts };
   for (const record of whole ? [] : own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
   const sum = Object.values(parts).reduce((all, lost) => all + lost, 0);
-  const gap = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
+  const headline = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
+  // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
+  const partial = headline < sum - 0.05, gap = partial ? sum : headline;
   // A refusal of the unanswerable twin does not count if the answerable one was refused, too.
   if (gap - sum >= 0.05) parts.reading = (parts.reading ?? 0) + gap - sum;
-  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: 100 - gap, ceiling: 100, gap, parts }, joint: [], exact: false };
+  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: 100 - gap, ceiling: 100, gap, parts, partial }, joint: [], exact: false };
 }
 
 function lostCard() {
@@ -133,7 +135,7 @@ function lostCard() {
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
   return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
-    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. A part opens its samples.`),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}${split.partial ? " (all with a score; the metric above is of some of them)" : ""}. A part opens its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),

@@ -163,8 +163,7 @@ def read_pictures(
         twin = first.setdefault(digest, one)
         if twin.label != one.label:
             raise UsageError(
-                f"{twin.path.name} and {one.path.name} are the same picture with two labels"
-                f" ({twin.label}, {one.label})",
+                f"{twin.path} and {one.path} are the same picture with two labels ({twin.label}, {one.label})",
                 hint="keep the right one",
             )
         # Identical pictures must not be on both sides of a split.
