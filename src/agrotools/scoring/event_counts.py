@@ -214,7 +214,7 @@ class SecondsTally:
 INVALID = "infrastructure"
 REPORTED_SHARE = 0.05
 """Share of the records of a mode above which a cause of termination is reported."""
-RESUME = " Run the same agrotools eval command again to resume."
+RESUME = " Run the agrotools eval command of this run again to resume."
 UNRELATED_CAUSES = ("timeout", INVALID, "length", "context", "filtered")
 """Causes of termination that say nothing about the answer the model would have given."""
 
