@@ -109,6 +109,7 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     }
     assert truths
     assert truths <= {5 * number + 0.5 for number in range(2, 11)}
+    assert done.stderr.count("pictures opened: 11/11") == 1
     assert "could not be asked" not in done.stdout
     assert done.stdout.count("solved_blind") <= 1
     for part in ("row 14", "row 15", "row 16", "HTML", "is outside the picture folder", "not in the folder",
@@ -148,8 +149,9 @@ def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_does_not_fit_together_is_told(farm: Path):
-    with pytest.raises(UsageError, match="must be given together"):
+    with pytest.raises(UsageError, match="must be given together") as refused:
         CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
+    assert "a table image,label" in str(refused.value.hint)
     with pytest.raises(BenchmarkError, match="there is no table"):
         _build(farm, table="none.csv")
     with pytest.raises(BenchmarkError, match="cannot be written"):

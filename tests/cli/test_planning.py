@@ -100,3 +100,20 @@ def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
     ):
         assert text in done.stdout
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr("agrotools.build.sources.drawn.fresh.write_fresh", lambda *_, **__: pytest.fail("drawn"))
+    folder = write_text_benchmark(tmp_path / "benchmark", 2)
+    done = run_command("eval", folder, "-m", "openai:gpt-4.1", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 records to run" in done.stdout
+    done = run_command("eval", "embedded", "-m", "openai:gpt-4.1", "--fresh-seed", "6")
+    assert "OPENAI_API_KEY is not set" in done.stderr
+    done = run_command("eval", folder, "-m", "nobody:gpt-4.1", "--dry-run")
+    assert "unknown provider 'nobody'" in done.stderr

@@ -10,7 +10,7 @@ import agrotools as at
 from agrotools.analysis.study_tables import csv_text
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
-from support.made_runs import made_sample, right, write_files, write_run
+from support.made_runs import made_sample, predicted, right, write_files, write_run
 
 
 @pytest.fixture
@@ -74,6 +74,10 @@ def test_scores_are_printed_as_a_table(run: Path):
     assert any(",end-to-end,agrotools.fas,organ_counting,1.0," in line for line in lines)
     assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"
     assert r"\begin{tabular}" in report(run, "--format", "latex").stdout
+    steps = write_run(
+        run.parent / "steps", [predicted(made_sample(f"s{number}"), "3 + 4", "3 + 4") for number in range(3)]
+    )
+    assert "m: 9 steps of 3 samples" in report(steps, "--format", "md").stdout
     with pytest.raises(UsageError, match="no such format"):
         report(run, "--format", "pdf")
 

@@ -8,7 +8,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.core import Record, Trajectory
+from agrotools.core import Record, Step, Trajectory
 from agrotools.report.html import build_report
 from support.made_runs import end_to_end, made_sample, write_run
 from support.plain_sample import plain_sample
@@ -50,6 +50,18 @@ def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp
     assert data["modes"]["end-to-end"]["endings"] == {"timeout": 24}
     page = read_report(build_report([run], tmp_path / "page.html").path)
     assert page.head["notes"][0].startswith(LINE)
+
+
+def test_where_no_reply_could_be_read_the_page_counts_replies(tmp_path: Path) -> None:
+    steps = tuple(Step(turn=turn, kind="unparseable", text="hm", reason="the output is empty.") for turn in range(3))
+    unread = Trajectory(steps=steps, termination="unparseable")
+    samples = [made_sample(f"s{number}", cluster=f"c{number}") for number in range(24)]
+    run = write_run(tmp_path / "run", [Record(sample=each, mode="end-to-end", trajectory=unread) for each in samples])
+    said = words(command("score", run).stdout)
+    assert "neither a call nor an answer: the score says nothing about answers." in said
+    assert said.index("says nothing") < said.index("FAS")
+    page = read_report(build_report([run], tmp_path / "page.html").path)
+    assert {row["label"]: row["values"] for row in page.head["process"]}["Unparseable replies"] == [72]
 
 
 @pytest.mark.parametrize(("lost", "code"), [(12, 0), (13, 3)])

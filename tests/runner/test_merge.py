@@ -120,7 +120,9 @@ def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm
     runs = shards_of(farm, 5, mode="no-tool")
     lines = (runs[1].path / "records.jsonl").read_bytes().splitlines(keepends=True)
     (runs[1].path / "records.jsonl").write_bytes(b"".join(lines[:-1]) + lines[-1][:50])
-    with pytest.raises(UsageError, match=r"missing: 4/5, 5/5; not finished: 2/5 \(\d of \d records?\)") as failed:
+    with pytest.raises(
+        UsageError, match=r"shards 4, 5 of 5 are missing; not finished: 2/5 \(\d of \d records?\)"
+    ) as failed:
         at.merge(runs[:3], "merged")
     assert "--allow-missing" in str(failed.value.hint)
     assert not Path("merged").exists()
@@ -129,7 +131,8 @@ def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm
     assert merged.summary.missing == {"no-tool": 7 - len(merged)}
     done = run_command("merge", *(run.path for run in runs[:3]), "--out", "again", "--allow-missing")
     assert done.returncode == 1
-    assert "warning: missing: 4/5, 5/5" in done.stderr
+    assert "warning: shards 4, 5 of 5 are missing" in done.stderr
+    assert "with --out again, without --shard" in done.stderr
     assert len(at.evaluate(farm, "baseline:random", mode="no-tool", out="merged")) == 7, "what is missing runs there"
 
 

@@ -13,8 +13,11 @@ from pydantic import TypeAdapter
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
-from agrotools.runner.rescore import rescore
-from agrotools.scoring import compare, score_record, summarise
+from agrotools.report.comparison import comparison_tables
+from agrotools.report.layout import PLAIN_WIDTH, rendered
+from agrotools.report.screen import Screen, screen
+from agrotools.runner.rescore import Rescored, rescore
+from agrotools.scoring import RunAggregator, compare, score_record, summarise
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.slots import refuses
 from agrotools.text.answer_form import REFUSAL_LINE, answer_form, form_lines, format_answer
@@ -157,6 +160,28 @@ def test_a_refusal_counts_if_the_twin_was_not_refused(answerable, unanswerable, 
         assert value(ordered, FALSE_CONFIDENCE) == confidence
         assert value(ordered, FALSE_REFUSAL) == refusal
         assert summarise(ordered).modes["end-to-end"].counts.successes == round(2 * fas)
+
+
+def test_replies_that_cannot_be_read_are_no_sign_of_restraint(tmp_path: Path):
+    unread = [
+        Record(sample=of, mode="end-to-end", trajectory=Trajectory(termination="unparseable")) for of in (YES, NO)
+    ]
+    answered = [record(YES, "size: 70 mm"), record(NO, "size: 70 mm")]
+    assert (value(unread), value(unread, FALSE_CONFIDENCE), value(unread, FALSE_REFUSAL)) == (0.0, None, None)
+    assert value([unread[0], answered[1]], FALSE_CONFIDENCE) == 1.0
+    (warning,) = summarise(unread).warnings
+    assert warning.startswith("end-to-end: 2 of 2 samples (100.0 %) ended with output that is neither a call nor an")
+    assert ": the score says nothing about answers." in warning
+    compared = compare(answered, unread, names=("m1", "m2"))
+    assert FALSE_CONFIDENCE not in compared.modes["end-to-end"]
+    text = rendered(comparison_tables(compared), PLAIN_WIDTH)
+    assert "replies of m2 could not be read" in text
+    tally = RunAggregator()
+    for each in unread:
+        tally.add(each, score_record(each))
+    shown = [line.plain for line in screen(Screen([tmp_path], [Rescored(summarise(unread), None, tally)]))]
+    assert shown[0].startswith("end-to-end: 2 of 2 samples")
+    assert not any("unanswerable questions" in line for line in shown)
 
 
 def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warning_says_so():

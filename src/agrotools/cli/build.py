@@ -80,7 +80,9 @@ def build(
         return
     if images is not None or answers is not None or plan is not None or yes:
         raise UsageError(
-            "--images and --answers (with --plan, --yes) must be given together", hint="give both, and no --source"
+            "--images and --answers (with --plan, --yes) must be given together",
+            hint="give both, and no --source; --answers is a table image,label with a row for each photo"
+            " (agrotools packs train also takes a folder for each class)",
         )
     if (source is None) == (all_sources is None):
         raise UsageError(

@@ -246,6 +246,7 @@ def evaluate(
     """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
     import sys
     import time
+    from contextlib import nullcontext
 
     from agrotools.cli.finished import copied_output, keep_screen, shown_before
 
@@ -255,8 +256,9 @@ def evaluate(
     from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
+    from agrotools.models.endpoint import without_keys
     from agrotools.report.ahead import ScoringAhead
-    from agrotools.runner.config import benchmark_options, read_config, tool_backends
+    from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
     from agrotools.runner.evaluate import Evaluation, load_for_run
     from agrotools.runner.evaluate import evaluate as execute
 
@@ -279,10 +281,12 @@ def evaluate(
         options["backends"] = tool_backends(tools.backends)
     fresh_seed = options.pop("fresh_seed", None)
     configs = read_config(config, options, models)
+    with without_keys() if dry_run else nullcontext():
+        check_models(configs)
+        check_judges(judging, [each.benchmark for each in configs])
     if fresh_seed is not None:
         folder = str(fresh_benchmark(configs[0], fresh_seed))
         configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
-    check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
     first = configs[0]
     changes_scores = judging.judge or texts.extra or texts.embedder or texts.embedder_path

@@ -28,6 +28,10 @@ def merge(
         merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())
     for note in (*merged.gaps, *merged.notes):
         typer.echo(f"warning: {note}", err=True)
+    if merged.gaps:
+        typer.echo(
+            f"hint: the agrotools eval command of a shard with --out {out}, without --shard, runs the rest", err=True
+        )
     n_shards = len({run.resolve() for run in runs})
     typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(n_shards, 'shard')}", err=as_json)
     code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)

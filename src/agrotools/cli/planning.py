@@ -31,12 +31,14 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
     """
     from agrotools.analysis.study import StudyRun, inspect_run
+    from agrotools.models.endpoint import without_keys
     from agrotools.runner.evaluate import part_text, prepare_run
 
-    prepared = prepare_run(config, benchmark)
-    title = f"{benchmark.name} {benchmark.version}{part_text(config)}, {', '.join(prepared.plan.sizes())}"
-    run = StudyRun(config.model, title, config.model_copy(update={"out": prepared.folder}))
-    return inspect_run(run, benchmark, estimates=True)
+    with without_keys():
+        prepared = prepare_run(config, benchmark)
+        title = f"{benchmark.name} {benchmark.version}{part_text(config)}, {', '.join(prepared.plan.sizes())}"
+        run = StudyRun(config.model, title, config.model_copy(update={"out": prepared.folder}))
+        return inspect_run(run, benchmark, estimates=True)
 
 
 def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]") -> int:

@@ -130,7 +130,9 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
                 span = f"({percent(interval.lower)} to {percent(interval.upper)})" if interval else ""
                 cells[METRICS[metric].label] = Cell(percent(value.overall.value), span)
             if metrics:
-                table.notes.append(f"{name}: {count_text(next(iter(metrics.values())).overall.n, 'sample')}")
+                n, samples = next(iter(metrics.values())).overall.n, count_text(part.n_samples, "sample")
+                size = f"{count_text(n, 'step')} of {samples}" if mode == "step-by-step" else count_text(n, "sample")
+                table.notes.append(f"{name}: {size}")
             table.rows.append([cells.get(heading, Cell("")) for heading in table.header])
     synthetic = [SYNTHETIC_NOTE] if any(summary.synthetic for summary in summaries) else []
     given = [name for name, summary in zip(names, summaries, strict=True) if summary.privileged]

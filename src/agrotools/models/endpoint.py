@@ -4,7 +4,9 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -230,6 +232,19 @@ class Address:
         return self.key if len(self.key) >= _SHORTEST_SECRET else ""
 
 
+_may_lack_key: ContextVar[bool] = ContextVar("may lack key", default=False)
+
+
+@contextmanager
+def without_keys() -> Generator[None]:
+    """Within the block, no key is required, because no request will be sent."""
+    token = _may_lack_key.set(True)
+    try:
+        yield
+    finally:
+        _may_lack_key.reset(token)
+
+
 def address_of(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Address:
     """Return the address of the model ``name``: ``base_url``, the provider's, ``OPENAI_BASE_URL`` or OpenAI's own.
 
@@ -249,7 +264,7 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     key_env = api_key_env or (vendor.key_env if vendor else "") or fallback.key_env
     # A local server or a proxy may need no key; a vendor does, and so does an explicitly named variable.
     needed = bool(api_key_env) or (vendor is not None and bool(vendor.key_env))
-    key = key_from(key_env, needed, None if provider else provider_hint(name))
+    key = key_from(key_env, needed and not _may_lack_key.get(), None if provider else provider_hint(name))
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",

@@ -107,6 +107,9 @@ def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableTy
     if flips is not None:
         facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
     yield line("; ".join(facts))
+    for run in comparison.unread.get(mode, ()):
+        text = f"most replies of {harmless(run)} could not be read: its score says nothing about answers, and false"
+        yield line(f"{text} confidence and false refusal are not compared", "yellow")
     for n, where in zip(comparison.unpaired.get(mode, ()), ("first", "second"), strict=False):
         if n:
             yield line(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run", "yellow")

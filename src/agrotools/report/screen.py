@@ -32,7 +32,7 @@ from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
-from agrotools.scoring.event_counts import RESUME
+from agrotools.scoring.event_counts import RESUME, mostly_unread
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 
@@ -121,6 +121,9 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     below = [Text(), *next_steps] if next_steps else []
     room = LINES - len(above) - len(below)
     warned = _faults(faults, width, max(min(room, _MOST_FAULT_LINES), 1))
+    parts = [part for summary in shown.summaries for part in summary.modes.values()]
+    if any(mostly_unread(part.endings, part.n_records) for part in parts):
+        return [*warned, *above, *modes[: max(room - len(warned), 0)], *below]
     return [*above, *modes[: max(room - len(warned), 0)], *warned, *below]
 
 

@@ -425,3 +425,15 @@ def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) ->
     return {
         tool: f"{backend}:{model.name}" if model and backend == VLM else backend for tool, backend in backends.items()
     }
+
+
+def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
+    """Check model names, keys and addresses without sending a request; return the configurations with an endpoint.
+
+    Raises:
+        UsageError: a model cannot be used.
+    """
+    with_endpoint = [each for each in configs if names_endpoint(each.model)]
+    for each in with_endpoint:
+        priced_model(each.endpoint)
+    return with_endpoint

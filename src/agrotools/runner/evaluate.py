@@ -17,8 +17,8 @@ from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
-from agrotools.models.endpoint import PricedModel, priced_model
-from agrotools.runner.config import EvalConfig, RunSettings, resolve_settings, tool_model
+from agrotools.models.endpoint import PricedModel
+from agrotools.runner.config import EvalConfig, RunSettings, check_models, resolve_settings, tool_model
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import Plan, remaining, work_items
@@ -29,7 +29,6 @@ from agrotools.runner.policies import (
     PolicySource,
     accounted,
     is_agent,
-    names_endpoint,
     policy_source,
     replayed_run,
     run_protocol,
@@ -213,10 +212,7 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
     """
     show = stage_progress(progress)
-    waiting = [each for each in checked if names_endpoint(each.model)]
-    for each in waiting:
-        priced_model(each.endpoint)
-
+    waiting = check_models(checked)
     began = time.monotonic()
 
     def report(stage: str, done: int, total: int) -> None:

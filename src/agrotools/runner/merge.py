@@ -196,19 +196,20 @@ class _Chosen:
 
 
 def _gaps(shards: Sequence[_ShardRun], chosen: _Chosen) -> list[str]:
-    """Return what is missing: ``missing: 4/16, 9/16``, and shards with fewer records than planned."""
+    """Return what is missing: ``shards 4, 9 of 16 are missing``, and shards with fewer records than planned."""
     count = shards[0].shard.count
     done = Counter(shards[at].shard.number for at in chosen.numbers)
     planned: dict[int, int] = {}
     for each in shards:
         planned[each.shard.number] = max(planned.get(each.shard.number, 0), sum(each.manifest.planned.values()))
-    missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in planned]
+    missing = [str(number) for number in range(1, count + 1) if number not in planned]
     part = [
         f"{number}/{count} ({done[number]} of {count_text(n, 'record')})"
         for number, n in sorted(planned.items())
         if done[number] < n
     ]
-    gaps = [f"missing: {', '.join(missing)}"] if missing else []
+    noun, verb = ("shard", "is") if len(missing) == 1 else ("shards", "are")
+    gaps = [f"{noun} {', '.join(missing)} of {count} {verb} missing"] if missing else []
     gaps += [f"not finished: {', '.join(part)}"] if part else []
     lacking = sum(whole_manifest(shards[0].manifest).planned.values()) - sum(planned.values())
     if lacking and not missing:

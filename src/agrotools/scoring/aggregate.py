@@ -14,8 +14,17 @@ from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
-from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
+from agrotools.scoring.event_counts import (
+    CallCounts,
+    EventCounts,
+    SecondsTally,
+    ending_of,
+    missing_of,
+    mostly_unread,
+    warnings_of,
+)
 from agrotools.scoring.metrics import (
+    FALSE_CONFIDENCE,
     FALSE_REFUSAL,
     FAS,
     FLOOR_METRICS,
@@ -274,10 +283,19 @@ class ModeAggregator:
 
     @property
     def metrics(self) -> list[str]:
-        """Outcome or step metrics of the engine, then metrics of benchmark plug-ins that have rows."""
+        """Outcome or step metrics of the engine, then metrics of benchmark plug-ins that have rows.
+
+        A run whose replies could mostly not be read neither answers nor refuses, and has no metrics of that.
+        """
         theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
-        ours = [metric for metric in self._rows if metric.startswith(ENGINE)]
+        apart = (FALSE_CONFIDENCE, FALSE_REFUSAL) if self.is_unread else ()
+        ours = [metric for metric in self._rows if metric.startswith(ENGINE) and metric not in apart]
         return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
+
+    @property
+    def is_unread(self) -> bool:
+        """True if more than half of the records ended with output that is neither a call nor an answer."""
+        return mostly_unread(self._endings, sum(self._epochs))
 
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC

@@ -65,7 +65,7 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
     fields: dict[str, dict[Mode, Any]] = {
-        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired")
+        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired", "unread")
     }
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
@@ -74,6 +74,8 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         theirs = {name: _renumbered(units, second.table, first.table) for name, units in other.units().items()}
         valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
         fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
+        if unread := tuple(name for run, name in zip((mine, other), names, strict=True) if run.is_unread):
+            fields["unread"][mode] = unread
         fields["modes"][mode] = metrics = metric_differences(mine.units(), theirs, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(mine.units()[name], theirs[name])

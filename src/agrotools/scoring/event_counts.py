@@ -214,7 +214,7 @@ class SecondsTally:
 INVALID = "infrastructure"
 REPORTED_SHARE = 0.05
 """Share of the records of a mode above which a cause of termination is reported."""
-RESUME = " Run the same agrotools eval command again to resume."
+RESUME = " Run the agrotools eval command of this run again to resume."
 UNRELATED_CAUSES = ("timeout", INVALID, "length", "context", "filtered")
 """Causes of termination that say nothing about the answer the model would have given."""
 
@@ -266,6 +266,11 @@ def mostly_lost(part: ModeSummary) -> bool:
     return 2 * sum(part.endings.get(cause, 0) for cause in UNRELATED_CAUSES) > part.n_records
 
 
+def mostly_unread(endings: Mapping[str, int], n_records: int) -> bool:
+    """Return True if more than half of the records ended with output that is neither a call nor an answer."""
+    return 2 * endings.get("unparseable", 0) > n_records
+
+
 def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
     """Return the number of ``planned`` records missing in each mode; complete modes are left out."""
     sizes = {mode: part.n_records for mode, part in modes.items()}
@@ -301,7 +306,9 @@ def warnings_of(
             share = 100 * n / part.n_records
             advice = "" if is_baseline else f" {advice[0].upper()}{advice[1:]}."
             of_records = f"{n} of {count_text(part.n_records, 'sample')}"
-            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}.{advice}")
+            unread = cause == "unparseable" and mostly_unread(part.endings, part.n_records)
+            nothing = ": the score says nothing about answers" if unread else ""
+            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}{nothing}.{advice}")
         failures = part.counts.form_failures
         if sum(failures.values()) > REPORTED_SHARE * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())

@@ -420,6 +420,8 @@ class Comparison(FrozenModel):
     flips: dict[Mode, Flips] = {}
     unpaired: dict[Mode, tuple[int, int]] = {}
     """Numbers of samples with valid records only in the first run, and only in the second."""
+    unread: dict[Mode, tuple[str, ...]] = {}
+    """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------

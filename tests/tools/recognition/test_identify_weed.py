@@ -128,12 +128,23 @@ def test_a_pack_names_own_plants(tmp_path: Path) -> None:
     found = identified(image, "pack:mine")
     assert (found.best, found.kb_id, found.is_weed) == ("yellow leaf", None, None)
     assert any("out of fold" in note for note in found.notes)
-    assert "seen_in_training" not in found.flags
+    assert not {"seen_in_training", "not_of_weeds"} & {*found.flags}
     assert "seen_in_training" in identified(pictures / "green leaf" / "0.png", "pack:mine").flags
     assert fault(saved(tmp_path, (90, 140, 250), size=48), "pack:mine").kind == "low_confidence"
     error = fault(image, "pack:other")
     assert error.kind == "backend_unavailable"
     assert "mine" in (error.hint or "")
+
+
+def test_a_pack_of_diseases_is_flagged(tmp_path: Path) -> None:
+    pictures = write_folders(tmp_path / "pictures", each=6)
+    for plant, label in zip(PLANTS, ("bean rust", "angular leaf spot", "bean healthy"), strict=True):
+        (pictures / plant).rename(pictures / label)
+    train_pack(read_labelled(pictures), pack_path("bean"))
+    found = identified(saved(tmp_path, PLANTS["green leaf"], size=48), "pack:bean")
+    assert (found.best, found.is_weed) == ("bean rust", None)
+    assert "not_of_weeds" in found.flags
+    assert any("diagnose_pest_disease" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("backend", ["pack:none", "pack:", "guess", "offline:x"])

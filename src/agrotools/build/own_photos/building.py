@@ -101,6 +101,7 @@ def _built(
                     skipped.add(
                         "picture", f"cannot be used: {reason}", "replace it by one that opens", example=path.name
                     )
+                progress("pictures opened", len(opened), len(pictures))
             if opened[path] is None:
                 facts = _facts(path, column, plan)
                 cleaned = without_identity(path)
@@ -109,7 +110,6 @@ def _built(
                 else:
                     files[path] = originals.add_content(cleaned, path.suffix.lower(), **facts)
                     cleaned_paths.add(path)
-            progress("pictures opened", len(opened), len(pictures))
         part_of[column.column] = [
             Pictured(files[path], value) for path, value in values[column.column].items() if path in files
         ]

@@ -158,7 +158,13 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
         ),
         ("Calls with an error", f"{refused} (end-to-end)", "%", False, failed),
         ("Form missed", formless_of, "%", True, formless),
-        ("Unparseable", "number of outputs that were neither a call nor an answer (end-to-end)", "", True, unparsed),
+        (
+            "Unparseable replies",
+            "number of replies that were neither a call nor an answer (end-to-end)",
+            "",
+            True,
+            unparsed,
+        ),
     ):
         yield {"label": label, "meaning": meaning, "unit": unit, "low": low, "values": values}
 

@@ -168,7 +168,18 @@ def _by_recogniser(
     ranking, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="candidates", more="", hint=hint
     )
+    if not recogniser.is_shipped and _knows_problems_only(recogniser.labels, names):
+        notes = (*notes, f"classes of the {recogniser.name} are diseases or pests, not weeds: diagnose_pest_disease")
+        strange = (*strange, "not_of_weeds")
     return ranking, entry_of, (*recogniser.notes, *notes), (*flags, *strange)
+
+
+def _knows_problems_only(labels: Sequence[str], names: "KbNames") -> bool:
+    """Return True if labels are names of diseases or pests, and none is one of a weed or a crop."""
+    from agrotools.knowledge.kb_names import healthy_crop
+
+    kinds = {entry.kind for label in labels if healthy_crop(label) is None for entry in names.all_of_name(label)}
+    return bool(kinds) and kinds <= {"disease", "pest"}
 
 
 def _allowed(
