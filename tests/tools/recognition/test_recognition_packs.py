@@ -219,7 +219,9 @@ def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pyt
     assert "leads out" in refused(pictures, write_table(table, [("/etc/passwd", "a")]))
     assert "columns image and label" in refused(pictures, write_table(table, good, ("file", "class")))
     table.write_bytes(b"image,label\n\xff\xfe,a\n")
-    assert "cannot read the labels" in refused(pictures, table)
+    assert "not in UTF-8" in refused(pictures, table)
+    table.write_bytes(b"image;label\na.png;a\n")
+    assert "separated by ';'" in refused(pictures, table)
     assert "cannot read the labels" in refused(pictures, tmp_path / "absent.csv")
     grouped = [(image, label, label) for image, label in good]
     said = refused(pictures, write_table(table, grouped, ("image", "label", "group")))

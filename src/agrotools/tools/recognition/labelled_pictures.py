@@ -179,13 +179,17 @@ def _opened(table: Path) -> "Iterator[csv.DictReader[str]]":
             rows = csv.DictReader(file)
             rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
             yield rows
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the labels {table} are not in UTF-8", hint="save the table as CSV in UTF-8") from error
+    except (OSError, csv.Error) as error:
         raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
 
 
 def _label_column(rows: "csv.DictReader[str]", table: Path) -> str:
     columns = rows.fieldnames or ()
     column = next((name for name in LABEL_COLUMNS if name in columns), None)
+    if len(columns) == 1 and (other := next((each for each in ";\t|" if each in columns[0]), None)):
+        raise UsageError(f"the columns of {table} are separated by {other!r}", hint="save the table with commas")
     if "image" not in columns or column is None:
         raise UsageError(f"the first line of {table} must name the columns image and label", hint=_FORMS)
     return column
