@@ -40,7 +40,7 @@ function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
     run.tokens > 0 && [`${amount(run.tokens)} tokens`, "tokens in and out"],
-    run.seconds > 0 && [`${duration(run.seconds)} of records`, "times of all records added up; records run side by side, so the run itself was shorter"],
+    run.seconds > 0 && [`${duration(run.seconds)} summed over samples`, "times of all records added up; records run side by side, so the run itself was shorter"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
     run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
@@ -133,7 +133,7 @@ function lostCard() {
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
   return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
-    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. A part opens its samples.`),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. Click a part to see its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
