@@ -241,10 +241,10 @@ def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
 
 
 def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> dict[str, str]:
-    """Return the names of the variants printed below metrics, by id: ``strict, below ToolAcc,``."""
+    """Return the names of the variants printed below metrics, by id: ``strict below ToolAcc``."""
     scored = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
     return {
-        variant: f"{word}, below {METRICS[metric].label},"
+        variant: f"{word} below {METRICS[metric].label}"
         for metric in metrics
         for word, variant in variants_of(metric)
         if variant in scored
