@@ -112,7 +112,7 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     with serving(_serve(tmp_path / "web", web)) as server:
         obtained = obtain("field", Request(tmp_path / "cache/data", server.url, say=said.append, patience=HURRY))
     assert (obtained.failures, obtained.notes, obtained.lacking) == ([], [], "no heads")
-    assert said == ["left out: Other, 7 questions: no terms"]
+    assert said == ["left out of the benchmark: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
     assert "incomplete: no heads; then run: agrotools data get field" in str(benchmark.header.metadata["notes"])

@@ -75,7 +75,7 @@ def uncalibrated(figures: dict[str, Any], subjects: dict[str, int]) -> dict[str,
         rows = [figures[crop], figures[f"{crop}, crop known"]]
         worst = min(rows, key=lambda row: row["ece_chance"])
         if count < LEAST_SUBJECTS:
-            found[crop] = f"{count} independent groups of pictures to calibrate them on, fewer than {LEAST_SUBJECTS}"
+            found[crop] = f"only {count} independent groups to calibrate on; {LEAST_SUBJECTS} are needed"
         elif worst["ece_chance"] < LEAST_CHANCE:
             error, chance = worst["ece"], worst["ece_by_chance"]
             found[crop] = (

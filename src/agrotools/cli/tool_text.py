@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,8 @@ from agrotools.tools.contract import Tool
 _UNITS = {unit: unit for unit in ("px", "mm", "cm", "m", "km", "ha", "s", "g", "kg")}
 _UNITS |= {"pct": "%", "px2": "px²", "mm2": "mm²", "cm2": "cm²", "m2": "m²", "deg": "°"}
 _WIDTH = 110
-_MOST_ROWS = 12
+_MOST_ROWS = 5
+_DIGITS = 4
 
 
 def summary(tool: Tool[..., Any]) -> str:
@@ -129,8 +131,9 @@ def _sections(tool: Tool[..., Any]) -> str:
     return re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text).replace("``", "")
 
 
-def result_text(result: JsonValue, paths: Sequence[str]) -> str:
-    """Return values with units, then notes, flags and the paths of written files."""
+def result_text(result: JsonValue, paths: Sequence[str], *, exact: bool = False) -> str:
+    """Return values with units, then notes, flags and the paths of written files; short numbers unless ``exact``."""
+    result = result if exact else _short_numbers(result)
     assert isinstance(result, dict)
     values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
     lines = aligned([row for row in _rows(values) if row[1]])
@@ -139,6 +142,17 @@ def result_text(result: JsonValue, paths: Sequence[str]) -> str:
         lines += [f"{word}: {text}" for text in texts] if isinstance(texts, list) else []
     lines += [f"wrote {path}" for path in paths]
     return "\n".join(lines)
+
+
+def _short_numbers(value: JsonValue) -> JsonValue:
+    """Return a value with four significant digits in each of its floats, and all digits before the point."""
+    if isinstance(value, dict):
+        return {name: _short_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_short_numbers(item) for item in value]
+    if isinstance(value, float) and value:
+        return round(value, max(0, _DIGITS - 1 - math.floor(math.log10(abs(value)))))
+    return value
 
 
 def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> Iterable[tuple[str, str]]:
@@ -152,7 +166,7 @@ def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> 
                 rows: Mapping[str, JsonValue] = item if isinstance(item, dict) else {"": item}
                 yield f"{label}[{index}]", ", ".join(f"{key} {text}" for key, text in _rows(rows, unit=own_unit))
             if len(value) > _MOST_ROWS:
-                yield f"{label}[...]", f"{len(value) - _MOST_ROWS} more; --json prints all"
+                yield "", f"... and {len(value) - _MOST_ROWS} more; --json prints all"
         else:
             value_text = _inline(value)
             yield label, f"{value_text} {own_unit or unit}".rstrip() if isinstance(value, (int, float)) else value_text

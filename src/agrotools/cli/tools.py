@@ -104,7 +104,8 @@ def run(
         ]
         print_json({"result": plain, "artifacts": artifact_rows, **({"maps": maps} if maps else {})})
     else:
-        typer.echo(result_text(plain, [*paths, *maps]))
+        is_exact = implementation.significant_digits != 6
+        typer.echo(result_text(plain, [*paths, *maps], exact=is_exact))
 
 
 def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:

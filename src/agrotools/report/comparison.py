@@ -18,6 +18,7 @@ from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
     SYNTHETIC_NOTE,
+    Notes,
     adjusted_line,
     detectable_points,
     difference_cell,
@@ -158,6 +159,8 @@ def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
 
 
 def _legend(comparison: Comparison) -> Iterator[str]:
+    shown = {name: METRICS[name].label for each in comparison.modes.values() for name in each}
+    yield Notes().legend(shown)
     paired = "Paired by sample" if comparison.paired else "Different samples, not paired: published and new scenes"
     yield f"{paired}; 95 % intervals by cluster. detectable: the smallest difference found with 80 % power."
     n_others = sum(each.p is not None for each in other_differences(comparison))

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import Mode
+from agrotools.core.base import count_text
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
@@ -240,10 +241,10 @@ def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
 
 
 def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> dict[str, str]:
-    """Return the names of the variants printed below metrics, by id: ``strict (ToolAcc)``."""
+    """Return the names of the variants printed below metrics, by id: ``strict below ToolAcc``."""
     scored = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
     return {
-        variant: f"{word} ({METRICS[metric].label})"
+        variant: f"{word} below {METRICS[metric].label}"
         for metric in metrics
         for word, variant in variants_of(metric)
         if variant in scored
@@ -310,7 +311,7 @@ def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Text:
         return notes.dash("no sample whose reference has calls was answered")
     if not of_mode.headline:
         return notes.dash(_NO_HEADLINE)
-    return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed}", f"n {ratio.n}"])
+    return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed} calls", count_text(ratio.n, "sample")])
 
 
 def _without_scores(setting: Setting, summary: Summary) -> str:
@@ -398,8 +399,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         lines.append(f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}.")
     if any(summary.privileged for summary in summaries):
         lines.append(
-            "privileged: this policy is given the reference, to show what the tools can achieve; do not report it as a "
-            "result."
+            "privileged: was given the reference, to show what the tools can achieve; do not report it as a result."
         )
     if any(summary.unsealed for summary in summaries):
         lines.append(UNSEALED_NOTE)

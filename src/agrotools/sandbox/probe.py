@@ -118,7 +118,7 @@ def _run_probe(runner: str) -> Probe:
     through = [f"{name} ({what})" for name, what in reached.items() if what]
     if through:
         return Probe(runner, False, f"it lets untrusted code {', '.join(through)}", "please report this")
-    return Probe(runner, True, f"tried and held: {', '.join(reached)}")
+    return Probe(runner, True, f"blocked when tried: {', '.join(reached)}")
 
 
 def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ def get_field(request: Request) -> Obtained:
     head, folder = read_head(), request.root / "field"
     for note in head.data_sets:
         if note.unused:
-            request.say(f"left out: {note.source.name}, {note.questions} questions: {note.unused}")
+            request.say(f"left out of the benchmark: {note.source.name}, {note.questions} questions: {note.unused}")
     downloader = Downloader(folder, request.mirror, request.patience)
     failures = downloader.fetch([file.item for file in head.files], request.progress, "photographs")
     masks = [file.item for file in head.head_files]

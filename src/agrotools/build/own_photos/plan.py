@@ -199,11 +199,13 @@ def write_plan(path: Path, plan: Plan) -> None:
     import tomli_w
 
     plain = plan.model_dump(mode="json", exclude_none=True)
-    for column in plain["columns"]:
+    columns = plain.pop("columns")
+    for column in columns:
         for name in ("yes", "no"):
             if tuple(column[name]) == getattr(cells, name.upper()):
                 del column[name]
     text = _HEAD.format(asks=", ".join((*measures(), NOTHING))) + "\n" + tomli_w.dumps(plain)
+    text += "".join(f"\n[[columns]]\n{tomli_w.dumps(column)}" for column in columns)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -21,7 +21,11 @@ function scale(entries, ticks, title) {
     el("span.axis"),
     ticks.map((tick) => el(`span.tick.${tick.role}`, { style: { left: place(tick.value) }, title: `${tick.role} ${onScale(tick.value)}` })),
     entries.map(([at, [, low, high]]) => low !== null && el(`span.interval.run${at % SHAPES.length}`, { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } })),
-    entries.map(([at, [value]]) => el(`span.${shapeOf(at).replaceAll(" ", ".")}`, { style: { left: place(value) }, title: `${runs[at].label} ${onScale(value)}` })));
+    entries.map((entry) => {
+      const [at, [value]] = entry, near = entries.filter(([, [other]]) => Math.abs(other - value) < 0.03);
+      const top = `${5 + 7 * (near.indexOf(entry) - (near.length - 1) / 2)}px`; // marks at one place are drawn one above the other
+      return el(`span.${shapeOf(at).replaceAll(" ", ".")}`, { style: { left: place(value), top }, title: `${runs[at].label} ${onScale(value)}` });
+    }));
 }
 
 function estimateText([value, low, high, n]) {
@@ -40,7 +44,7 @@ function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
     run.tokens > 0 && [`${amount(run.tokens)} tokens`, "tokens in and out"],
-    run.seconds > 0 && [`${duration(run.seconds)} of records`, "times of all records added up; records run side by side, so the run itself was shorter"],
+    run.seconds > 0 && [`${duration(run.seconds)} summed over samples`, "times of all records added up; records run side by side, so the run itself was shorter"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
     run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
@@ -57,7 +61,7 @@ function runsCard() {
     el("span.name", {},
       el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
         el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
-      run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
+      run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "saw the reference")],
       run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
     figure(run),
     run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
@@ -135,7 +139,7 @@ function lostCard() {
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
   return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
-    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}${split.partial ? " (all with a score; the metric above is of some of them)" : ""}. A part opens its samples.`),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}${split.partial ? " (all with a score; the metric above is of some of them)" : ""}. Click a part to see its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
@@ -156,7 +160,7 @@ function tasksCard() {
   if (runs.length > MANY_RUNS) return el("section.card.tasks.wide", {}, title, heatTable(names));
   const shown = runs.map((run, at) => at).filter((at) => runs[at].role !== "floor" && runs[at].role !== "ceiling");
   const dots = shown.length ? shown : runs.map((run, at) => at);
-  return el("section.card.tasks", {}, title, el("table.chart", {}, el("tbody", {}, names.map((task) => {
+  return el("section.card.tasks", {}, title, el("table.chart", {}, dots.length > 1 && el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "task"), el("td"), dots.map((at) => el("th.sign", { scope: "col", title: runs[at].label }, el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`, { role: "img", "aria-label": runs[at].label }))))), el("tbody", {}, names.map((task) => {
     const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, value: mark.tasks[task][0] }));
     const own = dots.filter((at) => runs[at].tasks[task]);
     return el("tr", {},

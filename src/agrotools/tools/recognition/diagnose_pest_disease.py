@@ -222,7 +222,7 @@ def _by_recogniser(
 def _uncalibrated_note(recogniser: Recogniser, label: str) -> str:
     """Return a note if the scores of the label's crop are not to be given, else an empty text."""
     crop = next((name for name, labels in recogniser.crops.items() if label in labels), "")
-    return f"no scores of {crop}: {why}" if (why := recogniser.uncalibrated.get(crop)) else ""
+    return f"No score for {crop}: {why}." if (why := recogniser.uncalibrated.get(crop)) else ""
 
 
 def _allowed(
