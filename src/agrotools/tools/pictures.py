@@ -254,8 +254,8 @@ def _black_margin(picture: FieldPicture) -> NDArray[np.bool_] | None:
     black = picture.valid.copy()
     for values in picture.bands.values():
         black &= values == 0
-    if black.mean() < _LEAST_MARGIN:
-        return None
+        if black.mean() < _LEAST_MARGIN:
+            return None
     _, labels = cv2.connectedComponents(black.astype(np.uint8), connectivity=4)
     places = np.asarray(labels)
     on_border = np.unique(np.concatenate([places[0], places[-1], places[:, 0], places[:, -1]]))
