@@ -155,7 +155,7 @@ class TestRun:
         assert (cells["weed_pct"], cells["area_m2.crop"]) == ("8.912 %", "12.5 m²")
         assert (cells["row.angle_deg"], cells["row.spacing_px"]) == ("none", "40.25 px")
         assert cells["plants[0]"] == "height_cm 0 cm"
-        assert "... and 3 more; --json prints all" in text
+        assert "... and 10 more; --json prints all" in text
         assert (cells["ids"], cells["healthy"]) == ("[1, 2, 3]", "yes")
         assert "note: measured by eye" in lines
         assert "flag: no_scale" in lines
