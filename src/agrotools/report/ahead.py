@@ -60,7 +60,7 @@ class ScoringAhead:
                 self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=silent)
 
     def end(self) -> None:
-        """Tell the process that the run has ended."""
+        """Send the process the end of the run."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):  # it has ended before
                 self._process.stdin.write(_END)

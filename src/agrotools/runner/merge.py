@@ -175,7 +175,7 @@ def _refuse(first: _ShardRun, other: _ShardRun, field: str, values: tuple[object
 
 
 class _Chosen:
-    """Which of the runs has the record of each key that counts: the last finished one, else the last one."""
+    """Choice of a run for each key: the one with its last finished record, else with its last record."""
 
     def __init__(self, shards: Sequence[_ShardRun]) -> None:
         self._keys, self._finished = PackedBytes(), bytearray()
