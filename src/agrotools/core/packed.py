@@ -129,12 +129,12 @@ class PackedNames(Sequence[str]):
 def sorted_entries(entries: Iterable[bytes]) -> PackedBytes:
     """Return entries in ascending order. Those that come almost in order are never held twice."""
     source, runs = iter(entries), [PackedBytes()]
-    held: list[bytes] = []
-    while held or (held := [*islice(source, _SORTED_AT_ONCE)]):
+    pending: list[bytes] = []
+    while pending or (pending := [*islice(source, _SORTED_AT_ONCE)]):
         block = [*islice(source, _SORTED_AT_ONCE)]
-        held = sorted(held + block)
+        pending = sorted(pending + block)
         # The higher half waits for entries that belong between.
-        lower, held = held[: len(held) - len(block)], held[len(held) - len(block) :]
+        lower, pending = pending[: len(pending) - len(block)], pending[len(pending) - len(block) :]
         if len(runs[-1]) and lower[0] < runs[-1][-1]:
             runs.append(PackedBytes())
         runs[-1].extend(lower)

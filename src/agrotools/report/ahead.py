@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _FEWEST = 1_000
 """Records from which a process of its own is worth its start."""
-_MOST = 50_000
-"""Records up to which a report lists all of them."""
 _NICE = 5
 
 
@@ -46,6 +44,7 @@ class ScoringAhead:
     def begin(self, run: Path) -> None:
         """Begin to score the run in a folder, if it is long, but not longer than a page lists."""
         from agrotools.plugin import plugin_of
+        from agrotools.report.html.listing import MOST_LISTED
         from agrotools.runner.store import read_manifest
 
         manifest = read_manifest(run)
@@ -53,7 +52,7 @@ class ScoringAhead:
         plugin = plugin_of(manifest.benchmark)
         has_paper = plugin is not None and plugin.reporting.paper is not None
         is_whole = n_planned == n_runs * len(manifest.sample_ids)
-        if is_whole and not has_paper and _FEWEST <= n_planned <= _MOST and (os.cpu_count() or 1) > 1:
+        if is_whole and not has_paper and _FEWEST <= n_planned <= MOST_LISTED and (os.cpu_count() or 1) > 1:
             command = [sys.executable, "-P", "-m", "agrotools.report.ahead", str(run), *self._options]
             pipe, silent = subprocess.PIPE, subprocess.DEVNULL
             with suppress(OSError):

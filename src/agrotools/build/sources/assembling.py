@@ -74,9 +74,7 @@ def assembled(
         samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)
         tally.check()
         if not samples:
-            raise BenchmarkError(
-                "nothing can be asked: no sample is left", hint="the lines above say what was left out"
-            )
+            raise BenchmarkError("nothing can be asked: no sample is left", hint="check the data and what is asked")
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}
