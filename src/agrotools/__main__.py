@@ -1,5 +1,6 @@
 """Command line: ``agrotools``, or ``python -m agrotools`` to choose the Python that runs it."""
 
+import atexit
 import os
 import signal
 import sys
@@ -11,6 +12,8 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Entry point. Ctrl-C ends it with exit code 130 during the imports and while Python shuts down, too."""
+    # Runs as the last of its kind: afterwards Python would give SIGINT its default action, which is not exit code 130.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         from agrotools.cli.main import main as run_command
 
