@@ -1,5 +1,6 @@
 """``agrotools eval``: run a benchmark with a model or baseline, score it, print the screen."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -285,7 +286,7 @@ def evaluate(
         check_models(configs)
         check_judges(judging, [each.benchmark for each in configs])
     if fresh_seed is not None:
-        folder = str(fresh_benchmark(configs[0], fresh_seed))
+        folder = str(fresh_benchmark(configs[0], fresh_seed, () if dry_run else configs))
         configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
     compared = texts.comparisons()
     first = configs[0]
@@ -338,12 +339,17 @@ def evaluate(
         raise typer.Exit(code or int(missing))
 
 
-def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
-    """Return the folder of the benchmark from other scenes, which is drawn unless it is in the cache already."""
+def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConfig"]) -> Path:
+    """Return the folder of the benchmark from other scenes, which is drawn unless it is in the cache already.
+
+    The endpoints of ``checked`` answer a tiny request while scenes are drawn.
+    """
+    import sys
+
     from agrotools.benchmarks import load_benchmark
     from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
-    from agrotools.cli.output import terminal_progress
     from agrotools.core.files import cache_dir
+    from agrotools.runner.config import contacting_progress
 
     with stop_message("no sample was run, drawn scenes are kept"):
         published = load_benchmark(config.benchmark, config.data_root, options=config.options)
@@ -351,5 +357,5 @@ def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
         folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
-            write_fresh(published, seed, folder, quick=config.quick, progress=terminal_progress())
+            write_fresh(published, seed, folder, quick=config.quick, progress=contacting_progress(checked, sys.stderr))
     return folder

@@ -5,12 +5,14 @@ A plan is the set difference between the records that a run should contain and t
 samples, and each sample is loaded only when its turn comes.
 """
 
+import asyncio
 import itertools
+import time
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
@@ -29,6 +31,7 @@ from agrotools.runner.policies import (
     replayed_run,
     run_protocol,
 )
+from agrotools.runner.progress import stage_progress
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
 from agrotools.scoring.repeats import MOST_EPOCHS
@@ -42,6 +45,7 @@ FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
 """Default models for questions without reference calls."""
 
+_LONG_LOADING_S = 1.0
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 
@@ -437,3 +441,28 @@ def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
     for each in with_endpoint:
         priced_model(each.endpoint)
     return with_endpoint
+
+
+def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callable[[str, int, int], None]:
+    """Return a callback ``(stage, done, total)`` of long preparations that also finds endpoints that cannot be used.
+
+    Model names, keys and addresses of ``checked`` are checked at once; after a moment, each endpoint answers a tiny
+    request.
+
+    Raises:
+        UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used; the last two in the callback.
+    """
+    show = stage_progress(stream)
+    waiting = check_models(checked)
+    began = time.monotonic()
+
+    def report(stage: str, done: int, total: int) -> None:
+        from agrotools.models.first_contact import check_endpoint
+
+        while waiting and time.monotonic() - began > _LONG_LOADING_S:
+            each = waiting.pop()
+            if not (each.cache or each.serve):  # otherwise all replies may be in the cache
+                asyncio.run(check_endpoint(each.endpoint, each.settings))
+        show(stage, done, total)
+
+    return report

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,7 +17,7 @@ from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
-from agrotools.runner.config import EvalConfig, RunSettings, check_models, resolve_settings, tool_model
+from agrotools.runner.config import EvalConfig, RunSettings, contacting_progress, resolve_settings, tool_model
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import Plan, remaining, work_items
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LONG_LOADING_S = 1.0
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight without an endpoint whose concurrency limit could be determined."""
 _MOST_SAMPLES, _MOST_NAMED = 256, 3
@@ -205,25 +203,12 @@ def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> l
 def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
     """Load the benchmark that ``config`` names.
 
-    Model names, keys and addresses of ``checked`` are checked first. If files have to be drawn or read for more than
-    a moment, each endpoint answers a tiny request meanwhile.
+    The endpoints of ``checked`` are checked as in :func:`~agrotools.runner.config.contacting_progress`.
 
     Raises:
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
     """
-    show = stage_progress(progress)
-    waiting = check_models(checked)
-    began = time.monotonic()
-
-    def report(stage: str, done: int, total: int) -> None:
-        from agrotools.models.first_contact import check_endpoint
-
-        while waiting and time.monotonic() - began > _LONG_LOADING_S:
-            each = waiting.pop()
-            if not (each.cache or each.serve):  # otherwise all replies may be in the cache
-                asyncio.run(check_endpoint(each.endpoint, each.settings))
-        show(stage, done, total)
-
+    report = contacting_progress(checked, progress)
     return load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
 
 
