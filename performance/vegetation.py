@@ -35,7 +35,9 @@ def measure_by_agrotools(out: Path, pictures: bool) -> Callable[[Path], float]:
     from agrotools.vision.vegetation import segment
 
     def by_tool(path: Path) -> float:
-        work = CallContext(keep=lambda artifact, content: write_artifact(out, artifact, content))
+        # As in a run, a call has a folder of its own; in a common one, files are compared with all earlier ones.
+        folder = Path(tempfile.mkdtemp(dir=out))
+        work = CallContext(keep=lambda artifact, content: write_artifact(folder, artifact, content))
         with call_context(work):
             return get_tool("measure_crop_weed_area")(image=path, separation="none").veg_pct
 

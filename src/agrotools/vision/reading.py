@@ -146,7 +146,7 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
         if upright.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in upright.info:
             pixels, valid = _on_white(upright)
         else:
-            pixels, valid = np.asarray(upright.convert("RGB")), None
+            pixels, valid = np.asarray(upright if upright.mode == "RGB" else upright.convert("RGB")), None
     if valid is not None and not valid.any():
         raise ToolError("nothing_found", f"{name} is transparent everywhere", argument=argument)
     return RgbImage(pixels, valid, tuple(notes), tuple(flags))
@@ -218,13 +218,13 @@ def _turn_upright(image: "Image", notes: list[str]) -> "Image":
     from PIL import ImageOps
 
     try:
-        orientation = image.getexif().get(0x0112, 1)
+        if image.getexif().get(0x0112, 1) not in range(2, 9):
+            return image
         upright = ImageOps.exif_transpose(image)
     except Exception:
         notes.append("its EXIF block is damaged; the picture is read as stored")
         return image
-    if orientation in range(2, 9):
-        notes.append("turned upright as its EXIF orientation says; coordinates are those of the upright picture")
+    notes.append("turned upright as its EXIF orientation says; coordinates are those of the upright picture")
     return upright
 
 

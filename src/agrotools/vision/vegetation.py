@@ -269,7 +269,10 @@ def otsu_threshold(sample: NDArray[np.float32]) -> float:
     low, high = float(sample.min()), float(sample.max())
     if high <= low:
         return low
-    return otsu_of_counts(*np.histogram(sample, bins=512, range=(low, high)))
+    edges = np.linspace(low, high, 513, dtype=np.float32)
+    counts = np.asarray(cv2.calcHist([np.asarray(sample, np.float32)], [0], None, [512], [low, high]), np.int64).ravel()
+    counts[-1] += sample.size - counts.sum()  # values equal to the highest edge
+    return otsu_of_counts(counts, edges)
 
 
 def otsu_of_counts(counts: NDArray[np.integer[Any]], edges: NDArray[np.floating[Any]]) -> float:
