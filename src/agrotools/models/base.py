@@ -339,14 +339,24 @@ class RequestEncoder:
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
+        return b"".join(self.pieces(messages, tools, settings))
+
+    def pieces(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Sequence[bytes]:
+        """Return the JSON body of a request in pieces: to join them would copy the images at every turn."""
         if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
             if not settings.extra.keys().isdisjoint(("model", "messages")):  # these replace ours
-                return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
+                return [json_bytes(request_body(self._model, messages, tools, settings, self._spelling))]
             body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
-        # One join: each further one would copy the images.
-        pieces = [piece for message in messages for piece in (b",", message_json(message))]
-        return b"".join((self._opening, *pieces[1:], self._written[2]))
+        pieces = [self._opening]
+        for message in messages:
+            pieces += message_json(message), b","
+        if messages:
+            pieces.pop()
+        pieces.append(self._written[2])
+        return pieces
 
 
 def message_json(message: Message) -> bytes:

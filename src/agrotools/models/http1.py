@@ -8,7 +8,8 @@ need any of these use it (:mod:`agrotools.models.transport`). Replies are parsed
 import asyncio
 import socket
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import cast
 
 import aiohappyeyeballs
@@ -23,7 +24,6 @@ LONGEST_REPLY_BYTES = 16 * 2**20
 _LONGEST_HEAD_BYTES = 2**20
 _IDLE_S = 15.0
 """Seconds after which an unused connection is not used again: many servers close them soon after."""
-_LARGE_BYTES = 2**16
 
 
 class HttpFault(Exception):
@@ -42,8 +42,9 @@ class HttpFault(Exception):
 class _Connection(asyncio.Protocol):
     """A connection, and the reply that it waits for."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, connected: socket.socket) -> None:
         self._loop = loop
+        self._socket = connected
         self._transport: asyncio.Transport | None = None
         self._reply: asyncio.Future[None] | None = None
         self.idle_since = 0.0
@@ -61,8 +62,8 @@ class _Connection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, head: bytes, body: bytes, timeout_s: float, stall_s: float) -> None:
-        """Send a request and receive the reply: ``status``, ``headers`` and ``body``."""
+    async def exchange(self, request: Sequence[bytes], timeout_s: float, stall_s: float) -> None:
+        """Send a request, in pieces, and receive the reply: ``status``, ``headers`` and ``body``."""
         assert self._transport is not None
         self._reset()
         self._reply = self._loop.create_future()
@@ -70,11 +71,7 @@ class _Connection(asyncio.Protocol):
         self._stall: asyncio.TimerHandle | None = None
         limit = self._loop.call_later(timeout_s, self._too_late, timeout_s)
         try:
-            if len(body) < _LARGE_BYTES:
-                self._transport.write(head + body)
-            else:
-                self._transport.write(head)
-                self._transport.write(body)
+            self._send(request)
             await self._reply
         except BaseException:
             self.close()
@@ -86,6 +83,16 @@ class _Connection(asyncio.Protocol):
             self._reply = None
         # A server that answers before it has read the request does not read the rest.
         self.is_reusable = self.is_reusable and not self._transport.get_write_buffer_size()
+
+    def _send(self, pieces: Sequence[bytes]) -> None:
+        """Send ``pieces`` from where they are: asyncio would copy them first."""
+        assert self._transport is not None
+        sent = 0
+        if not self._transport.get_write_buffer_size():
+            with suppress(OSError):  # a full buffer, or a fault that the transport meets and reports
+                sent = self._socket.sendmsg(pieces)
+        if sent < sum(map(len, pieces)):
+            self._transport.write(b"".join(pieces)[sent:])
 
     @property
     def body(self) -> bytes:
@@ -191,8 +198,8 @@ class PlainHttp:
         self._heads: dict[URL, bytes] = {}
         self._idle: dict[tuple[str, int], list[_Connection]] = {}
 
-    async def post(self, url: URL, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body of the reply to a request.
+    async def post(self, url: URL, *body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of the reply to a request, whose body may be in pieces.
 
         Raises:
             HttpFault: there is no whole reply.
@@ -212,8 +219,8 @@ class PlainHttp:
         began = loop.time()
         connection = connection or await self._connect(loop, *server)
         left_s = self._wire.timeout_s - (loop.time() - began)
-        head = b"%bContent-Length: %d\r\n\r\n" % (head, len(body))
-        await connection.exchange(head, body, left_s, self._wire.silence_s)
+        head = b"%bContent-Length: %d\r\n\r\n" % (head, sum(map(len, body)))
+        await connection.exchange([head, *body], left_s, self._wire.silence_s)
         if connection.is_reusable and connection.is_open:
             connection.idle_since = loop.time()
             idle.append(connection)
@@ -227,7 +234,7 @@ class PlainHttp:
                 addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
                 # asyncio's own races between addresses leave sockets open when they are cancelled.
                 connected = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=0.25, loop=loop)
-                _, connection = await loop.create_connection(lambda: _Connection(loop), sock=connected)
+                _, connection = await loop.create_connection(lambda: _Connection(loop, connected), sock=connected)
         except TimeoutError as error:
             raise HttpFault("connect_timeout", f"{host}:{port}") from error
         except OSError as error:
