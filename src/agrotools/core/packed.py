@@ -58,9 +58,10 @@ class PackedBytes:
     def add(self, entry: bytes) -> int:
         """Return the place of an entry, which is appended if it is new."""
         self._fill_slots()
-        place = self._slots[self._slot(entry)]
-        if place < 0:
-            place = len(self)
+        slot = self._slot(entry)
+        if (place := self._slots[slot]) < 0:
+            place = self._slots[slot] = len(self)
+            self._n_in_slots += 1
             self.append(entry)
         return place
 

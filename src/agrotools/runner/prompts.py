@@ -49,6 +49,8 @@ _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
 _IMAGES_KEPT = 128
+_LONGEST_HEAD = 100
+"""Characters of a data URL within which its content begins."""
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -162,8 +164,8 @@ class PromptLog:
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
         digest = sha256(content).digest()[: _HASH_DIGITS // 2]
-        if self._known.find(digest) < 0:
-            self._known.append(digest)
+        n_known = len(self._known)
+        if self._known.add(digest) == n_known:
             lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.hex().encode(), kind, content))
         return digest.hex()
 
@@ -173,9 +175,10 @@ class PromptLog:
         return stored.result() if stored and known is image else self._store(image)
 
     def _store(self, image: ImagePart) -> str:
-        media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
+        head, mark, _ = image.url[:_LONGEST_HEAD].partition(";base64,")  # the rest is long, and a copy takes time
+        media_type = head.removeprefix("data:")
         try:
-            content = image.content or base64.b64decode(encoded, validate=True)
+            content = image.content or base64.b64decode(image.url[len(head + mark) :] if mark else "", validate=True)
         except (Base64Error, ValueError):
             content = b""
         if not content or not image.url.startswith("data:"):
