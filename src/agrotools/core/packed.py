@@ -61,8 +61,8 @@ class PackedBytes:
         slot = self._slot(entry)
         if (place := self._slots[slot]) < 0:
             place = self._slots[slot] = len(self)
-            self._n_in_slots += 1
             self.append(entry)
+            self._n_in_slots = place + 1
         return place
 
     def _fill_slots(self) -> None:

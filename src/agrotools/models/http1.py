@@ -48,6 +48,8 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._reply: asyncio.Future[None] | None = None
         self.idle_since = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+        """Checks the time limit of the current exchange; a timer for each exchange would cost more."""
         self._reset()
 
     def _reset(self) -> None:
@@ -69,7 +71,9 @@ class _Connection(asyncio.Protocol):
         self._reply = self._loop.create_future()
         self._stall_s = stall_s
         self._stall: asyncio.TimerHandle | None = None
-        limit = self._loop.call_later(timeout_s, self._too_late, timeout_s)
+        self._timeout_s, self._due = timeout_s, self._loop.time() + timeout_s
+        if self._alarm is None or self._alarm.when() > self._due:
+            self._set_alarm()
         try:
             self._send(request)
             await self._reply
@@ -77,7 +81,6 @@ class _Connection(asyncio.Protocol):
             self.close()
             raise
         finally:
-            limit.cancel()
             if self._stall is not None:
                 self._stall.cancel()
             self._reply = None
@@ -100,16 +103,29 @@ class _Connection(asyncio.Protocol):
         return b"".join(self._pieces)
 
     def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._transport is not None:
             self._transport.abort()
+
+    def _set_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(self._due, self._check_time)
+
+    def _check_time(self) -> None:
+        self._alarm = None
+        if self._reply is None or self._reply.done():
+            return
+        if self._loop.time() < self._due:
+            self._set_alarm()
+        else:
+            self._fail("endless" if self._has_head else "timeout", f"{self._timeout_s:g}")
 
     def _fail(self, stage: str, reason: str = "") -> None:
         if self._reply is not None and not self._reply.done():
             self._reply.set_exception(HttpFault(stage, reason))
         self.close()
-
-    def _too_late(self, timeout_s: float) -> None:
-        self._fail("endless" if self._has_head else "timeout", f"{timeout_s:g}")
 
     # --- callbacks of asyncio ---
 
