@@ -3,6 +3,7 @@
 Messages, which many requests share, are serialised once.
 """
 
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -37,6 +38,26 @@ class ImagePart:
     """The encoded file, if it is at hand, so that it need not be decoded from the URL."""
 
 
+class EncodedImage(ImagePart):
+    """An image file. Its URL is put together only where one is needed, because it is long and sent at every turn."""
+
+    __slots__ = ("base64", "media_type")
+
+    def __init__(self, media_type: str, content: bytes) -> None:
+        values = {"media_type": media_type, "content": content, "base64": b2a_base64(content, newline=False)}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def head(self) -> str:
+        """The URL up to its content."""
+        return f"data:{self.media_type};base64,"
+
+    @property
+    def url(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.head + self.base64.decode("ascii")
+
+
 ContentPart = TextPart | ImagePart
 
 
@@ -56,8 +77,8 @@ class Message:
     content: tuple[ContentPart, ...] = ()
     tool_calls: tuple[RequestedCall, ...] = ()
     tool_call_id: str | None = None
-    cached_json: bytes | None = field(default=None, init=False, repr=False, compare=False)
-    """Cached JSON of the message, set on first use because agents resend each message with every turn."""
+    cached_json: tuple[bytes, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    """Cached JSON of the message in pieces, set on first use because agents resend each message with every turn."""
 
     @classmethod
     def of(cls, role: Role, text: str) -> "Message":
@@ -352,7 +373,8 @@ class RequestEncoder:
             self._written = tools, settings, body.removeprefix(self._opening)
         pieces = [self._opening]
         for message in messages:
-            pieces += message_json(message), b","
+            pieces += message.cached_json or message_pieces(message)
+            pieces.append(b",")
         if messages:
             pieces.pop()
         pieces.append(self._written[2])
@@ -361,11 +383,37 @@ class RequestEncoder:
 
 def message_json(message: Message) -> bytes:
     """Return the JSON of ``message`` in a request, cached on the message."""
-    if message.cached_json is not None:
-        return message.cached_json
-    text = json_bytes(message_on_wire(message))
-    object.__setattr__(message, "cached_json", text)
-    return text
+    return b"".join(message_pieces(message))
+
+
+def message_pieces(message: Message) -> tuple[bytes, ...]:
+    """Return the JSON of ``message`` in a request in pieces, of which each encoded image is one; they are cached."""
+    if message.cached_json is None:
+        images = [part for part in message.content if isinstance(part, EncodedImage)]
+        text = json_bytes(message_on_wire(_with_marks(message) if images else message))
+        around = text.split(_MARK)
+        if len(around) == len(images) + 1:
+            between = (
+                piece for image, after in zip(images, around[1:], strict=True) for piece in (image.base64, after)
+            )
+            pieces = around[0], *between
+        else:  # a text contains the mark
+            pieces = (json_bytes(message_on_wire(message)),)
+        object.__setattr__(message, "cached_json", pieces)
+    assert message.cached_json is not None
+    return message.cached_json
+
+
+_MARK = b"(image)"
+
+
+def _with_marks(message: Message) -> Message:
+    """Return ``message`` with a mark in place of the content of each encoded image."""
+
+    def marked(image: ImagePart) -> str:
+        return f"{image.head}{_MARK.decode()}" if isinstance(image, EncodedImage) else image.url
+
+    return with_images(message, marked)
 
 
 def json_bytes(value: Any) -> bytes:

@@ -35,6 +35,7 @@ from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.core.packed import PackedBytes
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
+    EncodedImage,
     ImagePart,
     ModelWrapper,
     function_list,
@@ -49,8 +50,6 @@ _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
 _IMAGES_KEPT = 128
-_LONGEST_HEAD = 100
-"""Characters of a data URL within which its content begins."""
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -130,7 +129,9 @@ class PromptLog:
             if tools and id(tools) not in known:
                 known[id(tools)] = self._stored(b"tools", json_bytes(function_list(tools)), lines)
             digests = [known[id(message)] for message in messages]
-            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
+            shared = len(before)
+            if digests[:shared] != before:  # not a further turn of the same conversation
+                shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
         opening = [each for messages, tools in requests[:1] for each in (*messages[:1], tools)]
@@ -174,14 +175,16 @@ class PromptLog:
         return stored.result() if stored and known is image else self._store(image)
 
     def _store(self, image: ImagePart) -> str:
-        head, mark, _ = image.url[:_LONGEST_HEAD].partition(";base64,")  # the rest is long, and a copy takes time
-        media_type = head.removeprefix("data:")
-        try:
-            content = image.content or base64.b64decode(image.url[len(head + mark) :] if mark else "", validate=True)
-        except (Base64Error, ValueError):
-            content = b""
-        if not content or not image.url.startswith("data:"):
-            return image.url
+        if isinstance(image, EncodedImage):
+            media_type, content = image.media_type, image.content
+        else:
+            media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
+            try:
+                content = image.content or base64.b64decode(encoded, validate=True)
+            except (Base64Error, ValueError):
+                content = b""
+            if not content or not image.url.startswith("data:"):
+                return image.url
         digest = sha256(content).hexdigest()
         write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
         return f"data:{media_type};sha256,{digest}"

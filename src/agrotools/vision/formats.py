@@ -4,6 +4,7 @@ File names are ignored, because files may have been renamed. Everything except t
 positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex B.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,8 +183,13 @@ def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
     in them is not detected.
     """
     try:
-        # The size is checked first because reading with a limit would allocate memory for the limit.
-        bare = _strip(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # as a file object, it would take twice as many system calls
+        try:
+            # The size is checked first because reading with a limit would allocate memory for the limit.
+            size = os.fstat(file).st_size
+            bare = _strip(os.read(file, size)) if size <= _MOST_BYTES else None
+        finally:
+            os.close(file)
     except (OSError, IndexError):
         return None
     return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
