@@ -75,7 +75,7 @@ class _Connection(asyncio.Protocol):
         if self._alarm is None or self._alarm.when() > self._due:
             self._set_alarm()
         try:
-            self._send(request)
+            self._loop.call_soon(self._send, request)  # after the other replies and requests of this pass
             await self._reply
         except BaseException:
             self.close()
@@ -89,7 +89,8 @@ class _Connection(asyncio.Protocol):
 
     def _send(self, pieces: Sequence[bytes]) -> None:
         """Send ``pieces`` from where they are: asyncio would copy them first."""
-        assert self._transport is not None
+        if self._transport is None or self._transport.is_closing():
+            return
         sent = 0
         if not self._transport.get_write_buffer_size():
             with suppress(OSError):  # a full buffer, or a fault that the transport meets and reports
