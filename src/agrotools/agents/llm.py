@@ -274,10 +274,7 @@ def _native_system(_specs: Sequence[ToolSpec]) -> str:
 
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = [
-        from_valid(
-            RequestedCall,
-            {"name": step.call.tool, "arguments": dumps(step.call.arguments), "id": _call_id(number)},
-        )
+        RequestedCall(name=step.call.tool, arguments=dumps(step.call.arguments), id=_call_id(number))
         for number, step in steps
         if step.call is not None
     ]
