@@ -430,11 +430,11 @@ def request_text(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],
     settings: ModelSettings,
-    image: Callable[[str], str] = lambda _url: "",
+    image: Callable[[str], str] | None = None,
 ) -> bytes:
-    """Return the JSON body of a request as UTF-8, with ``image(url)`` in place of each image."""
+    """Return the JSON body of a request as UTF-8, with ``image(url)`` or nothing in place of each image."""
     # Messages without images have the same JSON here and on the wire, so they share their cached JSON.
-    shown = [with_images(message, lambda part: image(part.url)) for message in messages]
+    shown = [with_images(message, lambda part: image(part.url) if image else "") for message in messages]
     return RequestEncoder(model, {}).encode(shown, tools, settings)
 
 
