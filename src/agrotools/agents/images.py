@@ -3,7 +3,6 @@ that tools write."""
 
 import asyncio
 import base64
-import binascii
 import io
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from agrotools.agents import task
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.models import ContentPart, ImagePart, TextPart
+from agrotools.models.base import EncodedImage
 
 LONGEST_SIDE_PX = 1568
 PICTURE_BYTES = 750_000
@@ -116,7 +116,7 @@ def _as_stored(path: Path) -> Preview | None:
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
     if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
         return None
-    return Preview(_image_part("jpeg", bare.content), bare.width_px, bare.height_px, 3)
+    return Preview(EncodedImage("image/jpeg", bare.content), bare.width_px, bare.height_px, 3)
 
 
 def make_picture(
@@ -254,13 +254,8 @@ def _encoded(picture: Picture) -> Preview:
     else:
         picture.image.save(buffer, "JPEG", quality=90)
     kind = "png" if picture.exact else "jpeg"
-    image = _image_part(kind, buffer.getvalue())
+    image = EncodedImage(f"image/{kind}", buffer.getvalue())
     return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
-
-
-def _image_part(kind: str, content: bytes) -> ImagePart:
-    url = (f"data:image/{kind};base64,".encode() + binascii.b2a_base64(content, newline=False)).decode("ascii")
-    return ImagePart(url, content)
 
 
 def are_at_hand(files: Sequence[SampleFile], *, images: bool = True) -> bool:

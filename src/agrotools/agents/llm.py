@@ -34,6 +34,7 @@ from agrotools.core import (
     Termination,
     ToolSpec,
 )
+from agrotools.core.base import from_valid
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, RequestedCall, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.plugin import PromptTemplates, WithPlugins
@@ -460,13 +461,14 @@ def halt_of(completion: Completion, reply: Reply) -> Halt | None:
 
 def reply_of(completion: Completion, text: str) -> Reply:
     """Return a reply with ``text`` and the endpoint's metadata."""
-    return Reply(
-        text=kept_text(text),
-        finish_reason=completion.finish_reason,
-        usage=completion.usage,
-        seconds=round(completion.seconds, 3),
-        first_token=completion.first_token,
-    )
+    fields = {
+        "text": kept_text(text),
+        "finish_reason": completion.finish_reason,
+        "usage": completion.usage,
+        "seconds": round(completion.seconds, 3),
+        "first_token": completion.first_token,
+    }
+    return from_valid(Reply, fields)
 
 
 def _extends(history: Sequence[Step], conversation: _Conversation) -> bool:

@@ -38,6 +38,7 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
+from agrotools.core.base import from_valid
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
@@ -218,20 +219,22 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
         call, fault = storable_call(requested)
         error = action.refused or fault
         outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
-        steps.append(
-            Step(
-                turn=turn,
-                kind="call",
-                call=kept_call(call),
-                observation=outcome.observation,
-                thought=kept_text(action.thought) if index == 0 else "",
-                reply=action.reply if index == 0 else None,
-                seconds=outcome.seconds,
-                cached=outcome.cached,
-                recorded=outcome.recorded,
-                refused=action.refused is not None,
-            )
-        )
+        fields = {
+            "turn": turn,
+            "kind": "call",
+            "call": kept_call(call),
+            "observation": outcome.observation,
+            "text": "",
+            "reason": "",
+            "thought": kept_text(action.thought) if index == 0 else "",
+            "reply": action.reply if index == 0 else None,
+            "form_reply": None,
+            "seconds": float(outcome.seconds),
+            "cached": outcome.cached,
+            "recorded": outcome.recorded,
+            "refused": action.refused is not None,
+        }
+        steps.append(from_valid(Step, fields))
     return steps
 
 

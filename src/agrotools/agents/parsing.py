@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Answer, Arguments, CallTools, Protocol, Reply, ToolCall, Unparseable
+from agrotools.core.base import from_valid
 from agrotools.models import RequestedCall
 from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
 
@@ -72,7 +73,9 @@ def parse_output(
             if len(requested) > MAX_CALLS:
                 raise CallError(f"one message holds more than {MAX_CALLS} calls")
             calls = tuple(_requested_call(call) for call in requested)
-            return CallTools(calls=calls, thought=_thought(thinking, body), reply=reply)
+            thought = _thought(thinking, body)
+            fields = {"kind": "call", "calls": calls, "thought": thought, "reply": reply, "refused": None}
+            return from_valid(CallTools, fields)
         if not body.strip():
             raise CallError("the output ends inside its own thinking" if thinking else "the output is empty")
         reader = _TextReader(_unquoted(body), calls_possible=not answer_only)
@@ -378,7 +381,7 @@ def call_of(name: object, arguments: object, identifier: str | None = None) -> T
         raise CallError("the call has no tool name")
     if len(name) > _LONGEST_NAME:
         raise CallError("the tool name is far too long")
-    return ToolCall(tool=name.strip(), arguments=_arguments(arguments), id=identifier)
+    return from_valid(ToolCall, {"tool": name.strip(), "arguments": _arguments(arguments), "id": identifier})
 
 
 def _arguments(value: object) -> Arguments:

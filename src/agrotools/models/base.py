@@ -3,6 +3,7 @@
 Messages, which many requests share, are serialised once.
 """
 
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -37,6 +38,26 @@ class ImagePart:
     """The encoded file, if it is at hand, so that it need not be decoded from the URL."""
 
 
+class EncodedImage(ImagePart):
+    """An image file. Its URL is put together only where one is needed, because it is long and sent at every turn."""
+
+    __slots__ = ("base64", "media_type")
+
+    def __init__(self, media_type: str, content: bytes) -> None:
+        values = {"media_type": media_type, "content": content, "base64": b2a_base64(content, newline=False)}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def head(self) -> str:
+        """The URL up to its content."""
+        return f"data:{self.media_type};base64,"
+
+    @property
+    def url(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.head + self.base64.decode("ascii")
+
+
 ContentPart = TextPart | ImagePart
 
 
@@ -56,8 +77,8 @@ class Message:
     content: tuple[ContentPart, ...] = ()
     tool_calls: tuple[RequestedCall, ...] = ()
     tool_call_id: str | None = None
-    cached_json: bytes | None = field(default=None, init=False, repr=False, compare=False)
-    """Cached JSON of the message, set on first use because agents resend each message with every turn."""
+    cached_json: tuple[bytes, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    """Cached JSON of the message in pieces, set on first use because agents resend each message with every turn."""
 
     @classmethod
     def of(cls, role: Role, text: str) -> "Message":
@@ -339,23 +360,60 @@ class RequestEncoder:
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
+        return b"".join(self.pieces(messages, tools, settings))
+
+    def pieces(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Sequence[bytes]:
+        """Return the JSON body of a request in pieces: to join them would copy the images at every turn."""
         if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
             if not settings.extra.keys().isdisjoint(("model", "messages")):  # these replace ours
-                return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
+                return [json_bytes(request_body(self._model, messages, tools, settings, self._spelling))]
             body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
-        # One join: each further one would copy the images.
-        pieces = [piece for message in messages for piece in (b",", message_json(message))]
-        return b"".join((self._opening, *pieces[1:], self._written[2]))
+        pieces = [self._opening]
+        for message in messages:
+            pieces += message.cached_json or message_pieces(message)
+            pieces.append(b",")
+        if messages:
+            pieces.pop()
+        pieces.append(self._written[2])
+        return pieces
 
 
 def message_json(message: Message) -> bytes:
     """Return the JSON of ``message`` in a request, cached on the message."""
-    if message.cached_json is not None:
-        return message.cached_json
-    text = json_bytes(message_on_wire(message))
-    object.__setattr__(message, "cached_json", text)
-    return text
+    return b"".join(message_pieces(message))
+
+
+def message_pieces(message: Message) -> tuple[bytes, ...]:
+    """Return the JSON of ``message`` in a request in pieces, of which each encoded image is one; they are cached."""
+    if message.cached_json is None:
+        images = [part for part in message.content if isinstance(part, EncodedImage)]
+        text = json_bytes(message_on_wire(_with_marks(message) if images else message))
+        around = text.split(_MARK)
+        if len(around) == len(images) + 1:
+            between = (
+                piece for image, after in zip(images, around[1:], strict=True) for piece in (image.base64, after)
+            )
+            pieces = around[0], *between
+        else:  # a text contains the mark
+            pieces = (json_bytes(message_on_wire(message)),)
+        object.__setattr__(message, "cached_json", pieces)
+    assert message.cached_json is not None
+    return message.cached_json
+
+
+_MARK = b"(image)"
+
+
+def _with_marks(message: Message) -> Message:
+    """Return ``message`` with a mark in place of the content of each encoded image."""
+
+    def marked(image: ImagePart) -> str:
+        return f"{image.head}{_MARK.decode()}" if isinstance(image, EncodedImage) else image.url
+
+    return with_images(message, marked)
 
 
 def json_bytes(value: Any) -> bytes:
@@ -372,11 +430,11 @@ def request_text(
     messages: Sequence[Message],
     tools: Sequence[ToolSpec],
     settings: ModelSettings,
-    image: Callable[[str], str] = lambda _url: "",
+    image: Callable[[str], str] | None = None,
 ) -> bytes:
-    """Return the JSON body of a request as UTF-8, with ``image(url)`` in place of each image."""
+    """Return the JSON body of a request as UTF-8, with ``image(url)`` or nothing in place of each image."""
     # Messages without images have the same JSON here and on the wire, so they share their cached JSON.
-    shown = [with_images(message, lambda part: image(part.url)) for message in messages]
+    shown = [with_images(message, lambda part: image(part.url) if image else "") for message in messages]
     return RequestEncoder(model, {}).encode(shown, tools, settings)
 
 

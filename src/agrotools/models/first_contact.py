@@ -42,6 +42,7 @@ _KINDS = {
     for images in (False, True)
     for tools in (False, True)
 }
+_ALL_KINDS = _KINDS[True, True]
 _Outcome = Completion | EndpointRefusal | InfrastructureError
 """Outcome of a tiny request."""
 
@@ -97,7 +98,8 @@ class FirstContact(ModelWrapper):
             EndpointRefusal: two different requests were refused for the same reason, so all would be.
             EndpointUnreachable: no server answers at the address.
         """
-        if self._probe and (self._probed_kinds is None or not _needs(messages, tools) <= self._probed_kinds):
+        known = self._probed_kinds
+        if self._probe and known != _ALL_KINDS and (known is None or not _needs(messages, tools) <= known):
             self.expect(messages, tools)
             await self.probe_endpoint(settings)
         try:

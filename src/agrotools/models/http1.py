@@ -8,7 +8,8 @@ need any of these use it (:mod:`agrotools.models.transport`). Replies are parsed
 import asyncio
 import socket
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import cast
 
 import aiohappyeyeballs
@@ -23,7 +24,6 @@ LONGEST_REPLY_BYTES = 16 * 2**20
 _LONGEST_HEAD_BYTES = 2**20
 _IDLE_S = 15.0
 """Seconds after which an unused connection is not used again: many servers close them soon after."""
-_LARGE_BYTES = 2**16
 
 
 class HttpFault(Exception):
@@ -42,11 +42,14 @@ class HttpFault(Exception):
 class _Connection(asyncio.Protocol):
     """A connection, and the reply that it waits for."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, connected: socket.socket) -> None:
         self._loop = loop
+        self._socket = connected
         self._transport: asyncio.Transport | None = None
         self._reply: asyncio.Future[None] | None = None
         self.idle_since = 0.0
+        self._alarm: asyncio.TimerHandle | None = None
+        """Checks the time limit of the current exchange; a timer for each exchange would cost more."""
         self._reset()
 
     def _reset(self) -> None:
@@ -61,31 +64,39 @@ class _Connection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, head: bytes, body: bytes, timeout_s: float, stall_s: float) -> None:
-        """Send a request and receive the reply: ``status``, ``headers`` and ``body``."""
+    async def exchange(self, request: Sequence[bytes], timeout_s: float, stall_s: float) -> None:
+        """Send a request, in pieces, and receive the reply: ``status``, ``headers`` and ``body``."""
         assert self._transport is not None
         self._reset()
         self._reply = self._loop.create_future()
         self._stall_s = stall_s
         self._stall: asyncio.TimerHandle | None = None
-        limit = self._loop.call_later(timeout_s, self._too_late, timeout_s)
+        self._timeout_s, self._due = timeout_s, self._loop.time() + timeout_s
+        if self._alarm is None or self._alarm.when() > self._due:
+            self._set_alarm()
         try:
-            if len(body) < _LARGE_BYTES:
-                self._transport.write(head + body)
-            else:
-                self._transport.write(head)
-                self._transport.write(body)
+            self._loop.call_soon(self._send, request)  # after the other replies and requests of this pass
             await self._reply
         except BaseException:
             self.close()
             raise
         finally:
-            limit.cancel()
             if self._stall is not None:
                 self._stall.cancel()
             self._reply = None
         # A server that answers before it has read the request does not read the rest.
         self.is_reusable = self.is_reusable and not self._transport.get_write_buffer_size()
+
+    def _send(self, pieces: Sequence[bytes]) -> None:
+        """Send ``pieces`` from where they are: asyncio would copy them first."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        sent = 0
+        if not self._transport.get_write_buffer_size():
+            with suppress(OSError):  # a full buffer, or a fault that the transport meets and reports
+                sent = self._socket.sendmsg(pieces)
+        if sent < sum(map(len, pieces)):
+            self._transport.write(b"".join(pieces)[sent:])
 
     @property
     def body(self) -> bytes:
@@ -93,16 +104,29 @@ class _Connection(asyncio.Protocol):
         return b"".join(self._pieces)
 
     def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._transport is not None:
             self._transport.abort()
+
+    def _set_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(self._due, self._check_time)
+
+    def _check_time(self) -> None:
+        self._alarm = None
+        if self._reply is None or self._reply.done():
+            return
+        if self._loop.time() < self._due:
+            self._set_alarm()
+        else:
+            self._fail("endless" if self._has_head else "timeout", f"{self._timeout_s:g}")
 
     def _fail(self, stage: str, reason: str = "") -> None:
         if self._reply is not None and not self._reply.done():
             self._reply.set_exception(HttpFault(stage, reason))
         self.close()
-
-    def _too_late(self, timeout_s: float) -> None:
-        self._fail("endless" if self._has_head else "timeout", f"{timeout_s:g}")
 
     # --- callbacks of asyncio ---
 
@@ -191,8 +215,8 @@ class PlainHttp:
         self._heads: dict[URL, bytes] = {}
         self._idle: dict[tuple[str, int], list[_Connection]] = {}
 
-    async def post(self, url: URL, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body of the reply to a request.
+    async def post(self, url: URL, *body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of the reply to a request, whose body may be in pieces.
 
         Raises:
             HttpFault: there is no whole reply.
@@ -212,8 +236,8 @@ class PlainHttp:
         began = loop.time()
         connection = connection or await self._connect(loop, *server)
         left_s = self._wire.timeout_s - (loop.time() - began)
-        head = b"%bContent-Length: %d\r\n\r\n" % (head, len(body))
-        await connection.exchange(head, body, left_s, self._wire.silence_s)
+        head = b"%bContent-Length: %d\r\n\r\n" % (head, sum(map(len, body)))
+        await connection.exchange([head, *body], left_s, self._wire.silence_s)
         if connection.is_reusable and connection.is_open:
             connection.idle_since = loop.time()
             idle.append(connection)
@@ -227,7 +251,7 @@ class PlainHttp:
                 addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
                 # asyncio's own races between addresses leave sockets open when they are cancelled.
                 connected = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=0.25, loop=loop)
-                _, connection = await loop.create_connection(lambda: _Connection(loop), sock=connected)
+                _, connection = await loop.create_connection(lambda: _Connection(loop, connected), sock=connected)
         except TimeoutError as error:
             raise HttpFault("connect_timeout", f"{host}:{port}") from error
         except OSError as error:

@@ -16,7 +16,7 @@ from agrotools.models.base import (
     ModelSettings,
     ModelWrapper,
     WireStats,
-    image_urls,
+    prompt_length,
     request_text,
 )
 from agrotools.models.prices import Price
@@ -176,7 +176,7 @@ def bound_of(
     each image. Output: the limit that the request sets, times the number of replies it asks for.
     """
     text = request_text(model, messages, tools, settings)
-    pictures = len(image_urls(messages)) * price.image_tokens[1]
+    pictures = prompt_length(messages)[1] * price.image_tokens[1]
     input_tokens = len(text) + pictures + _TEMPLATE_TOKENS + (_TOOL_TEMPLATE_TOKENS if tools else 0)
     return Usage(input_tokens=input_tokens, output_tokens=most_output_tokens(settings))
 

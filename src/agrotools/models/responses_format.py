@@ -20,8 +20,10 @@ _FINISHED = {"max_output_tokens": "length", "content_filter": "content_filter"}
 class ResponsesEncoder(RequestEncoder):
     """Encoder of the requests of one model in the Responses format, which has no seed and no stop texts."""
 
-    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
-        """Return the JSON body of a request."""
+    def pieces(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Sequence[bytes]:
+        """Return the JSON body of a request, in one piece."""
         body: dict[str, Any] = {
             "model": self._model,
             "input": [item for message in messages for item in input_items(message)],
@@ -43,7 +45,7 @@ class ResponsesEncoder(RequestEncoder):
                 body[name] = value
         if settings.top_logprobs is not None:
             body |= {"top_logprobs": settings.top_logprobs, "include": ["message.output_text.logprobs"]}
-        return json_bytes(body | settings.extra)
+        return [json_bytes(body | settings.extra)]
 
 
 class Api(NamedTuple):

@@ -78,8 +78,10 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, body: bytes) -> Response:
-        """Post one request. Redirects are not followed: they would send prompts, and perhaps the key, elsewhere.
+    async def post(self, *body: bytes) -> Response:
+        """Post one request, whose body may be in pieces.
+
+        Redirects are not followed: they would send prompts, and perhaps the key, elsewhere.
 
         Raises:
             NoResponse: the exchange was refused, broken, stalled, endless or not HTTP, or the reply is too long.
@@ -92,7 +94,7 @@ class Transport:
         import aiohttp
 
         try:
-            async with self._request(url, body) as response:
+            async with self._request(url, b"".join(body)) as response:
                 content = response.content
                 # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -107,9 +109,9 @@ class Transport:
             nobody = isinstance(error, aiohttp.ClientConnectorError)
             raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
 
-    async def _post_plain(self, url: URL, body: bytes) -> Response:
+    async def _post_plain(self, url: URL, body: tuple[bytes, ...]) -> Response:
         try:
-            return Response(*await self._plain_client().post(url, body))
+            return Response(*await self._plain_client().post(url, *body))
         except HttpFault as fault:
             match fault.stage:
                 case "connect_timeout":

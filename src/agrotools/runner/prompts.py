@@ -35,6 +35,7 @@ from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.core.packed import PackedBytes
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
+    EncodedImage,
     ImagePart,
     ModelWrapper,
     function_list,
@@ -128,7 +129,9 @@ class PromptLog:
             if tools and id(tools) not in known:
                 known[id(tools)] = self._stored(b"tools", json_bytes(function_list(tools)), lines)
             digests = [known[id(message)] for message in messages]
-            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
+            shared = len(before)
+            if digests[:shared] != before:  # not a further turn of the same conversation
+                shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
         opening = [each for messages, tools in requests[:1] for each in (*messages[:1], tools)]
@@ -161,9 +164,8 @@ class PromptLog:
         return self._stored(b"message", message_json(message), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
-        digest = sha256(content).digest()[: _HASH_DIGITS // 2]
-        if self._known.find(digest) < 0:
-            self._known.append(digest)
+        digest, n_known = sha256(content).digest()[: _HASH_DIGITS // 2], len(self._known)
+        if self._known.add(digest) == n_known:
             lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.hex().encode(), kind, content))
         return digest.hex()
 
@@ -173,13 +175,16 @@ class PromptLog:
         return stored.result() if stored and known is image else self._store(image)
 
     def _store(self, image: ImagePart) -> str:
-        media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
-        try:
-            content = image.content or base64.b64decode(encoded, validate=True)
-        except (Base64Error, ValueError):
-            content = b""
-        if not content or not image.url.startswith("data:"):
-            return image.url
+        if isinstance(image, EncodedImage):
+            media_type, content = image.media_type, image.content
+        else:
+            media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
+            try:
+                content = image.content or base64.b64decode(encoded, validate=True)
+            except (Base64Error, ValueError):
+                content = b""
+            if not content or not image.url.startswith("data:"):
+                return image.url
         digest = sha256(content).hexdigest()
         write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
         return f"data:{media_type};sha256,{digest}"

@@ -53,8 +53,8 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
-        self._unwritten: list[tuple[bytes, bytes, bool]] = []
-        """Prompts, record, and if it is finished, to be written in the next pass of the event loop."""
+        self._unwritten: list[tuple[bytes, bytes]] = []
+        """Prompts and record, to be written in the next pass of the event loop."""
         self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
@@ -69,7 +69,7 @@ class RunStore:
                 self.opened_with, repairs = recover(folder)
                 self.failed = self.opened_with.failed
                 self.has_finished = self.opened_with.n_finished > 0
-                """True if the run has a record that is not invalid."""
+                """True if the run has a record that is not invalid, or is about to write one."""
                 self.notes = [*notes, *repairs]
                 _make_subfolder(folder / _ARTIFACTS)
                 self.scratch = _emptied(folder / _SCRATCH)
@@ -119,18 +119,18 @@ class RunStore:
             with self._writing():
                 prompts = self._prompts.lines(record.key, requests)
         stored_record, line = _stored(record)
-        self._unwritten.append((prompts, line, stored_record.invalid is None))
+        self._unwritten.append((prompts, line))
+        self.has_finished |= stored_record.invalid is None
 
     def _write(self) -> None:
         if not self._unwritten:
             return
-        prompts, records, finished = zip(*self._unwritten, strict=True)
+        prompts, records = zip(*self._unwritten, strict=True)
         self._unwritten = []
         with self._writing():
             if any(prompts):
                 self._prompts.write(b"".join(prompts))
             self._records.append(b"".join(records))
-        self.has_finished |= any(finished)
 
     def _write_soon(self) -> None:
         try:

@@ -23,6 +23,7 @@ from agrotools.core import (
     ToolOutcome,
     UsageError,
 )
+from agrotools.core.base import from_valid
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
@@ -412,7 +413,7 @@ def _observation(reply: Reply, workspace: Workspace) -> Observation:
     if "error" in message:
         return Observation(error=ErrorInfo.model_validate(message["error"]))
     if not message["artifacts"]:
-        return Observation(result=message["result"])
+        return from_valid(Observation, {"result": message["result"], "error": None, "artifacts": ()})
     made = [Artifact.model_validate(artifact) for artifact in message["artifacts"]]
     try:
         kept = [workspace.keep(artifact, content) for artifact, content in zip(made, contents, strict=True)]

@@ -4,6 +4,7 @@ File names are ignored, because files may have been renamed. Everything except t
 positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex B.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,8 +183,13 @@ def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
     in them is not detected.
     """
     try:
-        # The size is checked first because reading with a limit would allocate memory for the limit.
-        bare = _strip(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # as a file object, it would take twice as many system calls
+        try:
+            # The size is checked first because reading with a limit would allocate memory for the limit.
+            size = os.fstat(file).st_size
+            bare = _strip(os.read(file, size)) if size <= _MOST_BYTES else None
+        finally:
+            os.close(file)
     except (OSError, IndexError):
         return None
     return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
@@ -195,7 +201,7 @@ def _strip(data: bytes) -> BareJpeg | None:
     whole = memoryview(data)
     parts: list[bytes | memoryview] = [_START]
     size: tuple[int, int] | None = None
-    has_pixels = False
+    has_pixels = is_changed = False
     at = len(_START)
     while True:
         while data[at] == 0xFF and data[at + 1] == 0xFF:
@@ -205,7 +211,10 @@ def _strip(data: bytes) -> BareJpeg | None:
         marker = data[at + 1]
         if marker == _END:
             parts.append(b"\xff\xd9")
-            return BareJpeg(b"".join(parts), *size) if size and has_pixels else None
+            if size is None or not has_pixels:
+                return None
+            is_bare = not is_changed and sum(map(len, parts)) == len(data)
+            return BareJpeg(data if is_bare else b"".join(parts), *size)
         end = at + 2 + int.from_bytes(data[at + 2 : at + 4])
         payload = data[at + 4 : end]
         if len(payload) != end - at - 4:
@@ -228,6 +237,7 @@ def _strip(data: bytes) -> BareJpeg | None:
         elif marker == _JFIF and payload.startswith(b"JFIF\0"):
             # Version, unit and density; an embedded thumbnail is dropped.
             parts.append(b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0")
+            is_changed |= parts[-1] != whole[at:end]
         elif _changes_appearance(marker, payload):
             return None
         at = end
