@@ -8,7 +8,6 @@ import hashlib
 import os
 import tomllib
 import weakref
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -33,7 +32,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError, from_valid
 from agrotools.core.files import sha256_of_file
-from agrotools.core.packed import PackedNames, sorted_entries
+from agrotools.core.packed import Numbers, PackedNames, sorted_entries
 from agrotools.formats.clusters import cluster_firsts
 from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form, form_lines
@@ -201,6 +200,8 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
 _parsed = Sample.__pydantic_validator__.validate_json
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
+_AT_ONCE = 1_000
+"""Number of samples whose ids and offsets are added together."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -229,7 +230,7 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
 
 def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
     """Return the samples at ``positions``, in that order, taken on demand."""
-    chosen = array("I", positions)
+    chosen = Numbers("I", positions)
     ids, no_tool, reference = facts_of(samples)
     facts = Facts(
         PackedNames(ids[at] for at in chosen),
@@ -309,7 +310,7 @@ class _SampleLines:
 
     def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
         self._folder, self._with_files = folder, with_files
-        self._offsets = array("q")
+        self._offsets = Numbers("Q")
         self._hashes: dict[Path, str] = {}
         self._unrecorded: dict[str, str] = {}
         """SHA-256, by path, of files for which no line records one."""
@@ -324,26 +325,41 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
+        ids: list[str] = []
+        offsets: list[int] = []
         for number, offset, line in _lines(self._folder):
             try:
                 sample = _parsed(line)
             except ValidationError as error:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            if sample.files and (self._with_files is None or sample.id in self._with_files):
-                for file in sample.files:
-                    actual = _checked_hash(self._folder, sample, file, self._hashes)
-                    if file.sha256 is None:
-                        self._unrecorded[file.path] = actual
-            sample = self._with_hashes(sample) if sample.files else sample
-            self.ids.append(sample.id)
+            if sample.files:
+                if self._with_files is None or sample.id in self._with_files:
+                    self._check_files(sample)
+                sample = self._with_hashes(sample)
+            ids.append(sample.id)
+            offsets.append(offset)
             self.no_tool.append(sample.no_tool_eligible)
             self.reference.append(sample.reference is not None)
-            self._offsets.append(offset)
-            if len(self._offsets) <= MOST_KEPT:
+            if len(ids) == _AT_ONCE:
+                self._add(ids, offsets)
+            if len(self.no_tool) <= MOST_KEPT:
                 self.kept.append(sample)
             elif self.kept:
                 self.kept = []
             yield sample
+        self._add(ids, offsets)
+
+    def _add(self, ids: list[str], offsets: list[int]) -> None:
+        self.ids.extend(ids)
+        self._offsets.extend(offsets)
+        ids.clear()
+        offsets.clear()
+
+    def _check_files(self, sample: Sample) -> None:
+        for file in sample.files:
+            actual = _checked_hash(self._folder, sample, file, self._hashes)
+            if file.sha256 is None:
+                self._unrecorded[file.path] = actual
 
     def by_id(self) -> Sequence[int]:
         """Return the positions of the samples in the order of their ids.
@@ -353,19 +369,18 @@ class _SampleLines:
         """
         if all(one < other for one, other in pairwise(self.ids.encoded)):
             return range(len(self.ids))
-        positions = array("I")
+        return Numbers("I", self._sorted_positions())
+
+    def _sorted_positions(self) -> Iterator[int]:
         last = b""
-        # No id has a space, so these texts sort like the ids.
-        for entry in sorted_entries(b"%b %10d" % (name, at) for at, name in enumerate(self.ids.encoded)):
-            name, _, position = entry.partition(b" ")
+        # No id has a zero byte, so these texts sort like the ids.
+        for entry in sorted_entries(b"%b\0%b" % (name, at.to_bytes(4)) for at, name in enumerate(self.ids.encoded)):
+            name, position = entry[:-5], int.from_bytes(entry[-4:])
             if name == last:
-                line = next(
-                    number for number, offset, _ in _lines(self._folder) if offset == self._offsets[int(position)]
-                )
+                line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[position])
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {name.decode()!r} is there twice")
             last = name
-            positions.append(int(position))
-        return positions
+            yield position
 
     def read(self, at: int) -> Sample:
         """Return the sample at a position.
@@ -442,7 +457,7 @@ def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
             for number, line in enumerate(file, start=1):
-                if line.strip():
+                if not line.isspace():
                     yield number, offset, line
                 offset += len(line)
     except OSError as error:

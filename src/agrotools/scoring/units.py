@@ -4,13 +4,13 @@ A unit is a sample (outcome metrics, summaries) or a step of a sample (process m
 Samples, rows and units are stored as columns of numbers, so that a long run takes little more memory than a short one.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.packed import PackedBytes
+from agrotools.core.packed import Numbers, PackedBytes
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
@@ -56,9 +56,9 @@ class SampleTable:
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []
-        self.clusters = array("I")
+        self.clusters = Numbers("I")
         """Number of the cluster of each sample, by number of the sample."""
-        self.kind_of = array("i")
+        self.kind_of = Numbers("i")
         """Index in ``kinds`` of each sample, by number of the sample; -1 if the number belongs only to a cluster."""
         self._names = PackedBytes()
         self._kind_numbers: dict[Kind, int] = {}
@@ -142,24 +142,24 @@ class Rows:
     """
 
     def __init__(self) -> None:
-        self._codes = bytearray()
+        self._codes = Numbers("B")
         self._of_code: list[float] = []
         self._code_of: dict[float, int] = {}
-        self._places: array[int] | None = None
+        self._places: Numbers | None = None
         """None while the place of each row is its number."""
-        self._steps: array[int] | None = None
+        self._steps: Numbers | None = None
         """None while all rows are of whole samples."""
-        self._values: array[float] | None = None
+        self._values: Numbers | None = None
         """None while the different values are not more than codes."""
 
     def add(self, place: int, step: int | None, value: float) -> None:
         n = len(self._codes if self._values is None else self._values)
         if self._places is None and place != n:
-            self._places = array("I", range(n))
+            self._places = Numbers("I", range(n))
         if self._places is not None:
             self._places.append(place)
         if self._steps is None and step is not None:
-            self._steps = array("i", [WHOLE]) * n
+            self._steps = Numbers("i", repeat(WHOLE, n))
         if self._steps is not None:
             self._steps.append(WHOLE if step is None else step)
         if self._values is None and value not in self._code_of:
@@ -167,7 +167,7 @@ class Rows:
                 self._code_of[value] = len(self._of_code)
                 self._of_code.append(value)
             else:
-                self._values = array("d", map(self._of_code.__getitem__, self._codes))
+                self._values = Numbers("d", map(self._of_code.__getitem__, self._codes))
         if self._values is not None:
             self._values.append(value)
         else:
@@ -198,7 +198,7 @@ class Rows:
         rows = copy(self)
         rows._of_code = [float(value >= 1 - 1e-9) for value in self._of_code]
         if self._values is not None:
-            rows._values = array("d", (float(value >= 1 - 1e-9) for value in self._values))
+            rows._values = Numbers("d", (float(value >= 1 - 1e-9) for value in self._values))
         return rows
 
 
@@ -228,7 +228,7 @@ class Units(NamedTuple):
 
 
 def units_of(
-    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
+    metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid: Numbers, table: SampleTable
 ) -> Units:
     """Return the units of ``metric`` in one mode, by sample in the order of their first record.
 
