@@ -1,4 +1,4 @@
-"""Sequences of numbers, short byte strings and names in a few bytes an entry, where Python objects would take 60 to 170.
+"""Sequences of numbers, short byte strings and names in a few bytes an entry, not the 60 to 170 of Python objects.
 
 Long ones lie in temporary files that are mapped into memory, so that the system can take their memory back at any time.
 """
@@ -42,7 +42,7 @@ def zero_bytes(n: int) -> bytearray | mmap:
 class Numbers(Sequence[int]):
     """Numbers of a type code of :mod:`array`, which takes more space as they are added."""
 
-    def __init__(self, code: str, numbers: Iterable[int] = ()) -> None:
+    def __init__(self, code: str, numbers: Iterable[float] = ()) -> None:
         self._code = code
         self._items: memoryview[Any] = memoryview(bytearray()).cast(code)
         self._n = 0
@@ -61,7 +61,7 @@ class Numbers(Sequence[int]):
             self._items[self._n] = number
         self._n += 1
 
-    def extend(self, numbers: Iterable[int]) -> None:
+    def extend(self, numbers: Iterable[float]) -> None:
         source = iter(numbers)
         while added := array(self._code, islice(source, _AT_ONCE)):
             end = self._n + len(added)

@@ -264,7 +264,7 @@ class RecordIndex:
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
-            content, names = split_ids((run / MANIFEST_FILE).read_bytes())
+            content, names = split_ids(run / MANIFEST_FILE)
             manifest = orjson.loads(content)
             planned = sorted_entries(map(str.encode, names or manifest["sample_ids"]))
             if not len(planned):

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.packed import Numbers, PackedBytes
+from agrotools.core.packed import Numbers, PackedBytes, zero_bytes
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
@@ -191,7 +191,13 @@ class Rows:
 
         if self._values is not None:
             return np.asarray(self._values)
-        return np.array(self._of_code, dtype=np.float64)[np.frombuffer(self._codes, dtype=np.uint8)]
+        values = np.frombuffer(zero_bytes(8 * len(self._codes)))
+        return np.array(self._of_code, dtype=np.float64).take(np.asarray(self._codes), out=values, mode="clip")
+
+    @property
+    def is_plain(self) -> bool:
+        """True if each row is of a whole sample, whose place is its number."""
+        return self._places is None and self._steps is None
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
@@ -227,9 +233,7 @@ class Units(NamedTuple):
         return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
 
-def units_of(
-    metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid: Numbers, table: SampleTable
-) -> Units:
+def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid: Numbers, table: SampleTable) -> Units:
     """Return the units of ``metric`` in one mode, by sample in the order of their first record.
 
     ``samples`` holds the numbers of the mode's samples by place, ``epochs`` the number of records of each sample, and
@@ -237,11 +241,16 @@ def units_of(
     """
     import numpy as np
 
-    of_place = np.asarray(samples, dtype=np.int64)
+    of_place = np.frombuffer(zero_bytes(8 * len(samples)), dtype=np.int64)
+    of_place[:] = samples.view
+    is_complete = not np.any(invalid.view)
+    if is_complete and rows.is_plain:
+        values = rows.values
+        return Units(of_place[: len(values)], np.broadcast_to(WHOLE, values.shape), values, values, values)
     n, n_invalid = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
-    if not n_invalid.any():
+    if is_complete:
         return Units(of_place[places], steps, values, values, values)
     # A metric has a row in every valid epoch or in none, so missing rows belong to invalid epochs.
     low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
