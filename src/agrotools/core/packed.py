@@ -11,7 +11,10 @@ from heapq import merge
 from itertools import accumulate, islice, pairwise
 from mmap import mmap
 from tempfile import TemporaryFile
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _IN_MEMORY = 1 << 20
 """Most bytes of a block that is not in a file."""
@@ -37,6 +40,13 @@ def zero_bytes(n: int) -> bytearray | mmap:
             file.write(_ZEROS[: n - start])
         file.flush()
         return mmap(file.fileno(), n)
+
+
+def number_block(n: int, kind: str = "f8") -> "NDArray[Any]":
+    """Return ``n`` zeros of a type of numpy as :func:`zero_bytes`."""
+    import numpy as np
+
+    return np.frombuffer(zero_bytes(n * np.dtype(kind).itemsize), dtype=kind)
 
 
 class Numbers(Sequence[int]):
@@ -157,6 +167,26 @@ class PackedBytes:
 
     __hash__ = None  # type: ignore[assignment]  # entries are added
 
+    def sorted_places(self) -> tuple["memoryview[int]", int]:
+        """Return the places of the entries in ascending order, and that of the first repeated entry in it, or -1.
+
+        No entry may end in a zero byte.
+        """
+        import numpy as np
+
+        content, ends = np.frombuffer(self._content, np.uint8), np.asarray(self._ends).view(np.int64)
+        width = int(np.diff(ends).max(initial=1))
+        table = np.frombuffer(zero_bytes(width * len(self)), np.uint8).reshape(-1, width)
+        for start in range(0, len(self), _AT_ONCE):
+            of_block = ends[start : start + _AT_ONCE + 1]
+            is_filled = np.arange(width) < np.diff(of_block)[:, None]
+            table[start : start + _AT_ONCE][is_filled] = content[of_block[0] : of_block[-1]]
+        column = table.view(f"S{width}")[:, 0]
+        places = np.argsort(column, kind="stable")
+        ordered = column[places]
+        repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+        return places.data, int(places[repeated[0] + 1]) if len(repeated) else -1
+
     def find(self, entry: bytes) -> int:
         """Return the place of the first equal entry; -1 if there is none."""
         self._fill_slots()
@@ -226,7 +256,13 @@ class PackedNames(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            places = range(len(self))[index]
+            entries = (
+                self._names.part(places.start, places.stop)
+                if places.step == 1
+                else map(self._names.__getitem__, places)
+            )
+            return [*map(bytes.decode, entries)]
         return self._names[index].decode()
 
     def __iter__(self) -> Iterator[str]:

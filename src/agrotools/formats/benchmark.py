@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Annotated, NamedTuple, Self, overload
@@ -32,7 +32,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError, from_valid
 from agrotools.core.files import sha256_of_file
-from agrotools.core.packed import Numbers, PackedNames, sorted_entries
+from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.clusters import cluster_firsts
 from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form, form_lines
@@ -200,8 +200,8 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
 _parsed = Sample.__pydantic_validator__.validate_json
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
-_AT_ONCE = 1_000
-"""Number of samples whose ids and offsets are added together."""
+_AT_ONCE = 200
+"""Number of samples that are read together."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -325,41 +325,29 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        ids: list[str] = []
-        offsets: list[int] = []
-        for number, offset, line in _lines(self._folder):
-            try:
-                sample = _parsed(line)
-            except ValidationError as error:
-                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            if sample.files:
-                if self._with_files is None or sample.id in self._with_files:
-                    self._check_files(sample)
-                sample = self._with_hashes(sample)
-            ids.append(sample.id)
-            offsets.append(offset)
-            self.no_tool.append(sample.no_tool_eligible)
-            self.reference.append(sample.reference is not None)
-            if len(ids) == _AT_ONCE:
-                self._add(ids, offsets)
-            if len(self.no_tool) <= MOST_KEPT:
-                self.kept.append(sample)
-            elif self.kept:
-                self.kept = []
-            yield sample
-        self._add(ids, offsets)
+        lines = _lines(self._folder)
+        while block := [*islice(lines, _AT_ONCE)]:
+            samples = [self._checked(number, line) for number, _, line in block]
+            self.ids.extend([sample.id for sample in samples])
+            self.no_tool.extend([sample.no_tool_eligible for sample in samples])
+            self.reference.extend([sample.reference is not None for sample in samples])
+            self._offsets.extend([offset for _, offset, _ in block])
+            self.kept = [*self.kept, *samples] if len(self._offsets) <= MOST_KEPT else []
+            yield from samples
 
-    def _add(self, ids: list[str], offsets: list[int]) -> None:
-        self.ids.extend(ids)
-        self._offsets.extend(offsets)
-        ids.clear()
-        offsets.clear()
-
-    def _check_files(self, sample: Sample) -> None:
-        for file in sample.files:
-            actual = _checked_hash(self._folder, sample, file, self._hashes)
-            if file.sha256 is None:
-                self._unrecorded[file.path] = actual
+    def _checked(self, number: int, line: bytes) -> Sample:
+        try:
+            sample = _parsed(line)
+        except ValidationError as error:
+            raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+        if not sample.files:
+            return sample
+        if self._with_files is None or sample.id in self._with_files:
+            for file in sample.files:
+                actual = _checked_hash(self._folder, sample, file, self._hashes)
+                if file.sha256 is None:
+                    self._unrecorded[file.path] = actual
+        return self._with_hashes(sample)
 
     def by_id(self) -> Sequence[int]:
         """Return the positions of the samples in the order of their ids.
@@ -369,18 +357,11 @@ class _SampleLines:
         """
         if all(one < other for one, other in pairwise(self.ids.encoded)):
             return range(len(self.ids))
-        return Numbers("I", self._sorted_positions())
-
-    def _sorted_positions(self) -> Iterator[int]:
-        last = b""
-        # No id has a zero byte, so these texts sort like the ids.
-        for entry in sorted_entries(b"%b\0%b" % (name, at.to_bytes(4)) for at, name in enumerate(self.ids.encoded)):
-            name, position = entry[:-5], int.from_bytes(entry[-4:])
-            if name == last:
-                line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[position])
-                raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {name.decode()!r} is there twice")
-            last = name
-            yield position
+        positions, repeated = self.ids.encoded.sorted_places()
+        if repeated >= 0:
+            line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[repeated])
+            raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {self.ids[repeated]!r} is there twice")
+        return positions
 
     def read(self, at: int) -> Sample:
         """Return the sample at a position.

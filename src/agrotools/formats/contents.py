@@ -24,7 +24,9 @@ def content_of(sample: Sample) -> bytes:
         if any(file.pixels for file in sample.files):
             files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
             sample = sample.model_copy(update={"files": files})
-    left_out = _LEFT_OUT[bool(sample.groups), bool(sample.difficulty), bool(sample.canary)]
+    left_out = _LEFT_OUT_OF_MOST
+    if sample.groups or sample.difficulty or sample.canary:
+        left_out = _LEFT_OUT[bool(sample.groups), bool(sample.difficulty), bool(sample.canary)]
     return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
 
 
@@ -34,6 +36,7 @@ _LEFT_OUT = {
     for has in product((True, False), repeat=3)
 }
 """Fields that are not part of a content, by what a sample has: groups, difficulty, canary."""
+_LEFT_OUT_OF_MOST = _LEFT_OUT[False, False, False]
 
 
 class Contents:
@@ -69,9 +72,10 @@ class Contents:
         """Yield the contents of the samples at ``positions``, those that follow each other in one block."""
         self._file.flush()
         start = end = 0
+        ends = self._ends.view
         for at in positions:
-            if self._ends[at] != end or end - start > _BLOCK_BYTES:
+            if ends[at] != end or end - start > _BLOCK_BYTES:
                 yield os.pread(self._file.fileno(), end - start, start)
-                start = self._ends[at]
-            end = self._ends[at + 1]
+                start = ends[at]
+            end = ends[at + 1]
         yield os.pread(self._file.fileno(), end - start, start)

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.packed import Numbers, PackedBytes, zero_bytes
+from agrotools.core.packed import Numbers, PackedBytes, number_block
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
@@ -191,8 +191,7 @@ class Rows:
 
         if self._values is not None:
             return np.asarray(self._values)
-        values = np.frombuffer(zero_bytes(8 * len(self._codes)))
-        return np.array(self._of_code, dtype=np.float64).take(np.asarray(self._codes), out=values, mode="clip")
+        return _taken(np.array(self._of_code, dtype=np.float64), np.asarray(self._codes))
 
     @property
     def is_plain(self) -> bool:
@@ -241,7 +240,7 @@ def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid
     """
     import numpy as np
 
-    of_place = np.frombuffer(zero_bytes(8 * len(samples)), dtype=np.int64)
+    of_place = number_block(len(samples), "i8")
     of_place[:] = samples.view
     is_complete = not np.any(invalid.view)
     if is_complete and rows.is_plain:
@@ -382,7 +381,12 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     """Return the numbers of the samples' clusters."""
     import numpy as np
 
-    return np.asarray(table.clusters)[samples]
+    return _taken(np.asarray(table.clusters), samples)
+
+
+def _taken(numbers: "NDArray[Any]", places: "NDArray[Any]") -> "NDArray[Any]":
+    """Return the numbers at ``places``."""
+    return numbers.take(places, out=number_block(len(places), numbers.dtype.str), mode="clip")
 
 
 def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
@@ -403,7 +407,7 @@ def _broken_down(
     """Return ``estimate`` for all units and for each family, task type, answer type and group."""
     import numpy as np
 
-    kind_of = np.asarray(table.kind_of)[samples]
+    kind_of = _taken(np.asarray(table.kind_of), samples)
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 
