@@ -257,12 +257,9 @@ class PackedNames(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             places = range(len(self))[index]
-            entries = (
-                self._names.part(places.start, places.stop)
-                if places.step == 1
-                else map(self._names.__getitem__, places)
-            )
-            return [*map(bytes.decode, entries)]
+            if places.step == 1:
+                return [*map(bytes.decode, self._names.part(places.start, places.stop))]
+            return [self[place] for place in places]
         return self._names[index].decode()
 
     def __iter__(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import count, islice, pairwise
+from itertools import accumulate, chain, count, pairwise
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Annotated, NamedTuple, Self, overload
@@ -200,8 +200,10 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
 _parsed = Sample.__pydantic_validator__.validate_json
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
-_AT_ONCE = 200
-"""Number of samples that are read together."""
+_BLOCK_BYTES = 1 << 16
+"""Bytes of samples that are read together."""
+Line = tuple[int, int, bytes]
+"""Number (from 1), offset in bytes and content of a line of the samples."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -325,9 +327,8 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        lines = _lines(self._folder)
-        while block := [*islice(lines, _AT_ONCE)]:
-            samples = [self._checked(number, line) for number, _, line in block]
+        for block in _line_blocks(self._folder):
+            samples = self._samples(block)
             self.ids.extend([sample.id for sample in samples])
             self.no_tool.extend([sample.no_tool_eligible for sample in samples])
             self.reference.extend([sample.reference is not None for sample in samples])
@@ -335,13 +336,15 @@ class _SampleLines:
             self.kept = [*self.kept, *samples] if len(self._offsets) <= MOST_KEPT else []
             yield from samples
 
-    def _checked(self, number: int, line: bytes) -> Sample:
+    def _samples(self, block: Sequence[Line]) -> list[Sample]:
         try:
-            sample = _parsed(line)
-        except ValidationError as error:
-            raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-        if not sample.files:
-            return sample
+            samples = [_parsed(line) for _, _, line in block]
+        except ValidationError:
+            samples = [self._checked(_parsed_line(self._folder, *line)) for line in block]  # up to the first fault
+        return [self._checked(sample) if sample.files else sample for sample in samples]
+
+    def _checked(self, sample: Sample) -> Sample:
+        """Return a sample whose files have been checked, with their hashes."""
         if self._with_files is None or sample.id in self._with_files:
             for file in sample.files:
                 actual = _checked_hash(self._folder, sample, file, self._hashes)
@@ -359,7 +362,8 @@ class _SampleLines:
             return range(len(self.ids))
         positions, repeated = self.ids.encoded.sorted_places()
         if repeated >= 0:
-            line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[repeated])
+            lines = chain.from_iterable(_line_blocks(self._folder))
+            line = next(number for number, offset, _ in lines if offset == self._offsets[repeated])
             raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {self.ids[repeated]!r} is there twice")
         return positions
 
@@ -432,17 +436,24 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number (from 1), offset in bytes and content of each non-blank line of the samples."""
-    offset = 0
+def _line_blocks(root: Path) -> Iterator[list[Line]]:
+    """Yield the non-blank lines of the samples, block by block."""
+    number, offset = 1, 0
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.isspace():
-                    yield number, offset, line
-                offset += len(line)
+            while lines := file.readlines(_BLOCK_BYTES):
+                offsets = accumulate(map(len, lines), initial=offset)
+                yield [line for line in zip(count(number), offsets, lines, strict=False) if not line[2].isspace()]
+                number, offset = number + len(lines), file.tell()
     except OSError as error:
         raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
+
+
+def _parsed_line(root: Path, number: int, _offset: int, line: bytes) -> Sample:
+    try:
+        return _parsed(line)
+    except ValidationError as error:
+        raise _broken(root, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
 
 
 def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str]) -> str:
