@@ -24,7 +24,7 @@ def test_many_entries_are_found_while_more_are_appended():
 
 def test_names_are_text():
     names = PackedNames(["é", "b"])
-    names.append("c")
+    names.extend(["c"])
     assert ([*names], names[0], names[1:], names.find("c")) == (["é", "b", "c"], "é", ["b", "c"], 2)
     assert names == PackedNames(["é", "b", "c"])
 

@@ -11,10 +11,7 @@ from heapq import merge
 from itertools import accumulate, islice, pairwise
 from mmap import mmap
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, overload
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from typing import Any, overload
 
 _IN_MEMORY = 1 << 20
 """Most bytes of a block that is not in a file."""
@@ -42,73 +39,63 @@ def zero_bytes(n: int) -> bytearray | mmap:
         return mmap(file.fileno(), n)
 
 
-def number_block(n: int, kind: str = "f8") -> "NDArray[Any]":
-    """Return ``n`` zeros of a type of numpy as :func:`zero_bytes`."""
+def number_block(n: int, kind: str = "f8") -> Any:
+    """Return ``n`` zeros, or empty entries, of a type of numpy, as :func:`zero_bytes`."""
     import numpy as np
 
     return np.frombuffer(zero_bytes(n * np.dtype(kind).itemsize), dtype=kind)
 
 
-class Numbers(Sequence[int]):
-    """Numbers of a type code of :mod:`array`, which takes more space as they are added."""
+class Numbers(Sequence[Any]):
+    """Numbers of a type code of :mod:`array`."""
 
-    def __init__(self, code: str, numbers: Iterable[float] = ()) -> None:
+    def __init__(self, code: Any, numbers: Iterable[float] = ()) -> None:
         self._code = code
-        self._items: memoryview[Any] = memoryview(bytearray()).cast(code)
+        self.block: Any = memoryview(bytearray()).cast(code)
+        """Memory of the numbers, and of those to come."""
         self._n = 0
         self.extend(numbers)
 
     @property
-    def view(self) -> "memoryview[Any]":
+    def view(self) -> Any:
         """The numbers as a block that numpy reads without a copy; numbers added later are not part of it."""
-        return self._items[: self._n]
+        return self.block[: self._n]
 
     def append(self, number: float) -> None:
-        try:
-            self._items[self._n] = number
-        except IndexError:
+        if self._n == len(self.block):
             self._grow(self._n + 1)
-            self._items[self._n] = number
+        self.block[self._n] = number
         self._n += 1
 
     def extend(self, numbers: Iterable[float]) -> None:
         source = iter(numbers)
         while added := array(self._code, islice(source, _AT_ONCE)):
             end = self._n + len(added)
-            if end > len(self._items):
+            if end > len(self.block):
                 self._grow(end)
-            self._items[self._n : end] = memoryview(added)
+            self.block[self._n : end] = memoryview(added)
             self._n = end
 
     def _grow(self, n: int) -> None:
-        n = max(n, 2 * len(self._items))
-        items = memoryview(zero_bytes(n * array(self._code).itemsize)).cast(self._code)
-        items[: self._n] = self.view
-        self._items = items
+        content = zero_bytes(max(n, 2 * len(self.block)) * self.block.itemsize)
+        block: Any = memoryview(content).cast(self._code)
+        block[: self._n] = self.view
+        self.block = block
 
     def __len__(self) -> int:
         return self._n
 
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> "memoryview[Any]": ...
-    def __getitem__(self, index: int | slice) -> "int | memoryview[Any]":
-        return self.view[index] if isinstance(index, slice) or not 0 <= index < self._n else self._items[index]
+    def __getitem__(self, index: Any) -> Any:
+        return self.view[index]
 
     def __setitem__(self, index: int, number: float) -> None:
         self.view[index] = number
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.view)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        import numpy as np
-
-        return np.array(self.view, dtype=dtype) if copy else np.asarray(self.view, dtype=dtype)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return Numbers, (self._code, array(self._code, self.view))
+        return Numbers, (self._code, [*self])
 
 
 class PackedBytes:
@@ -145,7 +132,7 @@ class PackedBytes:
         return len(self._ends) - 1
 
     def __getitem__(self, place: int) -> bytes:
-        n, ends = len(self._ends) - 1, self._ends._items
+        n, ends = len(self._ends) - 1, self._ends.block
         if not -n <= place < n:
             raise IndexError(place)
         if place < 0:
@@ -167,21 +154,16 @@ class PackedBytes:
 
     __hash__ = None  # type: ignore[assignment]  # entries are added
 
-    def sorted_places(self) -> tuple["memoryview[int]", int]:
+    def sorted_places(self) -> tuple[Sequence[int], int]:
         """Return the places of the entries in ascending order, and that of the first repeated entry in it, or -1.
 
         No entry may end in a zero byte.
         """
         import numpy as np
 
-        content, ends = np.frombuffer(self._content, np.uint8), np.asarray(self._ends).view(np.int64)
-        width = int(np.diff(ends).max(initial=1))
-        table = np.frombuffer(zero_bytes(width * len(self)), np.uint8).reshape(-1, width)
+        column = number_block(len(self), f"S{max(map(len, self), default=1)}")
         for start in range(0, len(self), _AT_ONCE):
-            of_block = ends[start : start + _AT_ONCE + 1]
-            is_filled = np.arange(width) < np.diff(of_block)[:, None]
-            table[start : start + _AT_ONCE][is_filled] = content[of_block[0] : of_block[-1]]
-        column = table.view(f"S{width}")[:, 0]
+            column[start : start + _AT_ONCE] = [*self.part(start, start + _AT_ONCE)]
         places = np.argsort(column, kind="stable")
         ordered = column[places]
         repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -231,9 +213,6 @@ class PackedNames(Sequence[str]):
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = PackedBytes(map(str.encode, names))
-
-    def append(self, name: str) -> None:
-        self._names.append(name.encode())
 
     def extend(self, names: Iterable[str]) -> None:
         self._names.extend([*map(str.encode, names)])

@@ -340,7 +340,12 @@ class _SampleLines:
         try:
             samples = [_parsed(line) for _, _, line in block]
         except ValidationError:
-            samples = [self._checked(_parsed_line(self._folder, *line)) for line in block]  # up to the first fault
+            for number, _, line in block:
+                try:
+                    self._checked(_parsed(line))
+                except ValidationError as error:
+                    raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+            raise
         return [self._checked(sample) if sample.files else sample for sample in samples]
 
     def _checked(self, sample: Sample) -> Sample:
@@ -447,13 +452,6 @@ def _line_blocks(root: Path) -> Iterator[list[Line]]:
                 number, offset = number + len(lines), file.tell()
     except OSError as error:
         raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
-
-
-def _parsed_line(root: Path, number: int, _offset: int, line: bytes) -> Sample:
-    try:
-        return _parsed(line)
-    except ValidationError as error:
-        raise _broken(root, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
 
 
 def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str]) -> str:

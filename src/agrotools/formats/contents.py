@@ -24,9 +24,7 @@ def content_of(sample: Sample) -> bytes:
         if any(file.pixels for file in sample.files):
             files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
             sample = sample.model_copy(update={"files": files})
-    left_out = _LEFT_OUT_OF_MOST
-    if sample.groups or sample.difficulty or sample.canary:
-        left_out = _LEFT_OUT[bool(sample.groups), bool(sample.difficulty), bool(sample.canary)]
+    left_out = _LEFT_OUT[bool(sample.groups), bool(sample.difficulty), bool(sample.canary)]
     return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
 
 
@@ -36,7 +34,6 @@ _LEFT_OUT = {
     for has in product((True, False), repeat=3)
 }
 """Fields that are not part of a content, by what a sample has: groups, difficulty, canary."""
-_LEFT_OUT_OF_MOST = _LEFT_OUT[False, False, False]
 
 
 class Contents:

@@ -258,7 +258,7 @@ class _Offsets:
         if not self._is_sorted:
             import numpy as np
 
-            np.asarray(self._entries).sort()
+            np.asarray(self._entries.view).sort()
             self._is_sorted = True
         first = hash(name) << _OFFSET_BITS & _HASH_MASK
         at = bisect_left(self._entries, first + (1 << _OFFSET_BITS))

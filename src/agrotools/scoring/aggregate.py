@@ -325,7 +325,7 @@ class ModeAggregator:
         import numpy as np
 
         n_records, n_invalid = sum(self._epochs), sum(self._invalid)
-        clusters = clusters_of(np.asarray(self._samples), self._table)
+        clusters = clusters_of(np.asarray(self._samples.view), self._table)
         return ModeSummary(
             n_records=n_records,
             n_samples=len(self._samples),

@@ -177,21 +177,22 @@ class Rows:
     def places(self) -> "IntArray":
         import numpy as np
 
-        return np.arange(len(self.values)) if self._places is None else np.asarray(self._places, dtype=np.int64)
+        return np.arange(len(self.values)) if self._places is None else np.asarray(self._places.view, dtype=np.int64)
 
     @property
     def steps(self) -> "IntArray":
         import numpy as np
 
-        return np.full(len(self.values), WHOLE) if self._steps is None else np.asarray(self._steps, dtype=np.int64)
+        return np.full(len(self.values), WHOLE) if self._steps is None else np.asarray(self._steps.view, dtype=np.int64)
 
     @property
     def values(self) -> "FloatArray":
         import numpy as np
 
         if self._values is not None:
-            return np.asarray(self._values)
-        return _taken(np.array(self._of_code, dtype=np.float64), np.asarray(self._codes))
+            return np.asarray(self._values.view)
+        values: FloatArray = number_block(len(self._codes))
+        return np.array(self._of_code).take(self._codes.view, out=values, mode="clip")
 
     @property
     def is_plain(self) -> bool:
@@ -246,7 +247,7 @@ def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid
     if is_complete and rows.is_plain:
         values = rows.values
         return Units(of_place[: len(values)], np.broadcast_to(WHOLE, values.shape), values, values, values)
-    n, n_invalid = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
+    n, n_invalid = np.asarray(epochs.view, dtype=np.int64), np.asarray(invalid.view, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
     if is_complete:
@@ -381,19 +382,14 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     """Return the numbers of the samples' clusters."""
     import numpy as np
 
-    return _taken(np.asarray(table.clusters), samples)
-
-
-def _taken(numbers: "NDArray[Any]", places: "NDArray[Any]") -> "NDArray[Any]":
-    """Return the numbers at ``places``."""
-    return numbers.take(places, out=number_block(len(places), numbers.dtype.str), mode="clip")
+    return np.asarray(table.clusters.view)[samples]
 
 
 def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
     """Return a boolean mask of the samples whose kind satisfies ``keep``."""
     import numpy as np
 
-    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
+    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of.view)[samples]]
 
 
 def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
@@ -407,7 +403,7 @@ def _broken_down(
     """Return ``estimate`` for all units and for each family, task type, answer type and group."""
     import numpy as np
 
-    kind_of = _taken(np.asarray(table.kind_of), samples)
+    kind_of = np.asarray(table.kind_of.view)[samples]
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 
