@@ -326,10 +326,12 @@ class ModeAggregator:
 
         n_records, n_invalid = sum(self._epochs), sum(self._invalid)
         clusters = clusters_of(np.asarray(self._samples.view), self._table)
+        is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
+        is_cluster[clusters] = True
         return ModeSummary(
             n_records=n_records,
             n_samples=len(self._samples),
-            n_clusters=len(np.unique(clusters)),
+            n_clusters=np.count_nonzero(is_cluster),
             epochs=self._n_epochs,
             invalid=Invalid(n=n_invalid, share=n_invalid / n_records, reasons=dict(self._reasons)),
             endings=dict(self._endings),
