@@ -11,7 +11,7 @@ from heapq import merge
 from itertools import accumulate, islice, pairwise
 from mmap import mmap
 from tempfile import TemporaryFile
-from typing import Any, overload
+from typing import Any, cast, overload
 
 _IN_MEMORY = 1 << 20
 """Most bytes of a block that is not in a file."""
@@ -46,7 +46,7 @@ def number_block(n: int, kind: str = "f8") -> Any:
     return np.frombuffer(zero_bytes(n * np.dtype(kind).itemsize), dtype=kind)
 
 
-class Numbers(Sequence[Any]):
+class Numbers(Sequence[int]):
     """Numbers of a type code of :mod:`array`."""
 
     def __init__(self, code: Any, numbers: Iterable[float] = ()) -> None:
@@ -78,7 +78,7 @@ class Numbers(Sequence[Any]):
 
     def _grow(self, n: int) -> None:
         content = zero_bytes(max(n, 2 * len(self.block)) * self.block.itemsize)
-        block: Any = memoryview(content).cast(self._code)
+        block = cast("Any", memoryview(content)).cast(self._code)
         block[: self._n] = self.view
         self.block = block
 
@@ -91,7 +91,7 @@ class Numbers(Sequence[Any]):
     def __setitem__(self, index: int, number: float) -> None:
         self.view[index] = number
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[int]:
         return iter(self.view)
 
     def __reduce__(self) -> tuple[Any, ...]:

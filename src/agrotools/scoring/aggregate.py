@@ -331,7 +331,7 @@ class ModeAggregator:
         return ModeSummary(
             n_records=n_records,
             n_samples=len(self._samples),
-            n_clusters=np.count_nonzero(is_cluster),
+            n_clusters=int(is_cluster.sum()),
             epochs=self._n_epochs,
             invalid=Invalid(n=n_invalid, share=n_invalid / n_records, reasons=dict(self._reasons)),
             endings=dict(self._endings),

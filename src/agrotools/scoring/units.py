@@ -76,7 +76,7 @@ class SampleTable:
 
     def kind(self, number: int) -> Kind:
         """Return the kind of the sample with this number."""
-        return self.kinds[self.kind_of[number]]
+        return self.kinds[int(self.kind_of[number])]
 
     def count(self, keep: Callable[[Kind], bool]) -> int:
         """Return the number of samples whose kind satisfies ``keep``."""
