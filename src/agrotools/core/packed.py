@@ -3,7 +3,6 @@
 Long ones lie in temporary files that are mapped into memory, so that the system can take their memory back at any time.
 """
 
-import operator
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,11 +24,7 @@ _FEWEST_SLOTS = 8
 
 
 def zero_bytes(n: int) -> bytearray | mmap:
-    """Return ``n`` bytes that can be written, in a file that has no name if they are many.
-
-    Raises:
-        OSError: the disk is full.
-    """
+    """Return ``n`` bytes that can be written, in a file without a name if they are many; OSError if it has no room."""
     if n <= _IN_MEMORY:
         return bytearray(n)
     with TemporaryFile(dir=_FOLDER) as file:
@@ -150,7 +145,7 @@ class PackedBytes:
             begin = end
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PackedBytes) and len(self) == len(other) and all(map(operator.eq, self, other))
+        return isinstance(other, PackedBytes) and len(self) == len(other) and all(map(bytes.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]  # entries are added
 

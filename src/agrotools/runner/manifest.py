@@ -158,8 +158,7 @@ def parse_manifest(path: Path) -> Manifest:
     """Return the manifest in a JSON file.
 
     Raises:
-        ValueError: it is not one.
-        OSError: it cannot be read.
+        ValueError, OSError: it is not one, or cannot be read.
     """
     rest, names = split_ids(path)
     manifest = Manifest.model_validate_json(rest)
@@ -170,9 +169,6 @@ def split_ids(path: Path) -> tuple[bytes, PackedNames]:
     """Return the JSON text of a manifest without the ids of its samples, and these, read block by block.
 
     A text that is not as :func:`manifest_blocks` writes it is returned whole, without ids.
-
-    Raises:
-        OSError: the file cannot be read.
     """
     names = PackedNames()
     with path.open("rb") as file:

@@ -287,17 +287,11 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     for path in (folder / MANIFEST_FILE, folder / MANIFEST_COPY):
-        if not _contains(path, manifest_blocks(manifest)):
-            with temporary_sibling(path) as temporary, temporary.open("wb") as file:
-                file.writelines(manifest_blocks(manifest))
-
-
-def _contains(path: Path, blocks: Iterable[bytes]) -> bool:
-    """True if the content of a file is that of ``blocks``."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return all(file.read(len(block)) == block for block in blocks) and not file.read(1)
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            if all(file.read(len(block)) == block for block in manifest_blocks(manifest)) and not file.read(1):
+                continue
+        with temporary_sibling(path) as temporary, temporary.open("wb") as file:
+            file.writelines(manifest_blocks(manifest))
 
 
 def _line(record: Record) -> bytes:

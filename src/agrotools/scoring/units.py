@@ -131,29 +131,18 @@ WHOLE = -1
 """Step number of a unit that is a whole sample."""
 
 
-_MOST_CODES = 256
-
-
 class Rows:
-    """Score rows of one metric as columns: sample (by its place in the mode), step and value.
-
-    Most metrics have one row of each whole sample, and few different values: then a row takes one byte, the code of its
-    value.
-    """
+    """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
 
     def __init__(self) -> None:
-        self._codes = Numbers("B")
-        self._of_code: list[float] = []
-        self._code_of: dict[float, int] = {}
+        self._values = Numbers("d")
         self._places: Numbers | None = None
         """None while the place of each row is its number."""
         self._steps: Numbers | None = None
         """None while all rows are of whole samples."""
-        self._values: Numbers | None = None
-        """None while the different values are not more than codes."""
 
     def add(self, place: int, step: int | None, value: float) -> None:
-        n = len(self._codes if self._values is None else self._values)
+        n = len(self._values)
         if self._places is None and place != n:
             self._places = Numbers("I", range(n))
         if self._places is not None:
@@ -162,16 +151,7 @@ class Rows:
             self._steps = Numbers("i", repeat(WHOLE, n))
         if self._steps is not None:
             self._steps.append(WHOLE if step is None else step)
-        if self._values is None and value not in self._code_of:
-            if len(self._of_code) < _MOST_CODES:
-                self._code_of[value] = len(self._of_code)
-                self._of_code.append(value)
-            else:
-                self._values = Numbers("d", map(self._of_code.__getitem__, self._codes))
-        if self._values is not None:
-            self._values.append(value)
-        else:
-            self._codes.append(self._code_of[value])
+        self._values.append(value)
 
     @property
     def places(self) -> "IntArray":
@@ -189,10 +169,7 @@ class Rows:
     def values(self) -> "FloatArray":
         import numpy as np
 
-        if self._values is not None:
-            return np.asarray(self._values.view)
-        values: FloatArray = number_block(len(self._codes))
-        return np.array(self._of_code).take(self._codes.view, out=values, mode="clip")
+        return np.asarray(self._values.view)
 
     @property
     def is_plain(self) -> bool:
@@ -202,9 +179,7 @@ class Rows:
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
         rows = copy(self)
-        rows._of_code = [float(value >= 1 - 1e-9) for value in self._of_code]
-        if self._values is not None:
-            rows._values = Numbers("d", (float(value >= 1 - 1e-9) for value in self._values))
+        rows._values = Numbers("d", (float(value >= 1 - 1e-9) for value in self._values))
         return rows
 
 
