@@ -9,7 +9,8 @@ are those of the CPU that the process itself used; workers of tools are not coun
   ``repeat_s``: the same command when everything is done.
 * ``run_ms``, ``score_ms``, ``report_ms``: for each further sample than those of the size before, from the first record
   to the last, from there to the end of scoring, and to the end of the process.
-* ``start_mb``... ``report_mb``: most resident memory of the process in each phase.
+* ``start_mb``... ``report_mb``: most memory held by the process in each phase: resident pages that belong to no file.
+  Pages of libraries and of temporary files are left out, because the system takes them back when it needs them.
 * ``start_b``... ``report_b``: bytes of it for each further sample than those of the size before.
 
 Agents make one call of ``calculate`` and answer.
@@ -121,7 +122,7 @@ def watched(command: list[str], folder: Path, size: int, kill_at: int = 0) -> di
         phase, used = "start", 0.0
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(0.02)
-            seconds[phase], peaks[phase] = cpu_s(process.pid) - used, max(peaks[phase], resident_mb(process.pid))
+            seconds[phase], peaks[phase] = cpu_s(process.pid) - used, max(peaks[phase], held_mb(process.pid))
             if kill_at and records.exists():
                 with records.open("rb") as file:
                     file.seek(seen)
@@ -150,10 +151,10 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
-def resident_mb(pid: int) -> float:
-    """Resident memory of a process; 0 if it has ended."""
+def held_mb(pid: int) -> float:
+    """Resident memory of a process without pages of files; 0 if it has ended."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS")), 0.0)
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("RssAnon")), 0.0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 """Packed sequences: contents, search, order."""
 
+import pickle
 import random
+from itertools import pairwise
 
-from agrotools.core.packed import PackedBytes, PackedNames, sorted_entries
+import pytest
+
+from agrotools.core.packed import Numbers, PackedBytes, PackedNames, sorted_entries
 
 
 def test_entries_are_returned_found_and_added_once():
@@ -24,7 +28,7 @@ def test_many_entries_are_found_while_more_are_appended():
 
 def test_names_are_text():
     names = PackedNames(["é", "b"])
-    names.append("c")
+    names.extend(["c"])
     assert ([*names], names[0], names[1:], names.find("c")) == (["é", "b", "c"], "é", ["b", "c"], 2)
     assert names == PackedNames(["é", "b", "c"])
 
@@ -36,3 +40,36 @@ def test_entries_are_sorted_whatever_their_order(monkeypatch):
         almost = [b"%04d" % (at + draw.randrange(6)) for at in range(n)]
         shuffled = draw.sample(almost, n)
         assert [*sorted_entries(almost)] == [*sorted_entries(shuffled)] == sorted(almost)
+
+
+@pytest.fixture
+def in_files(monkeypatch: pytest.MonkeyPatch):
+    """Blocks of more than 64 bytes lie in files."""
+    monkeypatch.setattr("agrotools.core.packed._IN_MEMORY", 64)
+
+
+def test_entries_in_files_are_those_in_memory(in_files: None):
+    draw = random.Random(3)
+    known = [b"%d" % draw.randrange(5000) for _ in range(5000)]
+    entries = PackedBytes(known[:4500])
+    for each in known[4500:]:
+        entries.append(each)
+    assert [*entries] == known == [entries[at] for at in range(5000)] == [*pickle.loads(pickle.dumps(entries))]
+    assert [*entries.part(4400, 4600)] == known[4400:4600]
+    assert all(entries.find(each) == known.index(each) for each in known[:200])
+    assert [*sorted_entries(known)] == sorted(known)
+    places, repeated = entries.sorted_places()
+    assert [*places] == sorted(range(5000), key=known.__getitem__)
+    assert known[repeated] == next(one for one, other in pairwise(sorted(known)) if one == other)
+    with pytest.raises(IndexError):
+        entries[5000]
+
+
+def test_numbers_in_files_are_those_in_memory(in_files: None):
+    numbers = Numbers("d", range(10_000))
+    before = numbers.view
+    for _ in range(10_000):
+        numbers.append(0.5)
+    numbers[3] = -1
+    assert [*numbers] == [*pickle.loads(pickle.dumps(numbers))] == [0, 1, 2, -1, *range(4, 10_000), *[0.5] * 10_000]
+    assert (len(before), len(numbers), numbers[-1], [*numbers[2:4]]) == (10_000, 20_000, 0.5, [2, -1])

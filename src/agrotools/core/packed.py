@@ -1,66 +1,181 @@
-"""Sequences of short byte strings and names in a few bytes an entry, where Python objects would take 60 to 170."""
+"""Sequences of numbers, short byte strings and names in a few bytes an entry, not the 60 to 170 of Python objects.
 
+Long ones lie in temporary files that are mapped into memory, so that the system can take their memory back at any time.
+"""
+
+import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import accumulate, islice
-from typing import overload
+from itertools import accumulate, islice, pairwise
+from mmap import mmap
+from tempfile import TemporaryFile
+from typing import Any, cast, overload
 
+_IN_MEMORY = 1 << 20
+"""Most bytes of a block that is not in a file."""
+_FOLDER = None if "TMPDIR" in os.environ or not os.access("/var/tmp", os.W_OK) else "/var/tmp"
+"""Folder of the files; ``/tmp`` may itself be in memory."""
+_ZEROS = bytes(1 << 16)
+_AT_ONCE = 1 << 12
 _SORTED_AT_ONCE = 1 << 15
 """Entries that :func:`sorted_entries` holds as objects, twice as many for a moment."""
 _FEWEST_SLOTS = 8
+
+
+def zero_bytes(n: int) -> bytearray | mmap:
+    """Return ``n`` bytes that can be written, in a file without a name if they are many; OSError if it has no room."""
+    if n <= _IN_MEMORY:
+        return bytearray(n)
+    with TemporaryFile(dir=_FOLDER) as file:
+        for start in range(0, n, len(_ZEROS)):  # a file with holes would end the process if the disk is full later
+            file.write(_ZEROS[: n - start])
+        file.flush()
+        return mmap(file.fileno(), n)
+
+
+def number_block(n: int, kind: str = "f8") -> Any:
+    """Return ``n`` zeros, or empty entries, of a type of numpy, as :func:`zero_bytes`."""
+    import numpy as np
+
+    return np.frombuffer(zero_bytes(n * np.dtype(kind).itemsize), dtype=kind)
+
+
+class Numbers(Sequence[int]):
+    """Numbers of a type code of :mod:`array`."""
+
+    def __init__(self, code: Any, numbers: Iterable[float] = ()) -> None:
+        self._code = code
+        self.block: Any = memoryview(bytearray()).cast(code)
+        """Memory of the numbers, and of those to come."""
+        self._n = 0
+        self.extend(numbers)
+
+    @property
+    def view(self) -> Any:
+        """The numbers as a block that numpy reads without a copy; numbers added later are not part of it."""
+        return self.block[: self._n]
+
+    def append(self, number: float) -> None:
+        if self._n == len(self.block):
+            self._grow(self._n + 1)
+        self.block[self._n] = number
+        self._n += 1
+
+    def extend(self, numbers: Iterable[float]) -> None:
+        source = iter(numbers)
+        while added := array(self._code, islice(source, _AT_ONCE)):
+            end = self._n + len(added)
+            if end > len(self.block):
+                self._grow(end)
+            self.block[self._n : end] = memoryview(added)
+            self._n = end
+
+    def _grow(self, n: int) -> None:
+        content = zero_bytes(max(n, 2 * len(self.block)) * self.block.itemsize)
+        block = cast("Any", memoryview(content)).cast(self._code)
+        block[: self._n] = self.view
+        self.block = block
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.view[index]
+
+    def __setitem__(self, index: int, number: float) -> None:
+        self.view[index] = number
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.view)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Numbers, (self._code, [*self])
 
 
 class PackedBytes:
     """Byte strings in one block: their own bytes and 8 for each end, and 6 to 16 more once one was searched for."""
 
     def __init__(self, entries: Iterable[bytes] = ()) -> None:
-        self._content = bytearray()
-        self._ends = array("Q", [0])
-        self._slots = array("i")
-        """Hash table of the places of entries, with open addressing; -1: free. It is made when it is first needed."""
+        self._content, self._end = zero_bytes(0), 0
+        self._ends = Numbers("Q", [0])
+        self._slots = memoryview(b"").cast("I")
+        """Hash table of the places of entries from 1, with open addressing; 0: free. It is made when it is needed."""
         self._n_in_slots = 0
-        for entry in entries:
-            self.append(entry)
+        source = iter(entries)
+        while block := [*islice(source, _AT_ONCE)]:
+            self.extend(block)
 
     def append(self, entry: bytes) -> None:
-        self._content += entry
-        self._ends.append(len(self._content))
+        self._add(entry)
+        self._ends.append(self._end)
 
     def extend(self, entries: Sequence[bytes]) -> None:
-        self._ends.extend(islice(accumulate(map(len, entries), initial=len(self._content)), 1, None))
-        self._content += b"".join(entries)
+        self._ends.extend(islice(accumulate(map(len, entries), initial=self._end), 1, None))
+        self._add(b"".join(entries))
+
+    def _add(self, content: bytes) -> None:
+        start, end = self._end, self._end + len(content)
+        if end > len(self._content):
+            larger = zero_bytes(max(end, 2 * len(self._content)))
+            larger[:start] = memoryview(self._content)[:start]
+            self._content = larger
+        self._content[start:end] = content
+        self._end = end
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
     def __getitem__(self, place: int) -> bytes:
+        n, ends = len(self._ends) - 1, self._ends.block
+        if not -n <= place < n:
+            raise IndexError(place)
         if place < 0:
-            place += len(self)
-        return bytes(self._content[self._ends[place] : self._ends[place + 1]])
+            place += n
+        return bytes(self._content[ends[place] : ends[place + 1]])
 
     def __iter__(self) -> Iterator[bytes]:
-        start = 0
-        for end in islice(self._ends, 1, None):
-            yield bytes(self._content[start:end])
-            start = end
+        return self.part(0, len(self))
+
+    def part(self, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the entries from place ``start`` to before ``stop``."""
+        begin = self._ends[start]
+        for end in self._ends[start + 1 : stop + 1]:
+            yield bytes(self._content[begin:end])
+            begin = end
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PackedBytes) and self._ends == other._ends and self._content == other._content
+        return isinstance(other, PackedBytes) and len(self) == len(other) and all(map(bytes.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]  # entries are added
+
+    def sorted_places(self) -> tuple[Sequence[int], int]:
+        """Return the places of the entries in ascending order, and that of the first repeated entry in it, or -1.
+
+        No entry may end in a zero byte.
+        """
+        import numpy as np
+
+        column = number_block(len(self), f"S{max(map(len, self), default=1)}")
+        for start in range(0, len(self), _AT_ONCE):
+            column[start : start + _AT_ONCE] = [*self.part(start, start + _AT_ONCE)]
+        places = np.argsort(column, kind="stable")
+        ordered = column[places]
+        repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+        return places.data, int(places[repeated[0] + 1]) if len(repeated) else -1
 
     def find(self, entry: bytes) -> int:
         """Return the place of the first equal entry; -1 if there is none."""
         self._fill_slots()
-        return self._slots[self._slot(entry)]
+        return self._slots[self._slot(entry)] - 1
 
     def add(self, entry: bytes) -> int:
         """Return the place of an entry, which is appended if it is new."""
         self._fill_slots()
         slot = self._slot(entry)
-        if (place := self._slots[slot]) < 0:
-            place = self._slots[slot] = len(self)
+        if (place := self._slots[slot] - 1) < 0:
+            place = len(self)
+            self._slots[slot] = place + 1
             self.append(entry)
             self._n_in_slots = place + 1
         return place
@@ -69,21 +184,25 @@ class PackedBytes:
         """Enter the places of all entries; at most two thirds of the slots are taken."""
         n = len(self)
         if 3 * (n + 1) > 2 * len(self._slots):
-            self._slots = array("i", [-1]) * max(_FEWEST_SLOTS, 1 << (2 * n).bit_length())
+            n_slots = max(_FEWEST_SLOTS, 1 << (2 * n).bit_length())
+            self._slots = memoryview(zero_bytes(4 * n_slots)).cast("I")
             self._n_in_slots = 0
         for place in range(self._n_in_slots, n):
             slot = self._slot(self[place])
-            if self._slots[slot] < 0:
-                self._slots[slot] = place
+            if not self._slots[slot]:
+                self._slots[slot] = place + 1
         self._n_in_slots = n
 
     def _slot(self, entry: bytes) -> int:
         """Return the slot of an equal entry, or the free one where it belongs."""
         slots, last = self._slots, len(self._slots) - 1
         slot = hash(entry) & last
-        while (place := slots[slot]) >= 0 and self[place] != entry:
+        while (place := slots[slot]) and self[place - 1] != entry:
             slot = (slot + 1) & last
         return slot
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedBytes, ([*self],)
 
 
 class PackedNames(Sequence[str]):
@@ -92,8 +211,8 @@ class PackedNames(Sequence[str]):
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = PackedBytes(map(str.encode, names))
 
-    def append(self, name: str) -> None:
-        self._names.append(name.encode())
+    def extend(self, names: Iterable[str]) -> None:
+        self._names.extend([*map(str.encode, names)])
 
     @property
     def encoded(self) -> PackedBytes:
@@ -113,7 +232,10 @@ class PackedNames(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            places = range(len(self))[index]
+            if places.step == 1:
+                return [*map(bytes.decode, self._names.part(places.start, places.stop))]
+            return [self[place] for place in places]
         return self._names[index].decode()
 
     def __iter__(self) -> Iterator[str]:
@@ -129,14 +251,15 @@ class PackedNames(Sequence[str]):
 
 def sorted_entries(entries: Iterable[bytes]) -> PackedBytes:
     """Return entries in ascending order. Those that come almost in order are never held twice."""
-    source, runs = iter(entries), [PackedBytes()]
+    source, runs, starts = iter(entries), PackedBytes(), [0]
     pending: list[bytes] = []
     while pending or (pending := [*islice(source, _SORTED_AT_ONCE)]):
         block = [*islice(source, _SORTED_AT_ONCE)]
         pending = sorted(pending + block)
         # The higher half waits for entries that belong between.
         lower, pending = pending[: len(pending) - len(block)], pending[len(pending) - len(block) :]
-        if len(runs[-1]) and lower[0] < runs[-1][-1]:
-            runs.append(PackedBytes())
-        runs[-1].extend(lower)
-    return runs[0] if len(runs) == 1 else PackedBytes(merge(*runs))
+        if len(runs) and lower[0] < runs[-1]:
+            starts.append(len(runs))
+        runs.extend(lower)
+    parts = (runs.part(*places) for places in pairwise((*starts, len(runs))))
+    return runs if len(starts) == 1 else PackedBytes(merge(*parts))

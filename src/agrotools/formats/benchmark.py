@@ -8,11 +8,10 @@ import hashlib
 import os
 import tomllib
 import weakref
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import count, pairwise
+from itertools import accumulate, chain, count, pairwise
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Annotated, NamedTuple, Self, overload
@@ -33,7 +32,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError, from_valid
 from agrotools.core.files import sha256_of_file
-from agrotools.core.packed import PackedNames, sorted_entries
+from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.clusters import cluster_firsts
 from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form, form_lines
@@ -201,6 +200,10 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
 _parsed = Sample.__pydantic_validator__.validate_json
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
+_BLOCK_BYTES = 1 << 16
+"""Bytes of samples that are read together."""
+Line = tuple[int, int, bytes]
+"""Number (from 1), offset in bytes and content of a line of the samples."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -229,7 +232,7 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
 
 def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
     """Return the samples at ``positions``, in that order, taken on demand."""
-    chosen = array("I", positions)
+    chosen = Numbers("I", positions)
     ids, no_tool, reference = facts_of(samples)
     facts = Facts(
         PackedNames(ids[at] for at in chosen),
@@ -309,7 +312,7 @@ class _SampleLines:
 
     def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
         self._folder, self._with_files = folder, with_files
-        self._offsets = array("q")
+        self._offsets = Numbers("Q")
         self._hashes: dict[Path, str] = {}
         self._unrecorded: dict[str, str] = {}
         """SHA-256, by path, of files for which no line records one."""
@@ -324,26 +327,35 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        for number, offset, line in _lines(self._folder):
-            try:
-                sample = _parsed(line)
-            except ValidationError as error:
-                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            if sample.files and (self._with_files is None or sample.id in self._with_files):
-                for file in sample.files:
-                    actual = _checked_hash(self._folder, sample, file, self._hashes)
-                    if file.sha256 is None:
-                        self._unrecorded[file.path] = actual
-            sample = self._with_hashes(sample) if sample.files else sample
-            self.ids.append(sample.id)
-            self.no_tool.append(sample.no_tool_eligible)
-            self.reference.append(sample.reference is not None)
-            self._offsets.append(offset)
-            if len(self._offsets) <= MOST_KEPT:
-                self.kept.append(sample)
-            elif self.kept:
-                self.kept = []
-            yield sample
+        for block in _line_blocks(self._folder):
+            samples = self._samples(block)
+            self.ids.extend([sample.id for sample in samples])
+            self.no_tool.extend([sample.no_tool_eligible for sample in samples])
+            self.reference.extend([sample.reference is not None for sample in samples])
+            self._offsets.extend([offset for _, offset, _ in block])
+            self.kept = [*self.kept, *samples] if len(self._offsets) <= MOST_KEPT else []
+            yield from samples
+
+    def _samples(self, block: Sequence[Line]) -> list[Sample]:
+        try:
+            samples = [_parsed(line) for _, _, line in block]
+        except ValidationError:
+            for number, _, line in block:
+                try:
+                    self._checked(_parsed(line))
+                except ValidationError as error:
+                    raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+            raise
+        return [self._checked(sample) if sample.files else sample for sample in samples]
+
+    def _checked(self, sample: Sample) -> Sample:
+        """Return a sample whose files have been checked, with their hashes."""
+        if self._with_files is None or sample.id in self._with_files:
+            for file in sample.files:
+                actual = _checked_hash(self._folder, sample, file, self._hashes)
+                if file.sha256 is None:
+                    self._unrecorded[file.path] = actual
+        return self._with_hashes(sample)
 
     def by_id(self) -> Sequence[int]:
         """Return the positions of the samples in the order of their ids.
@@ -353,18 +365,11 @@ class _SampleLines:
         """
         if all(one < other for one, other in pairwise(self.ids.encoded)):
             return range(len(self.ids))
-        positions = array("I")
-        last = b""
-        # No id has a space, so these texts sort like the ids.
-        for entry in sorted_entries(b"%b %10d" % (name, at) for at, name in enumerate(self.ids.encoded)):
-            name, _, position = entry.partition(b" ")
-            if name == last:
-                line = next(
-                    number for number, offset, _ in _lines(self._folder) if offset == self._offsets[int(position)]
-                )
-                raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {name.decode()!r} is there twice")
-            last = name
-            positions.append(int(position))
+        positions, repeated = self.ids.encoded.sorted_places()
+        if repeated >= 0:
+            lines = chain.from_iterable(_line_blocks(self._folder))
+            line = next(number for number, offset, _ in lines if offset == self._offsets[repeated])
+            raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {self.ids[repeated]!r} is there twice")
         return positions
 
     def read(self, at: int) -> Sample:
@@ -436,15 +441,15 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number (from 1), offset in bytes and content of each non-blank line of the samples."""
-    offset = 0
+def _line_blocks(root: Path) -> Iterator[list[Line]]:
+    """Yield the non-blank lines of the samples, block by block."""
+    number, offset = 1, 0
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, offset, line
-                offset += len(line)
+            while lines := file.readlines(_BLOCK_BYTES):
+                offsets = accumulate(map(len, lines), initial=offset)
+                yield [line for line in zip(count(number), offsets, lines, strict=False) if not line[2].isspace()]
+                number, offset = number + len(lines), file.tell()
     except OSError as error:
         raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
 

@@ -1,9 +1,9 @@
 """Clusters of samples that share a file or are twins."""
 
-from array import array
 from collections.abc import Iterable
 
 from agrotools.core import Sample
+from agrotools.core.packed import Numbers
 
 
 def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
@@ -15,13 +15,13 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     )
 
 
-def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
+def cluster_firsts(samples: Iterable[Sample]) -> Numbers:
     """Return the place of the first sample of each sample's cluster.
 
     Clusters are components connected by a shared file (content or path), or as twins. The samples need not be held in
     memory.
     """
-    parents = array("I")
+    parents = Numbers("I")
     owners: dict[tuple[str, str], int] = {}
 
     def root(place: int) -> int:
@@ -30,15 +30,17 @@ def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
             place = parents[place]
         return place
 
+    number = -1
     for number, sample in enumerate(samples):
-        parents.append(number)
         if not sample.files and not sample.twin:
             continue
+        parents.extend(range(len(parents), number + 1))
         keys = [key for file in sample.files for key in (("path", file.path), ("sha256", file.sha256 or file.path))]
         keys += [("twin", min(sample.id, sample.twin))] if sample.twin else []
         for key in keys:
             first, second = root(owners.setdefault(key, number)), root(number)
             parents[max(first, second)] = min(first, second)
+    parents.extend(range(len(parents), number + 1))
     for number in range(len(parents)) if owners else ():
         parents[number] = root(number)
     return parents

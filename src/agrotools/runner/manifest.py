@@ -1,6 +1,9 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Annotated, cast
 
 import orjson
@@ -134,52 +137,56 @@ _IDS, _BETWEEN, _END = b'\n  "sample_ids": [', b'",\n    "', b"]"
 _BLOCK_BYTES, _IDS_AT_ONCE = 1 << 20, 10_000
 
 
-def manifest_json(manifest: Manifest) -> bytes:
-    """Return a manifest as JSON; the ids are added block by block, because a run may have a million of them."""
+def manifest_blocks(manifest: Manifest) -> Iterator[bytes]:
+    """Yield a manifest as JSON, the ids block by block, because a run may have a million of them."""
     rest = orjson.dumps(
         manifest.model_copy(update={"sample_ids": PackedNames()}).model_dump(mode="json"), option=orjson.OPT_INDENT_2
     )
     if not len(manifest.sample_ids):
-        return rest + b"\n"
+        yield rest + b"\n"
+        return
     before, after = rest.split(_IDS)
-    content = bytearray(before + _IDS)
+    yield before + _IDS
     for start in range(0, len(manifest.sample_ids), _IDS_AT_ONCE):
         names = manifest.sample_ids[start : start + _IDS_AT_ONCE]
         lines = orjson.dumps(names, option=orjson.OPT_INDENT_2).removeprefix(b"[").removesuffix(b"\n]")
-        content += lines.replace(b"\n", b"\n  ") + b","
-    content[-1:] = b"\n  " + after + b"\n"
-    return bytes(content)
+        yield (b"," if start else b"") + lines.replace(b"\n", b"\n  ")
+    yield b"\n  " + after + b"\n"
 
 
-def parse_manifest(content: bytes) -> Manifest:
-    """Return the manifest in a JSON text.
+def parse_manifest(path: Path) -> Manifest:
+    """Return the manifest in a JSON file.
 
     Raises:
-        ValueError: it is not one.
+        ValueError, OSError: it is not one, or cannot be read.
     """
-    rest, names = split_ids(content)
+    rest, names = split_ids(path)
     manifest = Manifest.model_validate_json(rest)
     return manifest.model_copy(update={"sample_ids": names}) if len(names) else manifest
 
 
-def split_ids(content: bytes) -> tuple[bytes, PackedNames]:
+def split_ids(path: Path) -> tuple[bytes, PackedNames]:
     """Return the JSON text of a manifest without the ids of its samples, and these, read block by block.
 
-    A text that is not as :func:`manifest_json` writes it is returned whole, without ids.
+    A text that is not as :func:`manifest_blocks` writes it is returned whole, without ids.
     """
+    names = PackedNames()
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b"", names
+        content = mmap(file.fileno(), 0, access=ACCESS_READ)
     start = content.find(_IDS) + len(_IDS)
     end = content.find(_END, start)
-    names = PackedNames()
     if start < len(_IDS) or end < 0 or content.find(b"\\", start, end) >= 0:
-        return content, names
+        return content[:], names
     at, last = content.find(b'"', start, end) + 1, content.rfind(b'"', start, end)
     while 0 < at < last:
         stop = content.find(_BETWEEN, at + _BLOCK_BYTES, last)
-        stop = last if stop < 0 else stop
-        names.encoded.extend(content[at:stop].split(_BETWEEN))
-        at = stop + len(_BETWEEN)
-    if content.count(b'"', start, end) != 2 * len(names):
-        return content, PackedNames()
+        block = content[at : last if stop < 0 else stop].split(_BETWEEN)
+        if any(b'"' in name for name in block):
+            return content[:], PackedNames()
+        names.encoded.extend(block)
+        at = last if stop < 0 else stop + len(_BETWEEN)
     return content[:start] + content[end:], names
 
 

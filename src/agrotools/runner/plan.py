@@ -1,14 +1,13 @@
 """Plan of a run: the samples, modes and epochs that it runs, and what is left of them."""
 
 import hashlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress
 from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Sample
-from agrotools.core.packed import PackedNames
+from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.runner.records import Key, RecordIndex
 
@@ -107,7 +106,7 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[s
     every = range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
     positions = every if mode == "end-to-end" or single_shot else compress(every, able)
-    return array("I", (at for at in positions if facts.ids[at] in only) if only else positions)
+    return Numbers("I", (at for at in positions if facts.ids[at] in only) if only else positions)
 
 
 def _limited(ids: Sequence[str], positions: Sequence[int], limit: int | None) -> Sequence[int]:
@@ -131,4 +130,5 @@ def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: Abst
 
 def _where(part: Part, ids: Sequence[str], keep: Callable[[Key], bool]) -> Part:
     """Return the items of ``part`` whose keys satisfy ``keep``."""
-    return part._replace(positions=array("I", (at for at in part.positions if keep((part.mode, ids[at], part.epoch)))))
+    kept = (at for at in part.positions if keep((part.mode, ids[at], part.epoch)))
+    return part._replace(positions=Numbers("I", kept))

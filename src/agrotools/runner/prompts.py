@@ -14,10 +14,9 @@ Prompts are written just before the record that they belong to, so that every re
 
 import base64
 import os
-from array import array
 from binascii import Error as Base64Error
 from binascii import unhexlify
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,7 +31,7 @@ import orjson
 
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
-from agrotools.core.packed import PackedBytes
+from agrotools.core.packed import Numbers, PackedBytes
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
     EncodedImage,
@@ -50,6 +49,8 @@ _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
 _IMAGES_KEPT = 128
+_OFFSET_BITS = 40
+_HASH_MASK = (1 << 64) - (1 << _OFFSET_BITS)
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -244,33 +245,31 @@ class StoredRequest(NamedTuple):
 
 
 class _Offsets:
-    """Offsets of lines by name, in 16 bytes a line. Of equal names the last one counts."""
+    """Offsets of lines by name, in 8 bytes a line: 24 bits of a hash of the name, then the offset."""
 
     def __init__(self) -> None:
-        self._hashes, self._offsets = array("q"), array("q")
+        self._entries = Numbers("Q")
         self._is_sorted = False
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self._entries)
 
     def add(self, name: bytes, offset: int) -> None:
-        self._hashes.append(hash(name))
-        self._offsets.append(offset)
+        self._entries.append(hash(name) << _OFFSET_BITS & _HASH_MASK | offset)
         self._is_sorted = False
 
-    def __getitem__(self, name: bytes) -> int:
+    def candidates(self, name: bytes) -> Iterator[int]:
+        """Yield the offsets of the lines that may have this name, the last one first."""
         if not self._is_sorted:
             import numpy as np
 
-            order = np.argsort(np.asarray(self._hashes), kind="stable")
-            for column in (np.asarray(self._hashes), np.asarray(self._offsets)):
-                column[:] = column[order]
-            del column  # an array that is seen by another object cannot grow
+            np.asarray(self._entries.view).sort()
             self._is_sorted = True
-        at = bisect_right(self._hashes, hash(name)) - 1
-        if at < 0 or self._hashes[at] != hash(name):
-            raise KeyError(name)
-        return self._offsets[at]
+        first = hash(name) << _OFFSET_BITS & _HASH_MASK
+        at = bisect_left(self._entries, first + (1 << _OFFSET_BITS))
+        while at and self._entries[at - 1] >= first:
+            at -= 1
+            yield self._entries[at] - first
 
 
 class StoredPrompts:
@@ -304,7 +303,7 @@ class StoredPrompts:
             for line in _lines(self._path, self._end):
                 offset, self._end = self._end, self._end + len(line)
                 if line.startswith(_CONTENT):
-                    self._contents.add(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS], offset)
+                    self._contents.add(line[: len(_CONTENT) + _HASH_DIGITS], offset)
                 else:
                     self._keys.add(line.partition(_REQUESTS)[0], offset)
 
@@ -314,13 +313,14 @@ class StoredPrompts:
         Raises:
             RunStoreError: the file cannot be read, or content that it refers to is missing.
         """
-        try:
-            offset = self._keys[orjson.dumps({"key": key})[:-1]]
-        except KeyError:
+        if not self._keys:
             return None
         requests: list[StoredRequest] = []
         with self._reading(), nullcontext(self._file) if self._file else self._path.open("rb") as file:
-            for shared, added, tools in self._entry(file, offset)["requests"]:
+            line = self._line(file, self._keys, orjson.dumps({"key": key})[:-1])
+            if line is None:
+                return None
+            for shared, added, tools in orjson.loads(line)["requests"]:
                 shared_messages = requests[-1].messages[:shared] if shared else []
                 messages = [*shared_messages, *(self._content(file, digest)["message"] for digest in added)]
                 offered: list[dict[str, Any]] = self._content(file, tools)["tools"] if tools else []
@@ -331,13 +331,20 @@ class StoredPrompts:
         if (known := self._recent.get(digest)) is None:
             if len(self._recent) >= _MOST_RECENT:
                 self._recent.clear()
-            known = self._recent[digest] = self._entry(file, self._contents[digest.encode()])
+            line = self._line(file, self._contents, _CONTENT + digest.encode())
+            if line is None:
+                raise KeyError(digest)
+            known = self._recent[digest] = orjson.loads(line)
         return known
 
     @staticmethod
-    def _entry(file: BinaryIO, offset: int) -> dict[str, Any]:
-        file.seek(offset)
-        return orjson.loads(file.readline())
+    def _line(file: BinaryIO, offsets: _Offsets, beginning: bytes) -> bytes | None:
+        """Return the last line that begins so; None if there is none."""
+        for offset in offsets.candidates(beginning):
+            file.seek(offset)
+            if (line := file.readline()).startswith(beginning):
+                return line
+        return None
 
     @contextmanager
     def _reading(self) -> Generator[None]:

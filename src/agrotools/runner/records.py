@@ -184,11 +184,12 @@ class RecordIndex:
         return self._entry(key) is not None
 
     def _entry(self, key: Key) -> bytes | None:
-        wanted, at = entry_key(key), self._next
-        if at >= len(self._entries) or key_bytes(self._entries[at]) != wanted:
+        wanted, at, n = entry_key(key), self._next, len(self._entries)
+        entry = self._entries[at] if at < n else b""
+        if key_bytes(entry) != wanted:
             at = bisect_left(self._entries, wanted)
+            entry = self._entries[at] if at < n else b""
         self._next = at + 1
-        entry = self._entries[at] if at < len(self._entries) else b""
         return entry if key_bytes(entry) == wanted else None
 
     def has_finished(self, key: Key) -> bool:
@@ -264,7 +265,7 @@ class RecordIndex:
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
-            content, names = split_ids((run / MANIFEST_FILE).read_bytes())
+            content, names = split_ids(run / MANIFEST_FILE)
             manifest = orjson.loads(content)
             planned = sorted_entries(map(str.encode, names or manifest["sample_ids"]))
             if not len(planned):

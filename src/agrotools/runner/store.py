@@ -22,9 +22,9 @@ from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError
-from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
+from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, temporary_sibling
 from agrotools.models import ImagePart
-from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest
+from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex
 from agrotools.runner.recovery import recover
@@ -231,7 +231,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
     try:
         if (path := run / MANIFEST_FILE).exists() and not path.is_file():
             raise OSError(f"{MANIFEST_FILE} is not a regular file")
-        manifest = parse_manifest(path.read_bytes())
+        manifest = parse_manifest(path)
         if manifest.format > FORMAT:
             raise RunStoreError(
                 f"the run {run} was made by a later version (format {manifest.format}, this one knows {FORMAT})",
@@ -240,7 +240,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
         return manifest, False
     except (OSError, ValueError) as error:  # ValueError: an invalid file name, or not a manifest
         with suppress(OSError, ValueError):
-            return parse_manifest((run / MANIFEST_COPY).read_bytes()), True
+            return parse_manifest(run / MANIFEST_COPY), True
         if isinstance(error, FileNotFoundError | NotADirectoryError) or not isinstance(
             error, OSError | ValidationError
         ):
@@ -286,10 +286,12 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
-    content = manifest_json(manifest)
     for path in (folder / MANIFEST_FILE, folder / MANIFEST_COPY):
-        if not path.is_file() or path.stat().st_size != len(content) or path.read_bytes() != content:
-            write_whole(path, content)
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            if all(file.read(len(block)) == block for block in manifest_blocks(manifest)) and not file.read(1):
+                continue
+        with temporary_sibling(path) as temporary, temporary.open("wb") as file:
+            file.writelines(manifest_blocks(manifest))
 
 
 def _line(record: Record) -> bytes:

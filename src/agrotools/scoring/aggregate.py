@@ -1,14 +1,15 @@
 """Aggregation of the records of a run, one record at a time (only numbers are stored), and of several runs."""
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.core.base import count_text
+from agrotools.core.packed import Numbers
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
@@ -225,10 +226,10 @@ class ModeAggregator:
         self._error_tally = ErrorTally(mode, protocol)
         self._seconds = SecondsTally(table)
         self._plugin_tallies: dict[str, PluginTally] = {}
-        self._samples = array("I")
-        self._epochs = array("I")
-        self._invalid = array("I")
-        self._place_of = array("i")  # by number of the sample; -1: not in this mode
+        self._samples = Numbers("I")
+        self._epochs = Numbers("I")
+        self._invalid = Numbers("I")
+        self._place_of = Numbers("i")  # by number of the sample; -1: not in this mode
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
@@ -324,11 +325,13 @@ class ModeAggregator:
         import numpy as np
 
         n_records, n_invalid = sum(self._epochs), sum(self._invalid)
-        clusters = clusters_of(np.asarray(self._samples), self._table)
+        clusters = clusters_of(np.asarray(self._samples.view), self._table)
+        is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
+        is_cluster[clusters] = True
         return ModeSummary(
             n_records=n_records,
             n_samples=len(self._samples),
-            n_clusters=len(np.unique(clusters)),
+            n_clusters=int(is_cluster.sum()),
             epochs=self._n_epochs,
             invalid=Invalid(n=n_invalid, share=n_invalid / n_records, reasons=dict(self._reasons)),
             endings=dict(self._endings),
@@ -354,7 +357,7 @@ class ModeAggregator:
 
     def _place(self, number: int) -> int:
         if number >= len(self._place_of):
-            self._place_of.extend([-1] * (number + 1 - len(self._place_of)))
+            self._place_of.extend(repeat(-1, number + 1 - len(self._place_of)))
         if self._place_of[number] < 0:
             self._place_of[number] = len(self._samples)
             self._samples.append(number)

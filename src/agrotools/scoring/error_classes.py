@@ -352,7 +352,8 @@ class ErrorTally:
         self._mode: Mode = mode
         self._protocol: Protocol = protocol
         self._errors = Errors()
-        self._seen: dict[str, set[int]] = defaultdict(set)
+        self._seen: dict[str, bytearray] = defaultdict(bytearray)
+        """1 at the number of each sample with an error of the class."""
         self._examples: dict[str, list[str]] = defaultdict(list)
 
     def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
@@ -361,7 +362,9 @@ class ErrorTally:
         if record.actions is not None:
             self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
         for error, (sample,) in self._errors.samples.items():
-            self._seen[error].add(number)
+            seen = self._seen[error]
+            seen.extend(bytes(max(0, number + 1 - len(seen))))
+            seen[number] = 1
             if len(examples := self._examples[error]) < EXAMPLES and sample not in examples:
                 examples.append(sample)
         self._errors.samples.clear()
@@ -386,7 +389,7 @@ class ErrorTally:
             count=count,
             of=of,
             share=count / of if of else None,
-            samples=len(self._seen[error]),
+            samples=sum(self._seen[error]),
             examples=tuple(self._examples[error]),
         )
 

@@ -43,6 +43,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from agrotools.core import FrozenModel
+from agrotools.core.packed import number_block
 
 if TYPE_CHECKING:
     import numpy as np
@@ -288,12 +289,14 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
         sizes = sizes[..., :1]  # what depends on sizes alone is then computed once for all clusters
     share = sizes / total
     factor = 1 / (1 - share)
-    residual_sq = (sums - mean * sizes) ** 2
-    error = np.sqrt(over(residual_sq * factor)) / total[..., 0]
-    products = over(residual_sq)[..., None]
-    del residual_sq
-
-    within = over(squares - 2 * mean * sums + mean**2 * sizes)[..., None]
+    terms = number_block(sums.size).reshape(sums.shape)  # there may be a million clusters
+    np.subtract(sums, mean * sizes, out=terms)
+    products = over(np.square(terms, out=terms))[..., None]
+    terms *= factor
+    error = np.sqrt(over(terms)) / total[..., 0]
+    np.subtract(squares, np.multiply(2 * mean, sums, out=terms), out=terms)
+    terms += mean**2 * sizes
+    within = over(terms)[..., None]
     pairs = over(sizes * (sizes - 1))[..., None]
     products = products - within
     scale = pairs * within / total
@@ -341,7 +344,8 @@ def cluster_sums(
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} cluster labels")
     if isinstance(clusters, np.ndarray) and bool(np.all(clusters[1:] > clusters[:-1])):
-        return np.ones_like(values), values, values**2
+        squares = np.square(values, out=number_block(len(values)))
+        return np.broadcast_to(np.ones(1), values.shape), values, squares
     if isinstance(clusters, np.ndarray):
         _, first, index = np.unique(clusters, return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.intp)

@@ -4,13 +4,13 @@ A unit is a sample (outcome metrics, summaries) or a step of a sample (process m
 Samples, rows and units are stored as columns of numbers, so that a long run takes little more memory than a short one.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.packed import PackedBytes
+from agrotools.core.packed import Numbers, PackedBytes, number_block
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
@@ -56,9 +56,9 @@ class SampleTable:
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []
-        self.clusters = array("I")
+        self.clusters = Numbers("I")
         """Number of the cluster of each sample, by number of the sample."""
-        self.kind_of = array("i")
+        self.kind_of = Numbers("i")
         """Index in ``kinds`` of each sample, by number of the sample; -1 if the number belongs only to a cluster."""
         self._names = PackedBytes()
         self._kind_numbers: dict[Kind, int] = {}
@@ -76,7 +76,7 @@ class SampleTable:
 
     def kind(self, number: int) -> Kind:
         """Return the kind of the sample with this number."""
-        return self.kinds[self.kind_of[number]]
+        return self.kinds[int(self.kind_of[number])]
 
     def count(self, keep: Callable[[Kind], bool]) -> int:
         """Return the number of samples whose kind satisfies ``keep``."""
@@ -131,74 +131,55 @@ WHOLE = -1
 """Step number of a unit that is a whole sample."""
 
 
-_MOST_CODES = 256
-
-
 class Rows:
-    """Score rows of one metric as columns: sample (by its place in the mode), step and value.
-
-    Most metrics have one row of each whole sample, and few different values: then a row takes one byte, the code of its
-    value.
-    """
+    """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
 
     def __init__(self) -> None:
-        self._codes = bytearray()
-        self._of_code: list[float] = []
-        self._code_of: dict[float, int] = {}
-        self._places: array[int] | None = None
+        self._values = Numbers("d")
+        self._places: Numbers | None = None
         """None while the place of each row is its number."""
-        self._steps: array[int] | None = None
+        self._steps: Numbers | None = None
         """None while all rows are of whole samples."""
-        self._values: array[float] | None = None
-        """None while the different values are not more than codes."""
 
     def add(self, place: int, step: int | None, value: float) -> None:
-        n = len(self._codes if self._values is None else self._values)
+        n = len(self._values)
         if self._places is None and place != n:
-            self._places = array("I", range(n))
+            self._places = Numbers("I", range(n))
         if self._places is not None:
             self._places.append(place)
         if self._steps is None and step is not None:
-            self._steps = array("i", [WHOLE]) * n
+            self._steps = Numbers("i", repeat(WHOLE, n))
         if self._steps is not None:
             self._steps.append(WHOLE if step is None else step)
-        if self._values is None and value not in self._code_of:
-            if len(self._of_code) < _MOST_CODES:
-                self._code_of[value] = len(self._of_code)
-                self._of_code.append(value)
-            else:
-                self._values = array("d", map(self._of_code.__getitem__, self._codes))
-        if self._values is not None:
-            self._values.append(value)
-        else:
-            self._codes.append(self._code_of[value])
+        self._values.append(value)
 
     @property
     def places(self) -> "IntArray":
         import numpy as np
 
-        return np.arange(len(self.values)) if self._places is None else np.asarray(self._places, dtype=np.int64)
+        return np.arange(len(self.values)) if self._places is None else np.asarray(self._places.view, dtype=np.int64)
 
     @property
     def steps(self) -> "IntArray":
         import numpy as np
 
-        return np.full(len(self.values), WHOLE) if self._steps is None else np.asarray(self._steps, dtype=np.int64)
+        return np.full(len(self.values), WHOLE) if self._steps is None else np.asarray(self._steps.view, dtype=np.int64)
 
     @property
     def values(self) -> "FloatArray":
         import numpy as np
 
-        if self._values is not None:
-            return np.asarray(self._values)
-        return np.array(self._of_code, dtype=np.float64)[np.frombuffer(self._codes, dtype=np.uint8)]
+        return np.asarray(self._values.view)
+
+    @property
+    def is_plain(self) -> bool:
+        """True if each row is of a whole sample, whose place is its number."""
+        return self._places is None and self._steps is None
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
         rows = copy(self)
-        rows._of_code = [float(value >= 1 - 1e-9) for value in self._of_code]
-        if self._values is not None:
-            rows._values = array("d", (float(value >= 1 - 1e-9) for value in self._values))
+        rows._values = Numbers("d", (float(value >= 1 - 1e-9) for value in self._values))
         return rows
 
 
@@ -227,9 +208,7 @@ class Units(NamedTuple):
         return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
 
-def units_of(
-    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
-) -> Units:
+def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid: Numbers, table: SampleTable) -> Units:
     """Return the units of ``metric`` in one mode, by sample in the order of their first record.
 
     ``samples`` holds the numbers of the mode's samples by place, ``epochs`` the number of records of each sample, and
@@ -237,11 +216,16 @@ def units_of(
     """
     import numpy as np
 
-    of_place = np.asarray(samples, dtype=np.int64)
-    n, n_invalid = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
+    of_place = number_block(len(samples), "i8")
+    of_place[:] = samples.view
+    is_complete = not np.any(invalid.view)
+    if is_complete and rows.is_plain:
+        values = rows.values
+        return Units(of_place[: len(values)], np.broadcast_to(WHOLE, values.shape), values, values, values)
+    n, n_invalid = np.asarray(epochs.view, dtype=np.int64), np.asarray(invalid.view, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
-    if not n_invalid.any():
+    if is_complete:
         return Units(of_place[places], steps, values, values, values)
     # A metric has a row in every valid epoch or in none, so missing rows belong to invalid epochs.
     low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
@@ -373,14 +357,14 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     """Return the numbers of the samples' clusters."""
     import numpy as np
 
-    return np.asarray(table.clusters)[samples]
+    return np.asarray(table.clusters.view)[samples]
 
 
 def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
     """Return a boolean mask of the samples whose kind satisfies ``keep``."""
     import numpy as np
 
-    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
+    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of.view)[samples]]
 
 
 def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
@@ -394,7 +378,7 @@ def _broken_down(
     """Return ``estimate`` for all units and for each family, task type, answer type and group."""
     import numpy as np
 
-    kind_of = np.asarray(table.kind_of)[samples]
+    kind_of = np.asarray(table.kind_of.view)[samples]
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 
