@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
         limit = self._loop.call_later(timeout_s, self._too_late, timeout_s)
         try:
             if len(body) < _LARGE_BYTES:
-                self._transport.write(head + body)
+                self._loop.call_soon(self._transport.write, head + body)
             else:
                 self._transport.write(head)
                 self._transport.write(body)
