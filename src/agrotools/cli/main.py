@@ -200,8 +200,6 @@ def main() -> None:
                 f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space"
             )
         sys.exit(code)
-    finally:
-        gc.freeze()  # otherwise all objects are visited once more when Python ends
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
