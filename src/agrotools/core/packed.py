@@ -58,10 +58,11 @@ class PackedBytes:
     def add(self, entry: bytes) -> int:
         """Return the place of an entry, which is appended if it is new."""
         self._fill_slots()
-        place = self._slots[self._slot(entry)]
-        if place < 0:
-            place = len(self)
+        slot = self._slot(entry)
+        if (place := self._slots[slot]) < 0:
+            place = self._slots[slot] = len(self)
             self.append(entry)
+            self._n_in_slots = place + 1
         return place
 
     def _fill_slots(self) -> None:

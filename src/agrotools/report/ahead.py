@@ -34,14 +34,18 @@ class ScoringAhead:
     def __init__(self, *, allow_invalid: bool) -> None:
         self._options = ["--allow-invalid"] if allow_invalid else []
         self._process: subprocess.Popen[bytes] | None = None
+        self._has_floor = False
+        """True if a floor will be computed, whose scores need scipy in this process, too."""
 
     def begin(self, run: Path) -> None:
         """Begin to score the run in a folder, if it is long, but not longer than a page lists."""
         from agrotools.plugin import plugin_of
         from agrotools.report.html.listing import MOST_LISTED
+        from agrotools.runner.ladder import MOST_SAMPLES
         from agrotools.runner.store import read_manifest
 
         manifest = read_manifest(run)
+        self._has_floor = len(manifest.sample_ids) <= MOST_SAMPLES
         n_planned, n_runs = sum(manifest.planned.values()), len(manifest.planned) * manifest.epochs
         plugin = plugin_of(manifest.benchmark)
         has_paper = plugin is not None and plugin.reporting.paper is not None
@@ -66,8 +70,8 @@ class ScoringAhead:
 
     def scored(self) -> "Rescored | None":
         """Return the scores of all records, after :meth:`collected`; None if the run has to be scored as usual."""
-        if self._process is not None:
-            import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # for the page, while it is waited for
+        if self._process is not None and self._has_floor:
+            import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # while it is waited for
         return self._received()
 
     def _send(self, line: bytes) -> None:

@@ -161,9 +161,8 @@ class PromptLog:
         return self._stored(b"message", message_json(message), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
-        digest = sha256(content).digest()[: _HASH_DIGITS // 2]
-        if self._known.find(digest) < 0:
-            self._known.append(digest)
+        digest, n_known = sha256(content).digest()[: _HASH_DIGITS // 2], len(self._known)
+        if self._known.add(digest) == n_known:
             lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.hex().encode(), kind, content))
         return digest.hex()
 
