@@ -11,6 +11,7 @@ from agrotools.core import Record, RunStoreError
 from agrotools.plugin import NO_COMPARISONS
 from agrotools.report.ahead import ScoringAhead
 from agrotools.report.html import build_report, report_draft
+from agrotools.report.html.building import ReportDraft
 from agrotools.runner.growing_index import GrowingIndex
 from agrotools.runner.rescore import rescore, score_runs
 from agrotools.runner.store import RunStore
@@ -71,12 +72,14 @@ def test_scores_and_page_of_a_run_scored_while_it_went_on_are_those_of_scoring_i
             for record in records[30:] + records[:30]:
                 store.append(record)
         ahead.end()
-        result = ahead.result()
+        with report_draft([run], NO_COMPARISONS) as draft:
+            collected = ahead.collected()
+            assert draft is not None
+            assert collected is not None
+            draft.restore(collected)
+        result = ahead.scored()
     assert result is not None
-    with report_draft([run], NO_COMPARISONS) as draft:
-        assert draft is not None
-        draft.restore(result.collected)
-    (scored,) = score_runs([run], known={run: result.scored})
+    (scored,) = score_runs([run], known={run: result})
     known = {"summaries": [scored.summary], "tallies": [scored.tally], "references": {}, "scored": True}
     page = build_report([run], run / "report.html", draft=draft, **known).path.read_bytes()
     scores = (run / "scores.json").read_bytes()
@@ -87,6 +90,25 @@ def test_scores_and_page_of_a_run_scored_while_it_went_on_are_those_of_scoring_i
     assert build_report([run], run / "report.html", **known).path.read_bytes() == page
 
 
+@pytest.mark.unit
+def test_draft_that_takes_over_some_records_adds_the_others(tmp_path):
+    run = tmp_path / "run"
+    with open_run(run) as store:
+        for record in made_records():
+            store.append(record)
+    begun = ReportDraft([run], NO_COMPARISONS)
+    begun.begin_run()
+    for record in begun.runs[0].records.at(range(15)):
+        begun.add(record, begun.runs[0].scores_of(record))
+    with report_draft([run], NO_COMPARISONS) as draft:
+        assert draft is not None
+        draft.restore(begun.collected())
+    (scored,) = score_runs([run])
+    known = {"summaries": [scored.summary], "references": {}, "scored": True}
+    page = build_report([run], run / "report.html", draft=draft, **known).path.read_bytes()
+    assert build_report([run], run / "report.html", **known).path.read_bytes() == page
+
+
 @pytest.mark.process
 def test_run_is_scored_as_usual_if_its_process_fails_or_has_nothing_to_score(tmp_path, monkeypatch):
     monkeypatch.setattr("agrotools.report.ahead._FEWEST", 1)
@@ -94,7 +116,7 @@ def test_run_is_scored_as_usual_if_its_process_fails_or_has_nothing_to_score(tmp
     with ScoringAhead(allow_invalid=False) as ahead, open_run(run):
         ahead.begin(run)
         ahead.end()
-        assert ahead.result() is None  # the run has no records
+        assert ahead.collected() is None  # the run has no records
     with open_run(run) as store:
         for record in made_records():
             store.append(record)
@@ -102,7 +124,7 @@ def test_run_is_scored_as_usual_if_its_process_fails_or_has_nothing_to_score(tmp
     with ScoringAhead(allow_invalid=False) as ahead:
         ahead.begin(run)
         ahead.end()
-        assert ahead.result() is None or rescore(run).summary.modes
+        assert ahead.collected() is None or ahead.scored() is None or rescore(run).summary.modes
 
 
 @pytest.mark.unit
@@ -110,4 +132,4 @@ def test_short_runs_have_no_process_of_their_own(tmp_path: Path):
     with open_run(tmp_path / "run"), ScoringAhead(allow_invalid=False) as ahead:
         ahead.begin(tmp_path / "run")
         ahead.end()
-        assert ahead.result() is None
+        assert ahead.collected() is None

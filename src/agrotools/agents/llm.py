@@ -115,7 +115,9 @@ def render(name: str, **values: Any) -> str:
     """Render the template ``name`` (without ``.j2``) and strip whitespace at its ends."""
     template = _template(name)
     # As ``template.render``, which copies the global names of the environment more slowly than the text is rendered.
-    return "".join(template.root_render_func(template.new_context(_globals() | values, shared=True))).strip()
+    environment = template.environment
+    context = environment.context_class(environment, _globals() | values, template.name, template.blocks)
+    return "".join(template.root_render_func(context)).strip()
 
 
 @cache

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
     from agrotools.report.ahead import ScoringAhead
+    from agrotools.report.html.building import ReportDraft
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
@@ -181,10 +182,11 @@ def show_runs(
 
     drafting = report_draft(runs, comparisons) if evaluated and n_records <= MOST_LISTED else nullcontext()
     with drafting as draft:
-        result = ahead.result() if ahead else None
-        if result and draft:
-            draft.restore(result.collected)
-        known = {runs[0]: result.scored} if result else {}
+        collected = ahead.collected() if ahead else None
+        if collected and draft:
+            draft.restore(collected)
+        scored = ahead.scored() if ahead else None
+        known = {runs[0]: scored} if scored else {}
         options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again, "known": known}
         rescored = score_runs(runs, **options, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
@@ -211,7 +213,7 @@ def show_runs(
         from agrotools.report.html import build_report
 
         page, out = None, runs[0] / "report.html"
-        references = _references(runs, summaries, evaluated)
+        references = _references(runs, summaries, evaluated, draft)
         if len(runs) == 1 and not references.scored:
             rescored = [each._replace(tally=None) for each in rescored]  # there is nothing to compare with
         try:
@@ -237,8 +239,10 @@ def _first_model(summaries: "Sequence[Summary]") -> int:
     return next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
 
 
-def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated) -> "References":
-    """Return floor, planner and ceiling of the first model."""
+def _references(
+    runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated, draft: "ReportDraft | None"
+) -> "References":
+    """Return floor, planner and ceiling of the first model; ``draft``: draft of the report of the runs, if any."""
     from agrotools.report.screen import headline
     from agrotools.runner.ladder import references_of
 
@@ -246,7 +250,8 @@ def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated:
     modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     measure = headline([summaries[at]], modes)
     mode = measure[0].mode if measure else None
-    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode)
+    options: dict[str, Any] = {"mode": mode, "index": draft.runs[at].records if draft else None}
+    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), **options)
 
 
 def _print_screen(

@@ -294,7 +294,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
         content_hash = _content_hash(header, known)
 
     def with_cluster(sample: Sample, at: int) -> Sample:
-        return sample.model_copy(update={"cluster": lines.ids[firsts[at]]})
+        return from_valid(Sample, {**vars(sample), "cluster": lines.ids[firsts[at]]})
 
     if lines.kept:
         return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash)

@@ -23,7 +23,8 @@ from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Pictur
 from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.settings import Papers, papers_of_runs
-from agrotools.scoring import RunAggregator, Summary
+from agrotools.runner.rescore import credited
+from agrotools.scoring import RunAggregator, Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION
 
 
@@ -81,10 +82,19 @@ class ReportDraft:
         return {"body": self.body.getvalue(), **self.page.collected()}
 
     def restore(self, collected: dict[str, Any]) -> None:
-        """Take over what another draft has collected while the runs went on, unless their records have pictures."""
-        if not self._n_shares:
-            self.body.write(collected.pop("body"))
-            self.page.restore(collected)
+        """Take over what another draft has collected while the run went on, and add the other records of the run.
+
+        A run with pictures is left to :meth:`add`.
+        """
+        if self._n_shares:
+            return
+        self.body.write(collected.pop("body"))
+        self.page.restore(collected)
+        run = self.runs[0]
+        with suppress(AgrotoolsError, OSError):
+            for record in run.records.at(range(len(self.page.rows), len(run.records))):
+                scores = credited(record, score_record(record, run.comparisons), run.records)
+                self.page.write(0, record, scores)
 
     def complete(self, summaries: Sequence[Summary]) -> bool:
         """Set the summaries of the runs; return True if all records were added."""

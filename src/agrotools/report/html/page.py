@@ -51,7 +51,8 @@ _SAMPLE, _MASK, _BLOCK = 2, 5, 8
 """Columns of an entry of the list: number of the sample, facets, and block of the details (None: there are none)."""
 _FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
-_COLLECTED = ("rows", "_modes", "_parts", "_wrong", "_unsolved", "_samples", "_texts", "_n_blocks", "_detail_bytes")
+_COLLECTED = ("rows", "_modes", "_parts", "_wrong", "_unsolved", "_samples", "_texts", "_unwritten_texts")
+_COLLECTED += ("_block", "_block_bytes", "_n_blocks", "_detail_bytes")
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
@@ -138,12 +139,18 @@ class Page:
     @contextmanager
     def writing(self) -> Generator[None]:
         """Within the block, many records are written; at its end, what is collected of the last ones."""
+        with self.prompts_open():
+            yield
+        self._write_block()
+        self._mark_lost()
+
+    @contextmanager
+    def prompts_open(self) -> Generator[None]:
+        """Keep the stored requests open within the block."""
         with ExitStack() as stack:
             for prompts in self._prompts:
                 stack.enter_context(prompts.kept_open())
             yield
-        self._write_block()
-        self._mark_lost()
 
     def _listed(self, at: int, *, scored: bool) -> Iterator[tuple[Record, list[Score]]]:
         """Yield the listed records of a run, with their score rows."""
