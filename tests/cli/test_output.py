@@ -57,7 +57,7 @@ def test_users_are_told_every_code() -> None:
 
 @pytest.mark.process
 def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
-    command = f"{sys.executable} -m agrotools kb list | head -1; echo codes ${{PIPESTATUS[@]}}"
+    command = f"{sys.executable} -m agrotools kb search rust | head -1; echo codes ${{PIPESTATUS[@]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "codes 0 0"
