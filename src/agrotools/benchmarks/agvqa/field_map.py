@@ -55,8 +55,6 @@ class PredictionMap(FrozenModel):
     reply: str
     published: str = ""
     judged: dict[str, Judged] = {}
-    statistic: Literal["", "f1_or_nmae"] = ""
-    """Statistic over a whole file that its authors publish."""
 
 
 class FieldMap(FrozenModel):
