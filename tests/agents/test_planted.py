@@ -80,7 +80,7 @@ def test_mistakes_are_those_of_models(benchmark: Benchmark):
     assert min(early, wrong_tool, wrong_argument) >= 3
 
 
-@pytest.mark.parametrize("wrong", ["", "2", "-0.5", "nan", "0.5:", "0.5:x", "1.5:2"])
+@pytest.mark.parametrize("wrong", ["0.5:x", "1.5:2"])
 def test_other_abilities_are_refused(wrong: str):
     with pytest.raises(UsageError, match="baseline:planted:ABILITY"):
         Planted.parse(wrong, 0)

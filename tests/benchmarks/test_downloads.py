@@ -100,7 +100,7 @@ def test_a_passing_fault_or_a_pointer_is_overcome(served, tmp_path, fault):
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [(404, "missing"), (403, "refused"), (429, "refused"), ("other", "differs"), ("cut", "unreachable")],
+    [(429, "refused"), ("other", "differs"), ("cut", "unreachable")],
 )
 def test_a_file_that_cannot_be_had_is_reported_and_the_others_come(served, tmp_path, fault, reason):
     name = next(iter(CONTENT))

@@ -193,11 +193,8 @@ def test_a_gate_fails_if_samples_of_the_old_run_are_lost(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"benchmark": "c"}, "different benchmarks: c / b"),
-        ({"benchmark_version": "2"}, "different benchmark versions: 2 / 1"),
         ({"benchmark_hash": "i"}, "different content of the benchmark: i / h"),
         ({"modes": ("no-tool",)}, "different modes: no-tool / end-to-end"),
-        ({"quick": True}, "different parts of the benchmark: quick part / whole"),
         ({"scoring": "3"}, "different scoring versions: 3 / "),
     ],
 )

@@ -42,8 +42,7 @@ def lines(*counts: tuple[str | None, int]) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("cause", "option"),
     [
-        ("timeout", "--timeout"), ("length", "--max-output-tokens"), ("context", "context"),
-        ("filtered", "filter"), ("unparseable", "--protocol"), ("max_steps", "--max-steps"),
+        ("timeout", "--timeout"),
         (None, "503 Bad gateway"),
     ],
 )  # fmt: skip

@@ -87,8 +87,8 @@ def test_the_nearest_text_counts() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "value"),
     [
-        ("a b c d", "a c d e", 0.75), ("It weighs 3.5 kg", "it weighs 3.5 KG!", 1.0), ("3.5", "3 5", 0.0),
-        ("水稻叶", "水叶", 0.8), ("", "x", 0.0), ("...", "x", 0.0),
+        ("3.5", "3 5", 0.0),
+        ("水稻叶", "水叶", 0.8), ("...", "x", 0.0),
     ],
 )  # fmt: skip
 def test_overlap_by_words(first: str, second: str, value: float) -> None:

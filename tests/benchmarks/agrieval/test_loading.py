@@ -95,7 +95,6 @@ def test_the_same_question_in_both_files_is_one_cluster_and_two_samples(tmp_path
     ("options", "message", "hint"),
     [
         ({"shot": 5}, "no option 'shot'", "did you mean shots"),
-        ({"shots": 6}, "shots=6", ""),
         ({"order": "random"}, "order=random", ""),
         ({"files": "none.json"}, "there is no file", "names in the folder"),
     ],

@@ -135,8 +135,6 @@ def yes_no(of: Record, *replies: str) -> list[Judgement]:
     ("replies", "published", "corrected"),
     [
         (("Yes", " yes\n"), 1, 1),
-        (("Yes", "No"), 0, 0),
-        (("Yes.", "Yes"), 0, 1),  # a full stop is no yes to the published scorer
         (("Perhaps", "Yes"), 0, None),
     ],
 )

@@ -116,7 +116,6 @@ def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
     [
         {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "OCR"}}]},
         {"role": "assistant", "tool_calls": [{"type": "function", "function": {"arguments": {"image": "a"}}}]},
-        call("OCR", None),
         call("OCR", 3),
         {"role": "tool"},
     ],
