@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Any
 
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
-from agrotools.agents.baselines import prior
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, planned_value
 from agrotools.agents.baselines.plans import adapted_plan
-from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
+from agrotools.agents.baselines.prior import SimilarQuestions, masked
 from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
@@ -349,25 +347,6 @@ def test_the_donor_is_the_most_similar_of_another_template_and_cluster_and_the_f
         assert (plan.donor if plan else None) == nearest_of_all(each, samples)
 
 
-@given(st.lists(st.text(alphabet="ab 杂草", min_size=1, max_size=12), min_size=1, max_size=6, unique=True))
-def test_cosines_lie_between_zero_and_one_and_are_one_for_the_same_words(texts: list[str]):
-    index = SimilarQuestions(texts)
-    for row, text in enumerate(texts):
-        cosines = index.cosines(text)
-        assert cosines.min() >= 0
-        assert cosines.max() <= 1 + 1e-9
-        if text.strip():
-            assert cosines[row] == pytest.approx(1)
-    assert not SimilarQuestions(["a b"]).cosines("杂 草").any()
-
-
-def test_what_nearly_all_of_many_questions_share_is_passed_over(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(prior, "MOST_SHARED", 2)
-    index = SimilarQuestions(["the weeds", "the crop", "the soil", "the"])
-    assert index.cosines("the weeds").tolist() == pytest.approx([1, 0, 0, 0])
-    assert not index.cosines("the").any()
-
-
 # Putting a plan to use.
 
 
@@ -464,23 +443,3 @@ def test_an_answer_is_read_out_of_the_results(asked: Slot, donor_slots: Any, res
 
 
 # The prior that it falls back to.
-
-VALUES = st.one_of(st.integers(0, 4), st.sampled_from([0.5, 2.5]))
-
-
-@given(st.lists(st.tuples(st.sampled_from("abcd"), VALUES), min_size=1, max_size=15), st.sampled_from("abcde"))
-def test_the_typical_number_is_the_median_of_other_clusters(seen: list[tuple[str, float]], own: str):
-    samples = [sample(f"s{k}", "?", "t", c, answer=(share(value=v),)) for k, (c, v) in enumerate(seen)]
-    others = [value for cluster, value in seen if cluster != own]
-    asked = sample("own", "?", "t", own)
-    assert PriorTable(samples).guess(asked, asked.answer[0]) == (median(others) if others else None)
-
-
-def test_the_typical_file_is_one_that_the_sample_has():
-    def pair(name: str, cluster: str, names: tuple[str, str], value: int) -> Sample:
-        slot = FileSlot(name="more", label="more", value=names[value], choices=names)
-        return sample(name, "?", "t", cluster, answer=(slot,))
-
-    table = PriorTable([pair("a", "c1", ("image_1.jpg", "image_2.jpg"), 1), pair("b", "c2", ("x_1.tif", "x_2.tif"), 1)])
-    asked = pair("own", "c3", ("bands_2.tif", "bands_1.tif"), 1)
-    assert table.guess(asked, asked.answer[0]) == "bands_2.tif"

@@ -50,15 +50,6 @@ def _whole(folder: Path) -> bool:
     return all((folder / name).read_bytes() == content for name, content in CONTENT.items())
 
 
-def test_all_files_come_once_and_a_second_call_asks_for_none(served, tmp_path):
-    assert _fetch(served, tmp_path / "out") == []
-    assert _whole(tmp_path / "out")
-    assert not list((tmp_path / "out").rglob("*.part"))
-    asked = len(served.requests)
-    assert _fetch(served, tmp_path / "out") == []
-    assert len(served.requests) == asked
-
-
 @pytest.mark.parametrize("layout", ["raw.example.org/owner", "owner", "local"])
 def test_a_mirror_may_be_a_folder_of_any_layout(served, tmp_path, layout):
     mirror = tmp_path / "mirror"

@@ -9,31 +9,10 @@ from typer.testing import CliRunner
 
 from agrotools.cli import output
 from agrotools.cli.main import app
-from agrotools.core import ToolError
-from agrotools.core.base import NoFileError
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (NoFileError("no such file"), 2),
-        (ToolError("nothing_found", "no leaf"), 3),
-        (ZeroDivisionError(), None),
-    ],
-)
-def test_a_kind_of_fault_has_one_code(error: Exception, code: int | None) -> None:
-    assert output.code_of(error) == code
-
-
-@pytest.mark.parametrize("path", ["nofile.json", "."])
-def test_predictions_that_are_not_there_are_told_as_that(path: str) -> None:
-    done = CliRunner().invoke(app, ["score", path, "--format", "gta"])
-    assert isinstance(done.exception, NoFileError)
-    assert output.code_of(done.exception) == 2
 
 
 def test_users_are_told_every_code() -> None:

@@ -88,18 +88,6 @@ def test_a_reply_on_one_branch_keeps_its_score_and_one_on_both_has_none(entry: s
         assert max(branch_scores(entry, first, second, both)) <= 0.35 * max(value(entry, first, both), 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Nothing needs to be done yet. {}", "{} There is no need to spray or prune.",
-     "Since the limit is not passed, only the cause: {}", "还不到防治指标，不用防治。{}"],
-)  # fmt: skip
-def test_the_other_branch_may_be_denied(text: str):
-    for entry, first, second in BRANCHED:
-        if (entry.startswith("disease"), second) == (True, "causes"):
-            reply = text.format(right_replies(entry, second)[0])
-            assert branch_scores(entry, first, second, reply)[1] == pytest.approx(value(entry, second, reply), abs=0.05)
-
-
 @given(st.data())
 def test_scores_of_all_branches_sum_to_at_most_one(data: st.DataObject):
     """A reply that hedges, in whatever way, gains no more on average than one that guesses a branch."""
@@ -188,47 +176,6 @@ def test_one_sensible_remark_costs_nothing_and_a_heap_of_advice_costs_all():
     assert value(*BEAN, f"{right} Space plants widely.") == 1
     heap = " Prune. Hang yellow sticky traps. Use row covers. Bag fruit. Graft onto rootstock. Irrigate by drip."
     assert value(*BEAN, right + heap) == 0
-
-
-VINE = ("weed.rubber_vine", "causes")
-
-
-def test_a_heap_of_keywords_earns_nothing_whichever_they_are():
-    """None of the items is a fact of another entry: how many there are, and how short, is what tells."""
-    right = "poisonous to cattle; smothers trees; the sap burns the skin"
-    heap = (
-        "; fire hazard; bad smell; tubers; long roots; thorns; hard seed; floods; frost heave; slow growth; mud; dust"
-    )
-    assert value(*VINE, right) == 1
-    assert value(*VINE, right + heap) == 0
-    assert score_facts(slot(*VINE), right + heap)[1]["keyword_list_factor"] == 0
-
-
-def test_a_right_reply_may_list_examples_and_be_long():
-    listed = (
-        "It is poisonous to cattle, sheep, goats, horses, pigs and people, it smothers trees, shrubs, vines and grass."
-    )
-    assert value(*VINE, f"{listed} The sap burns the skin, the lips, the eyes and the throat.") == 1
-
-
-@pytest.mark.parametrize(
-    ("entry", "topic", "reply"),
-    [
-        (
-            "pest.army_worm",
-            "symptoms",
-            "Only the central rib remains; frass in the axils; hordes migrate; panicles get clipped off.",
-        ),
-        (
-            "pest.mango_leafhopper",
-            "symptoms",
-            "Inflorescences turn brown and shrivel, little fruit forms, sugary exudate.",
-        ),
-        ("weed.yellow_nutsedge", "management", "Wash implements, drain wet spots, hold back on irrigation."),
-    ],
-)
-def test_plain_and_textbook_words_are_read_alike(entry: str, topic: str, reply: str):
-    assert value(entry, topic, reply) == 1
 
 
 def test_shared_wrong_and_rejected_facts_earn_nothing():

@@ -20,7 +20,7 @@ from agrotools.runner.rescore import Rescored, rescore
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.slots import refuses
-from agrotools.text.answer_form import REFUSAL_LINE, answer_form, form_lines, format_answer
+from agrotools.text.answer_form import REFUSAL_LINE, form_lines, format_answer
 from support.command import run_command
 from support.plain_sample import plain_sample
 from support.runs import manifest
@@ -134,14 +134,6 @@ def test_no_right_reply_of_the_sealed_sets_is_read_as_a_refusal():
         for entry in map(json.loads, file.read_text("utf-8").splitlines()):
             slots = slots_of.validate_json(json.dumps(entry["slots"]))
             assert not (entry["expected"] and refuses(slots, entry["reply"])), entry["reply"]
-
-
-def test_the_form_is_the_same_for_both_twins_and_offers_to_refuse():
-    forms = [answer_form(each.answer, may_abstain=each.may_abstain) for each in (YES, NO)]
-    assert forms[0] == forms[1]
-    assert forms[0].endswith(f"write only this line instead:\n{REFUSAL_LINE}")
-    assert form_lines(YES.answer) == form_lines(NO.answer) == ("size: <number> mm",)
-    assert REFUSAL_LINE not in answer_form(YES.answer)
 
 
 @pytest.mark.parametrize(

@@ -194,15 +194,6 @@ def test_arguments_must_pass_the_schema_except_the_references_own():
     assert values(other, "arg_acc")[0] == values(other, "arg_acc_strict")[0] == 0
 
 
-def test_measured_values_may_be_rounded():
-    scores = step_scores(record(FIRST, SECOND, call("calculate", expression="8.89/3.21"), RIGHT[3]))
-    assert values(scores, "arg_acc")[2] == 1
-    assert values(scores, "arg_acc_strict")[2] == 0
-    assert (
-        values(step_scores(record(FIRST, SECOND, call("calculate", expression="8.8/3.2"), RIGHT[3])), "arg_acc")[2] == 0
-    )
-
-
 def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
     in_head = call("calculate", expression=repr(WEED / 3.2149))
     wrong = call("calculate", expression="2.5")

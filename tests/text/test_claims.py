@@ -47,15 +47,6 @@ def test_denied(text: str):
     assert not affirms(text, ["rotate"]), text
 
 
-def test_questions_keywords_and_ideas_of_other_sentences_claim_nothing():
-    assert not reply_of("Should I rotate crops?").find("rotate")
-    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
-    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
-    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
-    assert affirms(f"{words}.", ["rotate"])
-    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
-
-
 def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_mention():
     for text in ("Do not water from above.", "Overhead watering spreads the bacteria.", "避免从上方浇水。"):
         assert affirms(text, ["avoid overhead irrigation"]), text

@@ -8,17 +8,6 @@ from agrotools.text import find_quantities, normalise
 from agrotools.text.normalise import chinese_number
 
 
-@pytest.mark.parametrize(
-    ("text", "normal"),
-    [
-        ("ha⁻¹", "ha^-1"),
-        ("Lantana CAMARA", "lantana camara"),
-    ],
-)  # fmt: skip
-def test_normal_form(text: str, normal: str):
-    assert normalise(text) == normal
-
-
 @given(st.text())
 def test_normalising_twice_changes_nothing(text: str):
     assert normalise(normalise(text)) == normalise(text)
@@ -40,10 +29,6 @@ def values(text: str) -> list[float]:
 )  # fmt: skip
 def test_a_number_is_read(text: str, value: float):
     assert values(text) == [pytest.approx(value)]
-
-
-def test_words_in_a_row_are_numbers_of_their_own():
-    assert values("one two three") == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

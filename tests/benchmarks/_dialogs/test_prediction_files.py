@@ -87,16 +87,6 @@ def test_predictions_and_data_belong_together_by_position(tmp_path):
     assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
 
 
-@pytest.mark.parametrize("gold", [None, [{"role": "assistant"}], [call("Plot", {}), answer("6")]])
-def test_a_gold_that_is_malformed_or_another_gives_way_to_that_of_the_data_set(tmp_path, gold):
-    file = {**STEP_FILE, "1": entry(gold, GOLD_STEPS[1])}
-    data = {str(i): {"dialogs": [USER, *own], "gt_answer": None} for i, own in enumerate(GOLD_STEPS)}
-    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", file))
-    joined = prediction_files.join_data(predictions, data)
-    assert [sample.gold for sample in joined.scored] == GOLD_STEPS
-    assert any('key "1"' in place and "gold" in place for place in joined.malformed)
-
-
 def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
     entries = [{"id": 3, "scores": ["yes", "no"], "pred": "x"}, {"id": "4", "scores": ["yes"]}, {"id": 3, "scores": []}]
     log, malformed = read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))

@@ -15,7 +15,7 @@ from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
 from agrotools.benchmarks.agent_x.load import arguments_of, read_agent_x
 from agrotools.benchmarks.checking import file_roots
-from agrotools.core import BenchmarkError, KeywordsSlot, ReferenceTextsSlot, Sample
+from agrotools.core import BenchmarkError, Sample
 from agrotools.report.html.pictures import Places
 from support.made_agent_x import write_agent_x, write_video
 from support.made_gta import draw, write_json
@@ -105,17 +105,6 @@ def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: byte
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind"),
-    [
-        ({"query_type": "subjective"}, ReferenceTextsSlot),
-        ({"final_answer": "3"}, KeywordsSlot),
-    ],
-)
-def test_answers_become_slots(tmp_path: Path, changes: dict[str, Any], kind: type) -> None:
-    assert isinstance(only(tmp_path, entry(**changes)).answer[0], kind)
-
-
-@pytest.mark.parametrize(
     ("query_type", "tools", "is_image"),
     [
         ("factual", ["OCR", "DrawBoundingBox"], False),
@@ -182,21 +171,6 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, c
     assert message in error.value.message
     (sample,) = load_benchmark("agent-x", root, options={"faults": "leave-out"}).samples
     assert sample.id == "agent-x-003"
-
-
-def test_what_is_unusual_is_noted_or_made_plain(tmp_path: Path) -> None:
-    sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg"))
-    assert [file.path for file in sample.files] == ["files/VCA_1.jpg", "files/VCA_2.jpg"]
-    steps = [{"tool": "OCR", "input": "VCA_2.jpg", "output": "7"}]
-    sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg", reasoning_steps=steps))
-    assert sample.reference.steps[0].arguments == {"image": "VCA_2.jpg"}
-    steps = [*entry()["reasoning_steps"], {"tool": None, "thought": "so"}, "stray", {"tool": "Calculator"}]
-    root = written(tmp_path, {"0": [entry(reasoning_steps=steps)]})
-    benchmark = load_benchmark("agent-x", root)
-    notes = str(benchmark.header.metadata["notes"])
-    for said in ("without a tool", "no objects", "told apart", "does not list"):
-        assert said in notes
-    assert benchmark.samples[0].toolset == ("ObjectCounter", "Calculator")
 
 
 def test_a_file_of_dialogs_is_not_taken_for_agent_x(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.gta.load import read_gta
-from agrotools.core import BenchmarkError, KeywordsSlot, Observation, ReferenceTextsSlot, Sample
+from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
@@ -32,18 +32,6 @@ def loaded(tmp_path: Path, entries: dict[str, Any], **options: Any) -> list[Samp
 def only(tmp_path: Path, entry: dict[str, Any]) -> Sample:
     (sample,) = loaded(tmp_path, {"0": entry})
     return sample
-
-
-def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
-    for sample in whole.samples:
-        assert (sample.answer_type == "image") == (not sample.no_tool_eligible)
-        for file in sample.files:
-            assert (file.width_px, file.height_px) == (64, 48)
-            assert whole.file_path(file).is_file()
-        view = whole.view(sample, "end-to-end")
-        assert view.toolset == sample.toolset
-        assert all(Path(file.path).is_absolute() for file in view.files)
-    assert whole.sample("gta-005").cluster == whole.sample("gta-004").cluster == "gta-004"
 
 
 def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
@@ -173,14 +161,6 @@ def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: by
     (folder / "image" / "image_1.jpg").write_bytes(content)
     with pytest.raises(BenchmarkError, match=message):
         load_benchmark("gta", tmp_path)
-
-
-def test_tools_by_name_and_one_question_to_the_judge_are_read(tmp_path: Path) -> None:
-    entry = plain_entry(tools={"OCR": {}, "Calculator": {}}, evaluation={"question": "Is it 7?"})
-    sample = only(tmp_path, entry)
-    assert sample.toolset == ("OCR", "Calculator")
-    assert isinstance(slot := sample.answer[0], KeywordsSlot)
-    assert slot.questions == ("Is it 7?",)
 
 
 def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:

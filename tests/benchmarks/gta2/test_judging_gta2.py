@@ -12,7 +12,7 @@ from agrotools.models import ImagePart
 from agrotools.runner.judging import judge_request
 from agrotools.scoring.judging import JudgedRows, Judgement, JudgeQuestion, judge_questions
 from support.made_gta import draw
-from support.made_gta2 import NESTED, leaf, node
+from support.made_gta2 import NESTED, leaf
 from support.plain_sample import plain_sample
 
 PLOT = Artifact(name="plot.png", kind="plot", media_type="image/png", sha256="aa")
@@ -67,15 +67,6 @@ def test_each_leaf_is_a_question_that_both_readings_share():
     assert "Requirement 1.2" not in first.user
     assert first.user.count(first.mark) == 8
     assert first.mark in first.system
-
-
-def test_the_worked_examples_of_the_published_scorer():
-    of = record()
-    given = {"1.1": '{"score": 10}', "1.2": '{"score": 4, "analysis": "in part"}', "2": '{"score": 6}'}
-    assert values(of, replies(of, given)) == pytest.approx({"gta2.gpt_score": 0.75, "gta2.score_corrected": 0.75})
-    inner = record([node("1", [leaf("1.1", 2), leaf("1.2", 1)], 3)])
-    del given["2"]
-    assert values(inner, replies(inner, given)) == pytest.approx({"gta2.gpt_score": 0.8, "gta2.score_corrected": 0.8})
 
 
 def test_the_two_ways_of_reading_differ_where_a_reply_is_no_json():

@@ -65,8 +65,3 @@ def test_what_is_no_grade_on_the_scale_is_not_guessed(reply: str):
 @given(st.text(alphabet=st.sampled_from("{}[]\"':,012/分grade评 \n"), max_size=60))
 def test_any_reply_gives_a_grade_on_the_scale_or_none(reply: str):
     assert read_grade(reply) in (0, 1, 2, None)
-
-
-@given(st.integers(0, 2), st.text(max_size=40).filter(lambda text: "{" not in text and "[" not in text))
-def test_a_json_reply_is_read_amid_any_prose(grade: int, prose: str):
-    assert read_grade(f'{prose.replace("<think>", "")}\n{{"grade": {grade}}}') == grade
