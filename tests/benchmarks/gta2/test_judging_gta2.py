@@ -10,7 +10,8 @@ from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajec
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
 from agrotools.runner.judging import judge_request
-from agrotools.scoring.judging import JudgedRows, Judgement, JudgeQuestion, judge_questions
+from agrotools.scoring.judging.judgements import JudgedRows, Judgement
+from agrotools.scoring.judging.questions import JudgeQuestion, judge_questions
 from support.made_gta import draw
 from support.made_gta2 import NESTED, leaf
 from support.plain_sample import plain_sample

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.scoring.judging import read_grade
+from agrotools.scoring.judging.questions import read_grade
 
 
 @pytest.mark.parametrize(
