@@ -159,12 +159,7 @@ def test_forms_of_options_and_answers(choices, right, letters):
         assert question(data, kinds={"*": "several"}, kind_by="ask").slots[0].right_text == letters
 
 
-def test_options_in_the_question_and_in_single_fields():
-    found = question({"ask": "Which crop? (A) Rice (B) Maize", "right": "(b)"}, options="in question")
-    assert (found.text, found.slots[0].right_text) == ("Which crop?\nA. Rice\nB. Maize", "B")
-    found = question({"ask": "?", "o1": "Rice", "o2": "Maize", "right": 2}, options=("o1", "o2"), index_base=1)
-    assert found.slots[0].right_text == "B"
-    assert question({"ask": "Is it (a) rice?", "right": "yes"}, options="in question").text == "Is it (a) rice?"
+def test_options_in_single_fields():
     found = question({"ask": "?", "o1": None, "o2": "Maize", "o3": "Rye", "right": "B"}, options=("o1", "o2", "o3"))
     assert found.options == {"B": "Maize", "C": "Rye"}
     with pytest.raises(RowFault, match="no options"):

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_map, read_question
+from agrotools.benchmarks.agvqa.field_map import Row, RowFault, read_map, read_question
 from agrotools.benchmarks.agvqa.load import MAPS, OWN_MAP
 from agrotools.benchmarks.agvqa.plugin import OWN, LetteredSlot
 from agrotools.benchmarks.rows import read_rows
@@ -46,7 +46,7 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         parts: dict[str, Part] = {}
         for model, reply in replies.items():
             metric = _id(name, "accuracy", model)
-            parts[metric] = Part(_score(slots, reply, fields), 1)
+            parts[metric] = Part(_score(slots, reply), 1)
             if isinstance(published := scores.get(model), int | float):
                 theirs[metric].append(float(published))
                 if abs(published - parts[metric].total) < 1e-9:
@@ -89,12 +89,11 @@ def _id(name: str, metric: str, model: str) -> str:
     return f"{name}.{metric} ({model})" if model else f"{name}.{metric}"
 
 
-def _score(slots: Sequence[Slot], reply: Any, fields: FieldMap) -> float:
+def _score(slots: Sequence[Slot], reply: Any) -> float:
     text = "" if reply is None else str(reply)
     first = slots[0]
     if isinstance(first, LetteredSlot) and isinstance(reply, int):
-        place = reply - fields.index_base
-        text = first.letters[place] if 0 <= place < len(first.letters) else ""
+        text = first.letters[reply] if 0 <= reply < len(first.letters) else ""
     return sum(score_slot(slot, slots, text).value for slot in slots) / len(slots)
 
 
