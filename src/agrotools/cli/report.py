@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.options import AllowInvalid, TextOptions, with_option_groups
+from agrotools.cli.options import AllowInvalid, DataRoot, TextOptions, with_option_groups
 from agrotools.cli.output import DONE, NOT_DONE, count_text, print_json
 
 
@@ -20,7 +20,7 @@ def report(
     image_px: Annotated[
         int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
     ] = 480,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
+    data_root: DataRoot = None,
     share: Annotated[
         bool, typer.Option("--share", help="Remove coordinates, file names, folders and addresses, and say what.")
     ] = False,
