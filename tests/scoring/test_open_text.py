@@ -171,13 +171,6 @@ def test_right_advice_in_other_words_earns_all(reply: str):
     assert value(*BEAN, reply) == 1
 
 
-def test_one_sensible_remark_costs_nothing_and_a_heap_of_advice_costs_all():
-    right = "Rotate, bury residues, sow at the advised time and grow resistant cultivars."
-    assert value(*BEAN, f"{right} Space plants widely.") == 1
-    heap = " Prune. Hang yellow sticky traps. Use row covers. Bag fruit. Graft onto rootstock. Irrigate by drip."
-    assert value(*BEAN, right + heap) == 0
-
-
 def test_shared_wrong_and_rejected_facts_earn_nothing():
     assert value("disease.apple_scab", "causes", "A fungus.") == 0
     assert value("disease.apple_scab", "causes", "Venturia inaequalis.") > 0.8
@@ -225,13 +218,3 @@ def test_facts_in_the_old_form_are_scored():
 def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
     slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(phrase,)), Fact(phrases=("hoe",))))
     assert 0 <= score_slot(slot, (slot,), "Hoe the weeds; leave out the rest.").value <= 1
-
-
-def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():
-    fact_slot = slot("weed.prickly_acacia", "management")
-    result = score_facts(fact_slot, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
-    assert (result["foreign"], result["facts"]["work before seed set"]) == ({}, "stated")
-    spot = score_facts(
-        slot("disease.coffee_brown_eye_spot", "management"), "Mind nutrition: with much potash, it had less spot."
-    )
-    assert spot[1]["foreign"] == {}

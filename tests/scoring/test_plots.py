@@ -64,18 +64,6 @@ def test_neither_order_of_series_nor_of_points_matters(first, second, source: ra
     assert score_plot(first, second)[0] == pytest.approx(score_plot(shuffled(first), shuffled(second))[0])
 
 
-def test_where_the_reference_is_0_the_range_sets_the_tolerance():
-    def at_d(value):
-        return figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": value}))
-
-    assert score_plot(WEEDS, at_d(0.12))[0] == 1
-    assert score_plot(WEEDS, at_d(-0.12))[0] == 1
-    assert score_plot(WEEDS, at_d(0.13))[0] == pytest.approx(0.75)
-    flat = figure(("weed", {"A": 0, "B": 0}))
-    assert score_plot(flat, flat)[0] == 1
-    assert score_plot(flat, figure(("weed", {"A": 0, "B": 0.001})))[0] == pytest.approx(0.5)
-
-
 @given(
     st.lists(st.tuples(st.sampled_from("AB"), st.integers(1, 40)), min_size=1, max_size=5),
     st.lists(st.tuples(st.sampled_from("AB"), st.integers(1, 40)), min_size=1, max_size=5),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agrotools.text.claims import affirms, features, frame, reply_of, stance_of
+from agrotools.text.claims import affirms, reply_of, stance_of
 from agrotools.text.statements import Statements
 from support.operations import executed_lines
 
@@ -85,12 +85,6 @@ def test_work_is_linear_in_the_length(piece: str):
 
 
 FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")
-
-
-def test_words_of_the_facts_are_masked_and_lists_are_one():
-    row = frame(reply_of("Rotation, mulch and clearing debris: why bother? Do not overfeed in 2020."), FACTS)
-    assert row == [["??", "<F>", "and", "<F>", ",", "whi", "bother"], ["do", "not", "<A>", "in", "0"]]
-    assert {"<F> , whi", "whi bother", "not <A>", "both-"} <= features(row)
 
 
 @pytest.mark.parametrize(

@@ -231,12 +231,3 @@ def test_values_that_observations_imply(expression, value):
 def test_references_without_a_value_are_unresolved(expression):
     with pytest.raises(UnresolvedRef):
         evaluate_from(expression, RESULTS)
-
-
-def test_nan_is_no_value_and_messages_name_the_reference():
-    with pytest.raises(UnresolvedRef, match="nan"):
-        evaluate_from("steps[0].observation.x + 1", [{"x": math.nan}])
-    with pytest.raises(ExpressionError, match=r"steps\[0\]\.observation\.weed_pct / 0"):
-        evaluate_from("steps[0].observation.weed_pct / 0", RESULTS)
-    many = " + ".join(f"steps[{index}].observation.x" for index in range(12))
-    assert evaluate_from(many, [{"x": 1}] * 12) == 12

@@ -16,7 +16,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.scoring.error_classes import Errors, add_record, keywords
-from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file
+from support.gta_files import ERROR, answer, call, end_file, returned
 from support.plain_sample import plain_sample
 
 FORMAT = {"type": "API_ERROR", "msg": "Please follow the format"}
@@ -24,14 +24,6 @@ FORMAT = {"type": "API_ERROR", "msg": "Please follow the format"}
 
 def counted(errors):
     return {name: count for name, count in errors.counts.items() if count}
-
-
-def test_the_gold_has_no_errors():
-    assert counted(errors_of_dialogues(step_file(*GOLD_STEPS))) == {}
-    errors = errors_of_dialogues(end_file(*GOLD_ENDS))
-    # The third gold calls the same tool three times on end, which Agent-X's class counts.
-    assert counted(errors) == {"repeated_tool": 1}
-    assert (errors.total, errors.steps) == (3, 9)
 
 
 def test_errors_of_calls_as_gta_and_thinkgeo_tell_them():
