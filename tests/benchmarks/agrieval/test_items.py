@@ -53,6 +53,7 @@ def test_cmmlu_is_read_from_json_and_from_its_table(field_data: Path, tmp_path: 
         ({"answer": "AB"}, "with several answers where one is asked for"),
         ({"options": {"a": "甲", "A": "乙"}}, "with options that lack letters of their own"),
         ({"options": {"A": "甲", "B": " "}}, "with fewer than two options"),
+        ({"options": ["甲"]}, "with fewer than two options"),
         ({"options": None, "question_type": "判断", "answer": "正确"}, "with fewer than two options"),
         ({"options": "A甲B乙"}, "with options of another form"),
         ({"question": "长" * 30_000}, "with over 20000 characters in a field"),

@@ -16,6 +16,7 @@ from agrotools.scoring.judging.questions import read_grade
         ('```json\n{"grade": 2}\n```', 2),
         ('Let me see. {"grade": 0} would be harsh.\n{"grade": 1}', 1),  # the last object counts
         ('{"Score": 2.0}', 2),
+        ('{"grade": 1} {"reason": "half"}', 1),
         ('{"grade": "2/2"}', 2),
         ("<think>maybe 0, maybe 2</think>Grade: 1", 1),
         ("**Grade: 2**", 2),
