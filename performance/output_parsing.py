@@ -38,8 +38,7 @@ from agrotools.core import (
 )
 from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
-from agrotools.scoring.judging import read_grade
-from agrotools.scoring.judging.questions import read_published_yes, read_yes_no
+from agrotools.scoring.judging.questions import read_grade, read_published_yes, read_yes_no
 from agrotools.scoring.slots import score_slot
 from agrotools.text.loose_json import NotJson, loads
 

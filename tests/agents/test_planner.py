@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Any
 
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
-from agrotools.agents.baselines import prior
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, planned_value
 from agrotools.agents.baselines.plans import adapted_plan
-from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
+from agrotools.agents.baselines.prior import SimilarQuestions, masked
 from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
@@ -349,25 +347,6 @@ def test_the_donor_is_the_most_similar_of_another_template_and_cluster_and_the_f
         assert (plan.donor if plan else None) == nearest_of_all(each, samples)
 
 
-@given(st.lists(st.text(alphabet="ab 杂草", min_size=1, max_size=12), min_size=1, max_size=6, unique=True))
-def test_cosines_lie_between_zero_and_one_and_are_one_for_the_same_words(texts: list[str]):
-    index = SimilarQuestions(texts)
-    for row, text in enumerate(texts):
-        cosines = index.cosines(text)
-        assert cosines.min() >= 0
-        assert cosines.max() <= 1 + 1e-9
-        if text.strip():
-            assert cosines[row] == pytest.approx(1)
-    assert not SimilarQuestions(["a b"]).cosines("杂 草").any()
-
-
-def test_what_nearly_all_of_many_questions_share_is_passed_over(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(prior, "MOST_SHARED", 2)
-    index = SimilarQuestions(["the weeds", "the crop", "the soil", "the"])
-    assert index.cosines("the weeds").tolist() == pytest.approx([1, 0, 0, 0])
-    assert not index.cosines("the").any()
-
-
 # Putting a plan to use.
 
 
@@ -384,19 +363,11 @@ def labels(number: int = 1) -> SampleFile:
 @pytest.mark.parametrize(
     ("arguments", "theirs", "ours", "adapted"),
     [
-        ({"image": "image_2.jpg"}, [image(1), image(2)], [image(4), image(5)], {"image": "image_5.jpg"}),
-        ({"image": "image_1.jpg"}, [image(1)], [labels(), raster(2)], {"image": "labels_1.png"}),
         (
             {"image": "image_2.jpg", "label_raster": "labels_2.png"},
             [image(1), labels(1), image(2), labels(2)],
             [image(7), image(8)],
             {"image": "image_8.jpg"},
-        ),
-        (
-            {"image": "image_1.jpg", "label_raster": "labels_1.png"},
-            [image(), labels()],
-            [labels(3), image(3)],
-            {"image": "image_3.jpg", "label_raster": "labels_3.png"},
         ),
         (
             {"image": "image_1.jpg", "region": [0, 0, 320, 240], "index": "exg"},
@@ -411,12 +382,6 @@ def labels(number: int = 1) -> SampleFile:
             {"image": "image_3.jpg", "gsd_m": 0.25},
         ),
         ({"image": "image_1.jpg", "gsd_m": 0.01}, [image(gsd_m=0.01)], [image(3)], {"image": "image_3.jpg"}),
-        (
-            {"image": "image_1.jpg", "gsd_m": 0.02},
-            [image(gsd_m=0.01)],
-            [image(3, gsd_m=0.25)],
-            {"image": "image_3.jpg", "gsd_m": 0.02},
-        ),
     ],
 )
 def test_a_plan_is_carried_over_to_other_files(arguments: Any, theirs: Any, ours: Any, adapted: Any):
@@ -458,17 +423,9 @@ MEASURED = {
     [
         # As the plan answered its slot of that name, type and unit.
         (share("weed_gap"), [share("other", from_="1 + 1"), share("weed_gap", from_="3 * 3")], [MEASURED], 9),
-        (share("weed_gap", unit="ha"), [share("weed_gap", from_="3 * 3")], [{"value": 2.0, "unit": "m^2"}], 0.0002),
         # From the last results: what was calculated, or the field named most like it, in the unit that is asked for.
-        (share("x"), [share("y", from_="9 * 9")], [MEASURED, {"value": 3.0, "unit": "%"}], 3.0),
-        (share("x"), [share("y", from_="9 * 9")], [MEASURED, {"value": 3.0, "unit": "ha"}], 81),
-        (share("weed_cover"), [], [MEASURED], 5.0),
         (share("weed_to_crop", unit=None), [], [MEASURED], 0.5),
         (share("bare_soil", unit="ha"), [], [MEASURED], 2.0),
-        (share("rainfall", unit="mm"), [], [MEASURED], None),
-        (share("weed_cover"), [], [MEASURED, None, {"figure": "plot.png"}], 5.0),
-        (ExactSlot(name="how", label="h", value="model", distractors=("rows",)), [], [MEASURED], "rows"),
-        (MANY, [], [{"value": False}], False),
         # As the plan answered a slot of that type and unit.
         (MANY, [FEW], [MEASURED], False),
         (share("z"), [share("y", from_="steps[3].observation.value"), share("y", from_="7 * 7")], [MEASURED], 49),
@@ -486,23 +443,3 @@ def test_an_answer_is_read_out_of_the_results(asked: Slot, donor_slots: Any, res
 
 
 # The prior that it falls back to.
-
-VALUES = st.one_of(st.integers(0, 4), st.sampled_from([0.5, 2.5]))
-
-
-@given(st.lists(st.tuples(st.sampled_from("abcd"), VALUES), min_size=1, max_size=15), st.sampled_from("abcde"))
-def test_the_typical_number_is_the_median_of_other_clusters(seen: list[tuple[str, float]], own: str):
-    samples = [sample(f"s{k}", "?", "t", c, answer=(share(value=v),)) for k, (c, v) in enumerate(seen)]
-    others = [value for cluster, value in seen if cluster != own]
-    asked = sample("own", "?", "t", own)
-    assert PriorTable(samples).guess(asked, asked.answer[0]) == (median(others) if others else None)
-
-
-def test_the_typical_file_is_one_that_the_sample_has():
-    def pair(name: str, cluster: str, names: tuple[str, str], value: int) -> Sample:
-        slot = FileSlot(name="more", label="more", value=names[value], choices=names)
-        return sample(name, "?", "t", cluster, answer=(slot,))
-
-    table = PriorTable([pair("a", "c1", ("image_1.jpg", "image_2.jpg"), 1), pair("b", "c2", ("x_1.tif", "x_2.tif"), 1)])
-    asked = pair("own", "c3", ("bands_2.tif", "bands_1.tif"), 1)
-    assert table.guess(asked, asked.answer[0]) == "bands_2.tif"

@@ -2,16 +2,14 @@
 
 import asyncio
 from pathlib import Path
-from random import Random
-from typing import cast
 
 import pytest
 
 import agrotools as at
-from agrotools.agents.baselines.planted import Planted, PlantedPolicy, misread
+from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, ToleranceSlot, UsageError
+from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, UsageError
 from agrotools.scoring.steps import agrees
 from agrotools.text.refusal import ends_in_refusal
 
@@ -53,15 +51,6 @@ def test_draws_depend_on_ability_length_and_seed_alone(benchmark: Benchmark):
     assert agent != actions(benchmark, Planted(0.41, 1))
 
 
-def test_misread_numbers_leave_the_tolerance_more_often_if_it_is_narrow():
-    def share_within(tolerance: float) -> float:
-        slot = ToleranceSlot.model_validate({"name": "count", "label": "count", "value": 100.0, "abs_tol": tolerance})
-        values = [misread(slot, 100.0, Random(seed)) for seed in range(300)]
-        return sum(abs(cast("float", value) - 100) <= tolerance for value in values) / len(values)
-
-    assert share_within(5) < share_within(20) - 0.2 < share_within(60) - 0.4
-
-
 def test_mistakes_are_those_of_models(benchmark: Benchmark):
     calls = early = wrong_tool = wrong_argument = 0
     for seed in range(5):
@@ -80,7 +69,7 @@ def test_mistakes_are_those_of_models(benchmark: Benchmark):
     assert min(early, wrong_tool, wrong_argument) >= 3
 
 
-@pytest.mark.parametrize("wrong", ["", "2", "-0.5", "nan", "0.5:", "0.5:x", "1.5:2"])
+@pytest.mark.parametrize("wrong", ["0.5:x", "1.5:2"])
 def test_other_abilities_are_refused(wrong: str):
     with pytest.raises(UsageError, match="baseline:planted:ABILITY"):
         Planted.parse(wrong, 0)

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -82,14 +81,6 @@ def test_the_same_command_again_does_nothing_and_a_larger_one_only_the_rest(smal
     assert len(keys) == len(set(keys))
 
 
-def test_replaying_a_run_scores_the_same(small_benchmark: Path, runs: Path, tmp_path: Path):
-    evaluated(small_benchmark, tmp_path, f"replay:{runs / 'oracle'}", extra=("--out", "second"))
-    key = lambda row: (row["mode"], row["sample_id"], row["metric"], row["slot"] or "", row["step"] or 0)  # noqa: E731
-    folders = (runs / "oracle", tmp_path / "second")
-    values = [{key(row): row["value"] for row in scores_of(folder)["scores"]} for folder in folders]
-    assert values[0] == values[1]
-
-
 @pytest.mark.slow
 def test_kill_9_at_any_moment_then_resume_gives_the_scores_of_an_unbroken_run(
     small_benchmark: Path, runs: Path, tmp_path: Path
@@ -121,20 +112,6 @@ def test_explain_shows_the_way_from_question_to_score(small_benchmark: Path, run
     assert sample["id"] in wrong.stderr
     as_json = json.loads(agrotools("explain", "perfect-tools", sample["id"], "--json", cwd=runs).stdout)
     assert {entry["record"]["mode"] for entry in as_json} == {"step-by-step", "end-to-end"}
-
-
-def test_scoring_again_gives_the_same_scores(runs: Path, tmp_path: Path):
-    copy = shutil.copytree(runs / "echo", tmp_path / "copy")
-    (copy / "scores.json").unlink()
-    again = agrotools("score", copy, "--json", cwd=tmp_path)
-    assert json.loads(again.stdout)[0]["modes"] == scores_of(runs / "echo")["summary"]["modes"]
-
-
-def test_a_run_of_another_configuration_is_not_mixed_in(small_benchmark: Path, tmp_path: Path):
-    agrotools("eval", small_benchmark, "-m", "baseline:prior", "--out", "run", cwd=tmp_path)
-    other = agrotools("eval", small_benchmark, "-m", "baseline:echo", "--out", "run", cwd=tmp_path)
-    assert other.returncode == 3
-    assert "baseline:prior" in other.stderr
 
 
 def test_a_config_file_says_the_same_as_options(small_benchmark: Path, tmp_path: Path):

@@ -265,15 +265,6 @@ def test_nothing_is_sent_where_nothing_is_to_be_asked(evaluated: Eval):
     assert (len(server.contacts), len(server.requests)) == (2, 2 * SAMPLES)
 
 
-def test_the_tiny_request_is_paid_for(evaluated: Eval):
-    server = Server(yes)
-    with serving(server, greets=False) as api:
-        assert evaluated(api.base_url, "--price", "1/2").code == 0
-    lines = (evaluated.folder / "run" / "spend.jsonl").read_text().splitlines()
-    assert len(lines) == SAMPLES + 1
-    assert {json.loads(line)["input_tokens"] for line in lines} == {100}
-
-
 def test_a_run_without_any_reply_is_one_line_and_goes_on_when_the_endpoint_is_back(evaluated: Eval):
     server = Server(lambda _body: error(503, "down for maintenance"))
     with serving(server, greets=False) as api:

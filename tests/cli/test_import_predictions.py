@@ -120,13 +120,6 @@ def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, benchmark):
         imported(tmp_path / "p.xlsx", benchmark)
 
 
-def test_an_empty_text_in_json_is_a_wrong_answer(tmp_path, benchmark):
-    file = write_lines(tmp_path / "p.jsonl", [{"id": "q0", "prediction": "0"}, {"id": "q1", "prediction": ""}])
-    run, counts = imported(file, benchmark)
-    assert (counts.empty, run.valid) == ((), 2)
-    assert run.scores["agrotools.fas"].value == 0.5
-
-
 @pytest.mark.parametrize(
     ("encoding", "delimiter"), [("utf-8-sig", ";"), ("utf-16", "\t"), ("gb18030", ","), ("latin-1", ";")]
 )

@@ -158,14 +158,6 @@ def test_merged_shards_have_the_grades_of_the_run_without_shards(fresh: Path, ru
         assert "judge-rubrics-mine.toml / the built-in ones" in " ".join(refused.split())
 
 
-def test_replies_without_a_grade_are_counted_and_never_replaced(fresh: Path):
-    with serving(Judges()) as endpoint:
-        told = agrotools("score", fresh, "--judge", "mute", "--judge-base-url", endpoint.base_url).stdout
-    assert f"0 of {SAMPLES} answers graded, {SAMPLES} of {SAMPLES} replies without a grade" in told
-    (scores,) = json.loads(agrotools("score", fresh, "--json").stdout)
-    assert "agrieval.judge" not in scores["modes"]["no-tool"]["metrics"]
-
-
 def test_a_judge_is_checked_on_answers_with_known_grades(fresh: Path, tmp_path: Path):
     own = tmp_path / "own.jsonl"
     item = {"question": "q", "reference": "Drain field 7.", "answer": "no", "grade": 1}

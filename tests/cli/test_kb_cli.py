@@ -1,4 +1,4 @@
-"""``agrotools kb``: search, show, list, check, add."""
+"""``agrotools kb``: search, check, add."""
 
 import json
 from pathlib import Path
@@ -51,21 +51,6 @@ def test_search_that_finds_nothing_says_so():
     result = RUN.invoke(app, ["search", "capital of France"])
     assert result.exit_code == 0
     assert result.output.startswith("not found")
-
-
-def test_show():
-    result = RUN.invoke(app, ["show", "disease.apple_scab"])
-    assert "Venturia inaequalis" in result.output
-    assert "source " in result.output
-    assert json.loads(RUN.invoke(app, ["show", "disease.apple_scab", "--json"]).output)["id"] == "disease.apple_scab"
-
-
-def test_list_counts():
-    result = RUN.invoke(app, ["list", "--kind", "weed"])
-    assert "weed.lantana" in result.output
-    assert "disease." not in result.output
-    assert " entries: " in result.output.splitlines()[-1]
-    assert RUN.invoke(app, ["list", "--kind", "animal"]).exit_code == 2
 
 
 def test_add_then_found(entry: Path, kb: Path):

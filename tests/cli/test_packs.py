@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
 from agrotools.cli.tools import app as tools_app
-from agrotools.core import BenchmarkError
 from agrotools.tools.crop_weed.heads import HeadInfo, save_head
 from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.recognition.packs import packs_folder
@@ -68,12 +67,6 @@ def test_a_tampered_head_is_listed_as_a_fault() -> None:
     weights = heads_folder() / "mine.npz"
     weights.write_bytes(weights.read_bytes() + b" ")
     assert "fault: the weights of head mine" in RUN.invoke(app, ["list"]).output
-
-
-def test_training_needs_the_data(tmp_path: Path) -> None:
-    result = RUN.invoke(app, ["train", "crop-weed", "--data", str(tmp_path)])
-    assert isinstance(result.exception, BenchmarkError)
-    assert "cwfid/truth.json" in str(result.exception)
 
 
 def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:

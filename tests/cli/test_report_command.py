@@ -51,14 +51,6 @@ def test_json_says_what_was_written(run: Path, tmp_path: Path):
     }
 
 
-def test_several_runs_are_reported_in_the_working_directory(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    place = tmp_path / "place"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    report(run, run)
-    assert [path.name for path in place.iterdir()] == ["report.html"]
-
-
 def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
     (tmp_path / "benchmark").rename(tmp_path / "moved")
     assert "3 images could not be embedded" in report(run).stderr

@@ -64,14 +64,6 @@ def test_where_no_reply_could_be_read_the_page_counts_replies(tmp_path: Path) ->
     assert {row["label"]: row["values"] for row in page.head["process"]}["Unparseable replies"] == [72]
 
 
-@pytest.mark.parametrize(("lost", "code"), [(12, 0), (13, 3)])
-def test_half_may_be_lost_and_no_more(tmp_path: Path, lost: int, code: int) -> None:
-    records = [*(timed_out(n) for n in range(lost)), *(answered(n) for n in range(lost, 24))]
-    done = command("score", write_run(tmp_path / "run", records))
-    assert done.exit_code == code
-    assert f"{lost} of 24 samples" in done.stdout
-
-
 def test_one_in_twenty_is_no_matter(tmp_path: Path) -> None:
     done = command("score", write_run(tmp_path / "run", [timed_out(0), *(answered(n) for n in range(1, 20))]))
     assert done.exit_code == 0

@@ -52,11 +52,6 @@ def test_three_runs_have_correlations_over_runs_in_json_and_in_tables(runs: list
     assert "r +0.98" not in score(*runs)
 
 
-def test_two_runs_have_none(runs: list[Path]):
-    assert [each["across_runs"] for each in json.loads(score(*runs[:2], "--json"))] == [None, None]
-    assert "rho" not in score(*runs[:2], "--details")
-
-
 def test_one_run_tells_errors_and_seconds(runs: list[Path]):
     (data,) = json.loads(score(runs[0], "--json"))
     part = data["modes"]["end-to-end"]

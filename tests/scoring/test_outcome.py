@@ -63,14 +63,6 @@ def test_open_text_that_counts_in_no_headline_has_a_metric_of_its_own():
     assert scored["agrotools.guess"] == without["agrotools.guess"]
 
 
-@pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])
-def test_no_answer_scores_zero_even_with_a_figure(termination):
-    answered = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)
-    assert {value for name, value in values(answered).items() if name != "agrotools.guess"} == {0.0}
-    slot_rows = [row for row in outcome_scores(answered) if row.slot]
-    assert all(row.reading["termination"] == termination for row in slot_rows)
-
-
 @given(st.text(max_size=200))
 def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
     answered = record(AREA, WEED, ADVICE, CHART, answer=answer)

@@ -42,13 +42,6 @@ def test_a_figure_with_all_labels_scores_1_against_itself(spec):
     assert score_plot(spec, spec)[0] == 1
 
 
-@given(figures)
-def test_all_points_of_a_figure_match_its_own(spec):
-    matching = match_points(spec, spec)
-    assert matching.matched == matching.n_drawn == matching.reference
-    assert matching.f1 == 1
-
-
 @given(figures, figures)
 def test_scores_are_bounded_and_explained(first, second):
     score, reading = score_plot(first, second)
@@ -69,40 +62,6 @@ def test_neither_order_of_series_nor_of_points_matters(first, second, source: ra
         return spec.model_copy(update={"series": tuple(series)})
 
     assert score_plot(first, second)[0] == pytest.approx(score_plot(shuffled(first), shuffled(second))[0])
-
-
-@given(st.lists(st.floats(1, 1000), min_size=1, max_size=12), st.data())
-def test_one_wrong_value_of_n_costs_one_nth(heights, data):
-    points = {f"plot {index}": height for index, height in enumerate(heights)}
-    wrong = data.draw(st.sampled_from(sorted(points)))
-    factor = data.draw(st.sampled_from([0.5, 0.94, 1.06, 2]))
-    spec = figure(("height", points))
-    off = figure(("height", {**points, wrong: points[wrong] * factor}))
-    assert score_plot(spec, off)[0] == pytest.approx(1 - 1 / len(points))
-
-
-def test_where_the_reference_is_0_the_range_sets_the_tolerance():
-    def at_d(value):
-        return figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": value}))
-
-    assert score_plot(WEEDS, at_d(0.12))[0] == 1
-    assert score_plot(WEEDS, at_d(-0.12))[0] == 1
-    assert score_plot(WEEDS, at_d(0.13))[0] == pytest.approx(0.75)
-    flat = figure(("weed", {"A": 0, "B": 0}))
-    assert score_plot(flat, flat)[0] == 1
-    assert score_plot(flat, figure(("weed", {"A": 0, "B": 0.001})))[0] == pytest.approx(0.5)
-
-
-def test_the_pairing_is_the_best_of_all_and_one_to_one():
-    # Greedy pairing would give the first series the whole of the first drawn one and leave 1 point for the second.
-    reference = figure(("a", {"A": 1, "B": 2, "C": 3}), ("b", {"A": 1, "B": 2, "C": 9}))
-    chart = figure(("p", {"A": 1, "B": 2, "C": 9}), ("q", {"A": 1, "B": 7, "C": 3}))
-    assert match_points(reference, chart).matched == 3 + 2
-    reference = figure(("height", [(1.5, 10.0), (1.5, 10.4), (1.5, 20.0)]), kind="scatter")
-    # 10.2 is near both of the first two: it must not use up the only partner of 10.9 (within 5 % of 10.4 alone).
-    chart = figure(("height", [(1.5, 10.2), (1.5, 10.9), (1.5, 20.0)]), kind="scatter")
-    assert match_points(reference, chart).matched == 3
-    assert match_points(reference, figure(("height", [(1.5, 10.2)] * 3), kind="scatter")).matched == 2
 
 
 @given(
@@ -165,13 +124,8 @@ def test_x_is_a_category_or_a_number():
 @pytest.mark.parametrize(
     ("change", "score"),
     [
-        ({}, 1), ({"title": ""}, 0.9), ({"title": "Bar chart"}, 0.9), ({"title": "Weeds by field"}, 1),
-        ({"title": "Figure 1"}, 0.9), ({"x_label": ""}, 0.9), ({"y_label": ""}, 0.9), ({"y_label": "y"}, 0.9),
-        ({"y_label": "Value"}, 0.9), ({"y_unit": None}, 0.9), ({"y_unit": None, "y_label": "Weed cover (%)"}, 1),
-        ({"y_unit": None, "y_label": "Weed cover [percent]"}, 1),
-        ({"y_unit": None, "y_label": "Weed cover in %"}, 1), ({"y_unit": None, "y_label": "Weed cover / %"}, 1),
-        ({"y_unit": "percent"}, 1), ({"y_unit": "cm"}, 0.9), ({"y_unit": None, "y_label": "(%)"}, 0.9),
-        ({"title": "", "x_label": ""}, 0.8), ({"title": "", "x_label": "", "y_label": "", "y_unit": None}, 0.8),
+        ({"y_unit": None, "y_label": "(%)"}, 0.9),
+        ({"title": "", "x_label": "", "y_label": "", "y_unit": None}, 0.8),
         ({"title": "", "legend": True}, 1),
     ],
 )  # fmt: skip
@@ -198,21 +152,6 @@ def test_axes_units_and_legends_count_where_they_tell_something():
     assert score_plot(pie, bare)[0] == 1
     assert score_plot(pie, bare.model_copy(update={"title": ""}))[0] == pytest.approx(0.8)
     assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[0] == pytest.approx(0.9)
-
-
-@pytest.mark.parametrize("n_series", [1, 25])
-def test_large_figures_cost_little(n_series):
-
-    source = random.Random(3)
-    n = 5_000 // n_series
-    lists = [
-        (f"s{index}", [(source.random() * 100, source.random() * 100) for _ in range(n)]) for index in range(n_series)
-    ]
-    spec = figure(*lists, kind="scatter")
-    same_x = figure(*((name, [(1.0, y) for _, y in points]) for name, points in lists), kind="scatter")
-    assert match_points(spec, spec).f1 == 1
-    assert match_points(same_x, same_x).f1 == 1
-    match_points(spec, same_x)
 
 
 def plot_step(spec, turn=0, **observation):

@@ -166,17 +166,10 @@ def test_groups_come_in_any_order_and_no_call_twice():
 @pytest.mark.parametrize(
     ("action", "tool", "arguments", "strict"),
     [
-        (call("measure_cover", image="./image_1.jpg", region=[0, 0, 50, 80], limit=0.5), 1, 1, 0),
-        (call("measure_cover", image="image_1.jpg", region=[0, 0, 52, 78]), 1, 1, 0),
-        (call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 800]), 1, 1, 0),
-        (call("measure_cover", image="image_1.jpg", region=[50, 0, 100, 80]), 1, 0, 0),
-        (call("measure_cover", image="image_1.jpg"), 1, 1, 0),  # the whole image: IoU 0.5
         (call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 80], limit=0.6), 1, 0, 0),
         (call("measure_cover", image="image_1.jpg", region=[0, 0, 50, 80], extra=1), 1, 0, 0),
         (call("measure_cover", image="image_1.jpg", region=[50, 80, 0, 0]), 1, 0, 0),
         (call("measure_cover"), 1, 0, 0),
-        (call("name_weed", image="image_1.jpg"), 0, 0, 0),
-        (call("no_such_tool", image="image_1.jpg"), 0, 0, 0),
         (call("", image="image_1.jpg"), 0, 0, 0),
     ],
 )
@@ -201,15 +194,6 @@ def test_arguments_must_pass_the_schema_except_the_references_own():
     assert values(other, "arg_acc")[0] == values(other, "arg_acc_strict")[0] == 0
 
 
-def test_measured_values_may_be_rounded():
-    scores = step_scores(record(FIRST, SECOND, call("calculate", expression="8.89/3.21"), RIGHT[3]))
-    assert values(scores, "arg_acc")[2] == 1
-    assert values(scores, "arg_acc_strict")[2] == 0
-    assert (
-        values(step_scores(record(FIRST, SECOND, call("calculate", expression="8.8/3.2"), RIGHT[3])), "arg_acc")[2] == 0
-    )
-
-
 def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
     in_head = call("calculate", expression=repr(WEED / 3.2149))
     wrong = call("calculate", expression="2.5")
@@ -232,9 +216,7 @@ DRAWN = [{"name": "Weeds", "x": ["image_2.jpg", "image_1.jpg"], "y": [3.215, 8.8
     ("arguments", "right"),
     [
         ({"kind": "bar", "series": DRAWN, "title": "Weeds", "sort": "desc", "fmt": "svg"}, 1),
-        ({"kind": "grouped_bar", "series": DRAWN}, 1),
         ({"kind": "column", "series": DRAWN}, 0),  # the tool has no such kind
-        ({"kind": "pie", "series": DRAWN}, 0),
         ({"kind": "bar", "series": [{**DRAWN[0], "y": [8.89, 3.215]}]}, 0),
         ({"kind": "bar", "series": [{**DRAWN[0], "y": [3.215]}]}, 0),
         ({"kind": "bar"}, 0),
@@ -311,7 +293,7 @@ FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "imag
     [
         (NUMBER, "It is 3.", (1, 0)), (GRADE, "grade 3", (1, 0)), (QUESTION, "Yes.", (1, 0)),
         (QUESTION, "No.", (0, 1)), (CHOSEN, "Lantana and Siam weed", (1, 0)),
-        (CHOSEN, "Siam weed and sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)), (FILE, "image_1.jpg", (1, 0)),
+        (CHOSEN, "Siam weed and sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)),
         (FILE, "image_2.jpg", (0, 1)),
     ],
 )  # fmt: skip
@@ -337,7 +319,6 @@ def test_open_text_keeps_the_facts_that_the_observation_states():
         slot(ToleranceSlot, "steps[0].observation.weed_pct / 0", value=1.0),
         slot(ToleranceSlot, LABEL, value=1.0),
         slot(BooleanSlot, LABEL, value=True),
-        slot(ExactSlot, "steps[0].observation", value="Lantana"),
         slot(ExactSlot, "''", value="Lantana"),
         slot(ChoiceSetSlot, LABEL, value=("Lantana",), choices=WEEDS),
         slot(FileSlot, "steps[0].observation.weed_pct", value="image_1.jpg", choices=("image_1.jpg",)),

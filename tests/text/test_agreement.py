@@ -14,10 +14,7 @@ from agrotools.text.agreement_values import (
     categories_agree,
     category,
     is_rounding,
-    numbers_agree,
-    one_to_one,
     same_json,
-    text_f1,
 )
 
 SPEC = ToolSpec(
@@ -59,24 +56,14 @@ arguments = st.dictionaries(st.sampled_from([*SPEC.agreement, "unknown"]), json_
 @pytest.mark.parametrize(
     ("name", "predicted", "reference", "expected"),
     [
-        ("image", "image_1.jpg", "image_1.jpg", True), ("image", "./image_1.jpg", "image_1.jpg", True),
-        ("image", "a/image_1.jpg", "image_1.jpg", False), ("image", "mask_1.png", ref("mask_1.png"), True),
-        ("images", ["./a.png", "b.png"], ["a.png", "b.png"], True),
         ("images", ["b.png", "a.png"], ["a.png", "b.png"], False), ("image", 3, "image_1.jpg", False),
-        ("mode", "Row", "row", False), ("bands", {"R": 1, "NIR": 2}, {"NIR": 2, "R": 1}, True),
-        ("bands", {"R": 1}, {"R": 1, "NIR": 2}, False), ("limit", 10, 10.0, True),
-        ("limit", 38.2, 38.1973, False), ("limit", 38.2, ref(38.1973), True), ("limit", 38, ref(38.1973), False),
-        ("limit", 0.0312, ref(0.03117), True), ("limit", 0.031, ref(0.03117), False),
-        ("limit", 1200, ref(1204.31), True), ("limit", 1200, ref(1205.31), False),
-        ("limit", 10, ref(9.996), True), ("limit", 8.89, ref(-8.8912), False), ("limit", 0, ref(0.0004), False),
-        ("limit", 10**400, 10, False), ("limit", True, 1, False),
+        ("bands", {"R": 1, "NIR": 2}, {"NIR": 2, "R": 1}, True),
+        ("bands", {"R": 1}, {"R": 1, "NIR": 2}, False),
+        ("limit", 8.89, ref(-8.8912), False), ("limit", 0, ref(0.0004), False),
+        ("limit", True, 1, False),
         ("query", "how to control weeds in young maize", "how to control weeds in young maize plants", True),
-        ("query", "control of weeds", "harvest of apples", False),
         ("query", "玉米田杂草防治方法", "玉米田杂草防治办法", True),
-        ("query", "x", "", False), ("values", [1, 2.0], [1.0, 2], True), ("values", [2, 1], [1, 2], False),
-        ("values", [8.89, 17.8], ref([8.8912, 17.8049]), True),
         ("values", [8.89, 17.8], [ref(8.8912), 17.8], True),
-        ("values", [8.89, 17.8], [8.8912, ref(17.8049)], False),
     ],
 )  # fmt: skip
 def test_single_arguments(name, predicted, reference, expected):
@@ -98,20 +85,10 @@ def test_defaults_are_filled_in_and_what_is_lacking_without_one_disagrees():
     assert [each.argument for each in compare_arguments(SPEC, {"limit": 3}, {"image": "a.png"})] == ["image", "limit"]
 
 
-def test_presentation_and_references_in_plain_equality():
-    title = row("title", {"title": "Weeds"}, {})
-    assert title.agrees
-    assert not title.equal
-    assert row("limit", {"limit": 38.1973}, {"limit": ref(38.1973)}).equal
-    assert not row("limit", {"limit": 38.2}, {"limit": ref(38.1973)}).equal
-
-
 @pytest.mark.parametrize(
     ("predicted", "reference", "frame", "expected", "iou"),
     [
-        ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5), ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
-        ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0), ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
-        ([0, 0, 100, 80], None, (100, 80), True, 1.0), (None, [0, 0, 100, 80], (100, 80), True, 1.0),
+        (None, [0, 0, 100, 80], (100, 80), True, 1.0),
         ([1.2, 2, 10.9, 10], ref([1, 2, 11, 10]), None, True, 0.97),
     ],
 )  # fmt: skip
@@ -119,12 +96,6 @@ def test_boxes(predicted, reference, frame, expected, iou):
     result = row("region", {"region": predicted}, {"region": reference}, frame=frame)
     assert result.agrees is expected
     assert result.detail["iou"] == pytest.approx(iou)
-
-
-def test_without_the_size_of_the_image_no_box_is_not_a_box():
-    assert not agrees("region", [0, 0, 10, 10], None)
-    assert agrees("region", None, None)
-    assert not agrees("region", [0, 0, 10], [0, 0, 10, 10])
 
 
 def expression_row(predicted, reference, predicted_variables=None, reference_variables=None):
@@ -140,33 +111,16 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
     ("predicted", "variables", "reference", "reference_variables", "expected"),
     [
         ("6", None, "2*3", None, True),
-        ("8.89/1.03", None, "a/b", MEASURED, True),
         ("8.8 / 1.03", None, "a/b", MEASURED, False),
-        ("x/y", {"x": 8.89, "y": 1.03}, "a/b", MEASURED, True),
-        ("x/y", {"x": 8.8912, "y": 1.0263}, "a/b", MEASURED, True),
-        ("8.8912/1.0263", None, "a/b", MEASURED, True),
         # The right value, worked out before the call.
-        ("8.66", None, "a", {"a": ref(8.6633538)}, True),
-        ("4.0", None, "a/b", {"a": ref(8.0), "b": ref(2.0)}, False),
-        ("9360", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
         ("9360", {"a": 26, "b": 15}, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
-        ("26 * 360", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
         # Constants may be drawn together, the calculation may go another way, and a percentage is a share.
-        ("26 * 15 * 2 * 12", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, True),
-        ("(1 - 3.21 / 17.4) * 100", None, "(a-b)/a*100", {"a": ref(17.4), "b": ref(3.21)}, True),
-        ("26 * 0.15", None, "a * b / 100", {"a": ref(26), "b": ref(15)}, True),
         ("3 + 9 + 7", None, "sum(v)", {"v": ref([3, 9, 7])}, True),
         # Nothing was observed that the reference calculates with.
-        ("9360", None, "26 * 15 * 24", None, True),
-        ("9360", None, "26 * 15 * 24", {"unused": ref(5.5)}, True),
-        ("26", None, "a + b", {"a": ref(26), "b": ref(0)}, True),
         ("mean(v)", {"v": [8.89, 1.03]}, "(a+b)/2", MEASURED, True),
-        ("mean([8.89, 1.03])", None, "mean(v)", {"v": ref([8.8912, 1.0263])}, True),
         ("(17.4 - -3.21) / 17.4 * 100", None, "(a-b)/a*100", {"a": ref(17.3962), "b": ref(-3.2114)}, True),
         # 100 is meant as 100, though a measured value of 100.04 is near.
-        ("8.89 / 100.04 * 100", None, "a / b * 100", {"a": ref(8.8912), "b": ref(100.04)}, True),
         # Both measured values are written alike.
-        ("8.89 / 8.89", None, "a / b", {"a": ref(8.8912), "b": ref(8.8871)}, True),
         # Constants of the reference are not measured.
         ("8.89 * 2", None, "8.8912 * 2", None, False),
         ("3 > 2", None, "2 < 3", None, True),
@@ -179,13 +133,6 @@ def test_expressions(predicted, variables, reference, reference_variables, expec
     assert expression_row(predicted, reference, variables, reference_variables).agrees is expected
 
 
-def test_what_was_worked_out_before_the_call_is_told_from_what_is_wrong():
-    of_two = {"a": ref(26), "b": ref(15)}
-    assert expression_row("390", "a * b", None, of_two).detail["in_head"] is True
-    assert "in_head" not in expression_row("391", "a * b", None, of_two).detail
-    assert "in_head" not in expression_row("26 * 15", "a * b", None, of_two).detail
-
-
 def test_other_observations_may_give_the_same_value():
     mine = {"expression": "(0.15 - 0.12) / 0.15"}
     gold = {"expression": "(b - a) / b", "variables": {"a": ref(1234.5), "b": ref(1543.125)}}
@@ -194,18 +141,6 @@ def test_other_observations_may_give_the_same_value():
     assert row("expression", in_hectares, gold, observed=[0.5, 0.4]).agrees
     assert not row("expression", in_hectares, gold, observed=[0.5]).agrees
     assert not row("expression", mine, gold, observed=[1, 2, 3]).agrees
-
-
-def test_expressions_explain_themselves_through_their_variables():
-    result = expression_row("8.89/1.03", "a/b", None, MEASURED)
-    assert result.detail["reference"] == result.detail["predicted"] == pytest.approx(8.8912 / 1.0263)
-    assert result.detail["read_as_measured"] is True
-    assert "division by zero" in expression_row("1/0", "2").detail["refused"]
-    rows = compare_arguments(
-        SPEC, {"expression": "x", "variables": {"x": 2}}, {"expression": "y", "variables": {"y": 2}}
-    )
-    assert all(each.agrees for each in rows)
-    assert not any(each.equal for each in rows)
 
 
 def test_many_numbers_cost_little():
@@ -281,25 +216,6 @@ def test_any_two_calls_can_be_compared(predicted, reference):
     assert all(each.equal for each in rows) is same_json(predicted, literals)
 
 
-@given(st.floats(1e-6, 1e9), st.floats(1.006, 10))
-def test_what_is_off_by_more_than_half_a_percent_never_agrees(value, factor):
-    assert not numbers_agree(value * factor, value, measured=True)
-    assert not numbers_agree(value / factor, value, measured=True)
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
-def test_constants_agree_only_where_they_are_equal(a, b):
-    assert numbers_agree(a, b, measured=False) == (a == b)
-
-
-@given(st.lists(st.floats(1, 1000), min_size=2, max_size=5), st.integers(3, 6))
-def test_rounded_observations_may_stand_in_the_expression(values, digits):
-    names = [f"m{index}" for index in range(len(values))]
-    reference = {"expression": " + 2 * ".join(names), "variables": dict(zip(names, map(ref, values), strict=True))}
-    predicted = {"expression": " + 2 * ".join(f"{value:.{digits}g}" for value in values)}
-    assert row("expression", predicted, reference).agrees
-
-
 boxes = st.tuples(*(st.integers(0, 60) for _ in range(4))).map(
     lambda edges: (min(edges[0], edges[2]), min(edges[1], edges[3]), max(edges[0], edges[2]), max(edges[1], edges[3]))
 )
@@ -313,21 +229,6 @@ def test_iou_counts_pixels(first, second):
     union = len(cells(first) | cells(second))
     expected = len(cells(first) & cells(second)) / union if union else 0
     assert box_iou(first, second) == pytest.approx(expected)
-
-
-@given(st.text(max_size=30), st.text(max_size=30))
-def test_text_f1_is_bounded_and_symmetric(a, b):
-    assert 0 <= text_f1(a, b) <= 1
-    assert text_f1(a, b) == text_f1(b, a)
-    assert text_f1(a, a) == 1
-
-
-@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=4, max_size=4))
-def test_one_to_one_is_a_perfect_matching(matrix):
-    from itertools import permutations
-
-    expected = any(all(matrix[row][column] for row, column in enumerate(order)) for order in permutations(range(4)))
-    assert one_to_one(matrix) is expected
 
 
 def test_categories_and_numbers_of_three_digits_agree():

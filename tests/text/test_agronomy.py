@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from agrotools.text.expressions import ExpressionError, evaluate
 
-reflectance = st.floats(0.001, 1)
-
 
 @pytest.mark.parametrize(
     ("expression", "value"),
@@ -33,14 +31,6 @@ reflectance = st.floats(0.001, 1)
 )  # fmt: skip
 def test_golden_values(expression, value):
     assert evaluate(expression) == pytest.approx(value, rel=1e-12)
-
-
-@given(reflectance, reflectance)
-def test_normalised_differences_are_bounded_and_antisymmetric(a, b):
-    value = evaluate("ndvi(a, b)", {"a": a, "b": b})
-    assert -1 <= value <= 1
-    assert value == -evaluate("ndvi(b, a)", {"a": a, "b": b})
-    assert value == pytest.approx(evaluate("ndvi(a, b)", {"a": a * 10_000, "b": b * 10_000}), abs=1e-12)
 
 
 matrices = st.integers(1, 4).flatmap(
@@ -66,24 +56,13 @@ def test_jeffries_matusita_is_a_bounded_symmetric_distance(drawn):
     assert evaluate("jm(ma, ca, ma, ca)", variables) == pytest.approx(0, abs=1e-12)
 
 
-def test_bhattacharyya_bounds_the_overlap():
-    """exp(-B) is the Bhattacharyya coefficient, the integral of sqrt(p q); here by numerical integration."""
-    x = np.linspace(-40, 40, 400_001)
-
-    def density(mean, variance):
-        return np.exp(-((x - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-
-    coefficient = float(np.sqrt(density(1, 2) * density(4, 5)).sum() * (x[1] - x[0]))
-    assert evaluate("jm(1, 2, 4, 5)") == pytest.approx(2 * (1 - coefficient), abs=1e-9)
-
-
 @pytest.mark.parametrize(
     "expression",
     [
         "ndvi(0, 0)", "lai_beer(0)", "lai_beer(0.5, k=0)", "severity(-1, 5)", "disease_index([0, 0])",
         "audpc([7, 0], [1, 2])", "seeding_rate(300, 45, 110)", "gdd(5, 9, 0)", "rgr(0, 1, 7)",
         "convert(1, 'm', 'm^2')", "convert(1, 'furlong', 'm')", "convert('a', 'm', 'cm')",
-        "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])", "jm([1, 2], [[1, 2], [2, 1]], [1, 2], [[1, 0], [0, 1]])",
+        "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])",
         "jm([1, 2], [[1, 0.5], [0, 1]], [1, 2], [[1, 0], [0, 1]])", "jm(1, 0, 2, 1)",
         "oif([1, 2], [0.1, 0.2, 0.3])", "oif([1, 2, 3], [0, 0, 0])", "oif([1, 2, 3], [[1, 0], [0, 1]])",
     ],

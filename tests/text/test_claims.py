@@ -2,7 +2,7 @@
 
 import pytest
 
-from agrotools.text.claims import affirms, features, frame, reply_of, stance_of
+from agrotools.text.claims import affirms, reply_of, stance_of
 from agrotools.text.statements import Statements
 from support.operations import executed_lines
 
@@ -47,15 +47,6 @@ def test_denied(text: str):
     assert not affirms(text, ["rotate"]), text
 
 
-def test_questions_keywords_and_ideas_of_other_sentences_claim_nothing():
-    assert not reply_of("Should I rotate crops?").find("rotate")
-    words = "early planting quick varieties rotate ploughing host grasses balanced fertilizer spiders ground beetles"
-    assert not reply_of(f"{words} fallow peaks volunteers ratoons stubble nitrogen nets").find("rotate")
-    assert not reply_of("早栽 抗病 轮作 翻耕 除草 天敌 黄板 修剪 烧毁 套袋 诱饵").find("rotate")
-    assert affirms(f"{words}.", ["rotate"])
-    assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
-
-
 def test_what_is_to_be_avoided_is_affirmed_by_its_denial_and_denied_by_its_mention():
     for text in ("Do not water from above.", "Overhead watering spreads the bacteria.", "避免从上方浇水。"):
         assert affirms(text, ["avoid overhead irrigation"]), text
@@ -94,12 +85,6 @@ def test_work_is_linear_in_the_length(piece: str):
 
 
 FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")
-
-
-def test_words_of_the_facts_are_masked_and_lists_are_one():
-    row = frame(reply_of("Rotation, mulch and clearing debris: why bother? Do not overfeed in 2020."), FACTS)
-    assert row == [["??", "<F>", "and", "<F>", ",", "whi", "bother"], ["do", "not", "<A>", "in", "0"]]
-    assert {"<F> , whi", "whi bother", "not <A>", "both-"} <= features(row)
 
 
 @pytest.mark.parametrize(

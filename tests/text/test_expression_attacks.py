@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agrotools.text.expressions import ExpressionError, evaluate, evaluate_steps
+from agrotools.text.expressions import ExpressionError, evaluate
 
 REACHING_OUT = [
     "__import__('os').system('true')", "().__class__.__bases__[0].__subclasses__()", "''.__class__.__mro__[1]",
@@ -39,18 +39,6 @@ def test_nothing_outside_is_reached(expression):
 @pytest.mark.parametrize("expression", TOO_MUCH, ids=lambda expression: expression[:20])
 def test_too_much_is_refused_at_once(expression):
     assert error_of(expression).hint
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "+".join(["1"] * 250), "(" * 40 + "1" + ")" * 40, "*".join(["1.5"] * 125), " and ".join(["1"] * 80),
-        "[" + "1," * 240 + "]",
-    ],
-    ids=lambda expression: expression[:12],
-)  # fmt: skip
-def test_long_but_harmless_expressions_are_answered(expression):
-    assert error_of(expression) is None
 
 
 def _lists():
@@ -96,11 +84,3 @@ def test_a_deep_caller_gets_a_refusal_not_a_crash():
         frames, frame = frames + 1, frame.f_back
     with pytest.raises(ExpressionError, match=r"nested|not an expression"):
         deep(sys.getrecursionlimit() - frames - 40)
-
-
-def test_variables_are_not_changed_and_steps_hold_no_long_lists():
-    values = [3, 1, 2]
-    assert evaluate("sorted(a)[0] + scale(a, 2)[0] + a[0]", {"a": values}) == 10
-    assert values == [3, 1, 2]
-    steps = evaluate_steps("max(sorted(a))", {"a": list(range(5_000))})
-    assert [step.expression for step in steps] == ["max(sorted(a))"]

@@ -136,7 +136,6 @@ class Downloader:
     _dead_hosts: dict[str, str] = field(default_factory=dict[str, str])
     _failures: Counter[str] = field(default_factory=Counter[str])
     """Files in a row that each host did not give."""
-    _forms: Counter[int] = field(default_factory=Counter[int])
     _bytes: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
     """Received and expected bytes by file."""
     _trouble: str = ""
@@ -228,29 +227,24 @@ class Downloader:
             return Failure(item.path, denied.reason, denied.detail)
         return None
 
-    def _addresses(self, item: Item) -> list[tuple[int, str]]:
-        """Return the addresses to try with their forms; on a mirror, forms that have worked before come first."""
+    def _addresses(self, item: Item) -> Sequence[str]:
         if not self.mirror:
-            return [*enumerate(item.urls)]
+            return item.urls
         # A folder has no queries.
         places = [url if _is_address(self.mirror) else url.partition("?")[0] for url in item.urls]
         places = [place.partition("://")[2] for place in places]
         paths = [*map(quote, item.mirrored), *places, *(place.partition("/")[2] for place in places)]
-        order = sorted(range(len(paths)), key=lambda form: -self._forms[form])
-        return [(form, f"{self.mirror.rstrip('/')}/{paths[form]}") for form in order]
+        return [f"{self.mirror.rstrip('/')}/{path}" for path in paths]
 
     def _try_addresses(self, item: Item, part: Path) -> str | None:
         """Read the file from the first address that gives it, into ``part``; return the link to the next page."""
         denied = _Denied("missing", f"{item.path}: no address")
-        for form, address in self._addresses(item):
+        for address in self._addresses(item):
             try:
-                link = self._try_address(address, item, part)
+                return self._try_address(address, item, part)
             except _Denied as error:
                 # "Missing" is the weakest reason: another address may have refused the file.
                 denied = error if denied.reason == "missing" else denied
-                continue
-            self._forms[form] += 1
-            return link
         raise denied
 
     def _try_address(self, address: str, item: Item, part: Path) -> str | None:

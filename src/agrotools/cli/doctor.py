@@ -8,7 +8,7 @@ from agrotools.cli.output import allow_closed_pipe, count_text, print_json
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False) -> None:
-    """Check the sandbox, the installation, plug-ins, the cache and the keys. Changes nothing; keys are not shown.
+    """Check the sandbox, the installation and plug-ins. Changes nothing.
 
     Exit code 0; 1 if a plug-in cannot be loaded, or if code written by models cannot run here: no sandbox works, and
     running without one was not allowed.
@@ -17,8 +17,6 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
         "sandbox": (_sandbox, _print_sandbox),
         "installation": (_installation, _print_installation),
         "plugins": (_plugins, _print_plugins),
-        "cache": (_cache, _print_cache),
-        "keys": (_keys, _print_keys),
     }
     report = {name: facts() for name, (facts, _) in sections.items()}
     with allow_closed_pipe():
@@ -184,56 +182,3 @@ def _print_plugins(facts: dict[str, Any]) -> None:
         typer.echo("  none installed")
     for text in facts["clashes"]:
         typer.echo(f"  warning: {text}")
-
-
-def _cache() -> dict[str, Any]:
-    """Return folder and size of the cache, the free space, and whether it is writable."""
-    import os
-    import shutil
-
-    from agrotools.core.files import cache_dir
-
-    folder = cache_dir()
-    existing = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))  # noqa: PTH110 - no error, whatever the path
-    size, files = 0, 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                size += os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118 - there may be many
-            except OSError:
-                continue  # deleted in the meantime
-            files += 1
-    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    return {
-        "folder": str(folder),
-        "writable": writable,
-        "size_mb": round(size / 1e6, 1),
-        "files": files,
-        "free_mb": round(shutil.disk_usage(existing).free / 1e6),
-    }
-
-
-def _print_cache(facts: dict[str, Any]) -> None:
-    typer.echo("Cache")
-    typer.echo(
-        f"  {facts['folder']}: {facts['size_mb']:,} MB in {facts['files']:,} files, {facts['free_mb']:,} MB free"
-    )
-    if not facts["writable"]:
-        typer.echo("  error: not writable; set AGROTOOLS_CACHE to a folder that you can write to")
-
-
-def _keys() -> dict[str, Any]:
-    """Return names of environment variables with keys or addresses of models, never their values."""
-    import os
-
-    from agrotools.models.endpoint import PROVIDERS
-
-    known = [*dict.fromkeys(each.key_env for each in PROVIDERS.values() if each.key_env), "OPENAI_BASE_URL"]
-    return {"set": [name for name in known if os.environ.get(name, "").strip()], "known": known}
-
-
-def _print_keys(facts: dict[str, Any]) -> None:
-    typer.echo("Keys and addresses of models")
-    typer.echo(f"  set: {', '.join(facts['set']) or 'none; local servers and baselines need none'}")
-    unset = [name for name in facts["known"] if name not in facts["set"]]
-    typer.echo(f"  not set: {', '.join(unset)}")

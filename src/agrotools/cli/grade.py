@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.options import DataRoot, Port
 from agrotools.cli.output import address_printer, count_text, print_json
 
 
@@ -31,17 +32,14 @@ def grade(
             help="File of grades. Default: grades.jsonl in the folder that holds the runs.", show_default=False
         ),
     ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")
-    ] = None,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    port: Port = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Print progress and agreement, and results once all is graded, then exit.")
     ] = False,
     unblind: Annotated[
         bool, typer.Option("--unblind", help="With --summary: results of the runs before the end.")
     ] = False,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
+    data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print --summary as JSON.")] = False,
 ) -> None:
     """Grade answers of several runs by rubrics on a local page, without knowing which model gave which.
@@ -87,7 +85,7 @@ def grade(
     from agrotools.build.review.grading_app import Grading
     from agrotools.build.review.server import serve_review
 
-    started = address_printer(about, browser)
+    started = address_printer(about)
     serve_review(lambda door: Grading(sheet, journal, door, reviewer.strip()), journal, port, started=started)
 
 

@@ -1,7 +1,7 @@
 """``agrotools kb``: search, check and extend the knowledge base; index and search a corpus."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from agrotools.cli.output import allow_closed_pipe, count_text, print_json, term
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agrotools.knowledge.entries import Entry, Fault
+    from agrotools.knowledge.entries import Fault
 
 app = typer.Typer(
     help="The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search.",
@@ -69,57 +69,6 @@ def search(
             typer.echo(f"  source: {', '.join(str(part) for part in (source.title, source.year, source.url) if part)}")
     for note in result.notes:
         typer.echo(f"note: {note}")
-
-
-@app.command("show")
-def show(
-    kb_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an entry, e.g. pest.soybean_aphid.")],
-    as_json: AsJson = False,
-) -> None:
-    """Show one entry: names, claims, sources."""
-    from agrotools.core import UsageError
-    from agrotools.knowledge.entries import load
-    from agrotools.knowledge.retrieval import closest_ids
-
-    loaded = load()
-    entry = next((entry for entry in loaded.entries if entry.id == kb_id), None)
-    if entry is None:
-        close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
-        raise UsageError(f"no entry {kb_id!r}", hint=f"did you mean {' or '.join(close)}?" if close else None)
-    if as_json:
-        print_json(entry.model_dump(mode="json", exclude_none=True))
-        return
-    for line in _entry_lines(entry):
-        typer.echo(line)
-    typer.echo(f"file: {loaded.files[kb_id]}")
-
-
-@app.command("list")
-def list_entries(
-    kind: Annotated[
-        Literal["pest", "disease", "weed", "crop", "method"] | None, typer.Option(help="Only entries of this kind.")
-    ] = None,
-    coverage: Annotated[
-        Literal["verified", "partial", "stub"] | None, typer.Option(help="Only entries of this coverage.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List all entries with their coverage."""
-    from collections import Counter
-
-    from agrotools.knowledge.entries import load
-
-    loaded = load()
-    chosen = [entry for entry in loaded.entries if kind in (None, entry.kind) and coverage in (None, entry.coverage)]
-    if as_json:
-        rows = [{"id": entry.id, "title": entry.title, "coverage": entry.coverage} for entry in chosen]
-        print_json({"entries": rows, "faults": [fault.model_dump(mode="json") for fault in loaded.faults]})
-        return
-    for entry in chosen:
-        typer.echo(f"{entry.id:50} {entry.coverage:9} {entry.title}")
-    counts = Counter(entry.coverage for entry in chosen)
-    typer.echo(f"{len(chosen)} entries: {', '.join(f'{number} {name}' for name, number in sorted(counts.items()))}")
-    _print_faults(loaded.faults)
 
 
 @app.command("check")
@@ -252,16 +201,3 @@ def _print_faults(faults: "Iterable[Fault]") -> None:
         typer.echo(f"{fault.where}\n  {fault.message}")
         if fault.hint:
             typer.echo(f"  {fault.hint}")
-
-
-def _entry_lines(entry: "Entry") -> list[str]:
-    from agrotools.tools.recognition.lookup_agronomy import claim_text, names_text
-
-    lines = [f"{entry.id}  {entry.title}  [{entry.coverage}, reviewed {entry.last_reviewed.isoformat()}]"]
-    lines.append(names_text(entry))
-    for claim in entry.claims:
-        lines.append(f"{claim.section}: {claim_text(claim)} [{', '.join(claim.sources)}]")
-    for key, source in entry.sources.items():
-        parts = (source.title, source.publisher, source.year, source.url, source.licence, source.how)
-        lines.append(f"source {key}: {'; '.join(str(part) for part in parts if part)}")
-    return lines

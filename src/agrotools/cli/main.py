@@ -44,7 +44,7 @@ COMMANDS = {
     "export": ("export:export", "Write a benchmark in another format."),
     "serve": ("serve:app", "Offer the tools to other programs, over MCP."),
     "probe": ("probe:probe", "Show what an endpoint supports, in ten tiny requests."),
-    "doctor": ("doctor:doctor", "Check the installation, sandbox, cache and keys."),
+    "doctor": ("doctor:doctor", "Check the installation, the sandbox and plug-ins."),
     "benchmarks": ("benchmarks:app", "List, check and describe benchmarks."),
     "data": ("data:app", "Download the files of benchmarks."),
     "tools": ("tools:app", "List, describe, run and measure the tools."),

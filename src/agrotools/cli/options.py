@@ -46,6 +46,8 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DataRoot = Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")]
+Port = Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")]
 AllowInvalid = Annotated[
     bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
 ]

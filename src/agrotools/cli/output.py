@@ -111,17 +111,13 @@ def show_drawing(noun: str, result: Any, out: "Path", as_json: bool, tables: Cal
     typer.echo(f"the {noun}: {out}")
 
 
-def address_printer(about: str, browser: bool) -> Callable[[str], None]:
-    """Return a function that prints ``about`` and the address of a page for one reader, and opens it if ``browser``."""
+def address_printer(about: str) -> Callable[[str], None]:
+    """Return a function that prints ``about`` and the address of a page for one reader."""
 
     def printed(address: str) -> None:
         typer.echo(f"{about}\nopen once, in one browser: {address}")
         typer.echo("Press Ctrl-C to stop; run the same command again to resume")
         sys.stdout.flush()
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
 
     return printed
 

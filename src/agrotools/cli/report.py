@@ -1,15 +1,12 @@
 """``agrotools report``: write a report of runs as one HTML file."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from agrotools.cli.options import AllowInvalid, TextOptions, with_option_groups
+from agrotools.cli.options import AllowInvalid, DataRoot, TextOptions, with_option_groups
 from agrotools.cli.output import DONE, NOT_DONE, count_text, print_json
-
-_HEAD_BYTES = 10_000_000
 
 
 @with_option_groups
@@ -23,7 +20,7 @@ def report(
     image_px: Annotated[
         int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
     ] = 480,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
+    data_root: DataRoot = None,
     share: Annotated[
         bool, typer.Option("--share", help="Remove coordinates, file names, folders and addresses, and say what.")
     ] = False,
@@ -33,10 +30,7 @@ def report(
     allow_invalid: AllowInvalid = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
-    """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline.
-
-    If the page of a run shows other runs beside it, they stay on the page.
-    """
+    """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
     from agrotools.core import UsageError
     from agrotools.report.html import build_report
 
@@ -51,8 +45,6 @@ def report(
         return
     name = "report-shared.html" if share else "report.html"
     target = out or (runs[0] / name if len(runs) == 1 else Path(name))
-    if out is None and len(runs) == 1:
-        runs = _runs_of_page(target, runs[0])
     written = build_report(
         runs,
         target,
@@ -81,25 +73,6 @@ def report(
         missing = f"{count_text(written.missing_pictures, 'image')} could not be embedded (the page gives the reasons)"
         typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)
     raise typer.Exit(NOT_DONE if written.damaged else DONE)
-
-
-def _runs_of_page(page: Path, run: Path) -> list[Path]:
-    """Return the runs of a page that is about to be replaced, so that none of them is lost; else the run alone."""
-    import orjson
-
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        with page.open("rb") as file:
-            head = file.read(_HEAD_BYTES).partition(b'id="head">')[2].partition(b"</script>")[0]
-        folders = [Path(each["folder"]) for each in orjson.loads(head)["runs"]]
-        if run.resolve() in {each.resolve() for each in folders} and all(map(_is_run, folders)):
-            return folders
-    return [run]
-
-
-def _is_run(folder: Path) -> bool:
-    from agrotools.core.files import MANIFEST_FILE
-
-    return (folder / MANIFEST_FILE).is_file()
 
 
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:

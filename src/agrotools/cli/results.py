@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agrotools.runner.ladder import References
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
-    from agrotools.scoring.judging import Rubrics
+    from agrotools.scoring.judging.questions import Rubrics
     from agrotools.scoring.summary import Summary
 
 
@@ -42,7 +42,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
         return {}
     if len(set(judges)) < len(judges):
         raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
-    from agrotools.scoring.judging import labelled_questions, read_rubrics
+    from agrotools.scoring.judging.questions import labelled_questions, read_rubrics
 
     if options.judge_calibration:
         labelled_questions(options.judge_calibration)
@@ -76,7 +76,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     if not options.judge:
         return False
     from agrotools.runner.judging import judge_run
-    from agrotools.scoring.judging import labelled_questions
+    from agrotools.scoring.judging.questions import labelled_questions
 
     labelled = labelled_questions(options.judge_calibration) if options.judge_calibration else {}
     missing = False

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from agrotools.cli.options import Port
 from agrotools.cli.output import address_printer, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
@@ -15,13 +16,10 @@ if TYPE_CHECKING:
 def review(
     what: Annotated[str, typer.Argument(metavar="DIR|RUN", help="Benchmark folder or name, or run folder.")],
     reviewer: Annotated[str, typer.Option(help="Reviewer's name. Without it the page asks.")] = "",
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")
-    ] = None,
+    port: Port = None,
     log: Annotated[
         Path | None, typer.Option(help="File of decisions. Default: review.jsonl in the folder.", show_default=False)
     ] = None,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     summary: Annotated[
         bool, typer.Option("--summary", help="Print counts and inter-reviewer agreement, then exit.")
     ] = False,
@@ -81,7 +79,7 @@ def review(
     from agrotools.build.review.app import Review
     from agrotools.build.review.server import serve_review
 
-    started = address_printer(about, browser)
+    started = address_printer(about)
     serve_review(lambda door: Review(material, journal, door, reviewer.strip()), journal, port, started=started)
 
 

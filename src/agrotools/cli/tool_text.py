@@ -223,7 +223,8 @@ def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
-            raise UsageError(f"{word!r} is not an option", hint=f"{spec.name} takes {_options(properties)}")
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in properties)
+            raise UsageError(f"{word!r} is not an option", hint=f"{spec.name} takes {options}")
         key, has_value, value = word[2:].partition("=")
         name = key.replace("-", "_")
         schema = properties.get(name)
@@ -237,10 +238,6 @@ def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
             value = _next_value(rest, key, is_flag=(schema or {}).get("type") == "boolean")
         arguments[name] = value if schema is None else _read(value, schema)
     return arguments
-
-
-def _options(properties: dict[str, Any]) -> str:
-    return ", ".join(f"--{name.replace('_', '-')}" for name in properties)
 
 
 def _next_value(rest: list[str], key: str, *, is_flag: bool) -> str:

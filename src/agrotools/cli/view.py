@@ -5,16 +5,14 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.options import DataRoot, Port
 from agrotools.cli.output import count_text, print_json
 
 
 def view(
     folder: Annotated[Path, typer.Argument(help="Run folder, or a folder with runs.")] = Path("runs"),
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")
-    ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
-    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    port: Port = None,
+    data_root: DataRoot = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the address as JSON.")] = False,
 ) -> None:
     """Show the runs in a folder on a local page, with larger pictures than in a report, and live while a run goes on.
@@ -40,10 +38,6 @@ def view(
         else:
             typer.echo(f"open: {address}\nPress Ctrl-C to stop")
         sys.stdout.flush()
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
 
     serve_pages(Viewer(folder, data_root, grading), port, started)
 

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from agrotools.runner.policies import AgentOptions
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
-    from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
+    from agrotools.scoring.judging.judgements import JudgedRows
+    from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics
     from agrotools.scoring.predictions import ScoredFile
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary

@@ -53,7 +53,7 @@ from agrotools.report.trace import (
 )
 from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.attribution import ARGUMENTS, PLANNING, SampleSplit, first_part, part_meaning
-from agrotools.scoring.judging import Judgement
+from agrotools.scoring.judging.judgements import Judgement
 from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FALSE_REFUSAL, FAS
 

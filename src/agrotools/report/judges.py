@@ -26,7 +26,7 @@ from agrotools.report.layout import DASH, harmless, new_table, stacked, value_ce
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate
-from agrotools.scoring.judging import agreement
+from agrotools.scoring.judging.judgements import agreement
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.statistics import Interval, estimate_mean

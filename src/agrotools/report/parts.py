@@ -13,7 +13,7 @@ from agrotools.core.base import count_text
 from agrotools.report.layout import DASH, harmless, new_table, on_scale, percent, run_names, stacked
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
-from agrotools.scoring.judging import has_rubrics
+from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart
 
 _WORDS = {"tools": "tools that are offered"}

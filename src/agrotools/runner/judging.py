@@ -22,14 +22,8 @@ from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
 from agrotools.runner.store import RunLock
-from agrotools.scoring.judging import (
-    Judgement,
-    JudgeQuestion,
-    Rubrics,
-    has_rubrics,
-    judge_questions,
-)
-from agrotools.scoring.judging.questions import is_image, is_text
+from agrotools.scoring.judging.judgements import Judgement
+from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, has_rubrics, is_image, is_text, judge_questions
 
 SPEND_FILE = "judges-spend.jsonl"
 CACHE = "judging"

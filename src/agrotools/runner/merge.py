@@ -28,7 +28,7 @@ from agrotools.runner.prompts import add_prompts
 from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
 from agrotools.runner.store import RunLock, RunStore, folder_error, read_manifest
-from agrotools.scoring.judging import Judgement
+from agrotools.scoring.judging.judgements import Judgement
 
 _SAME = (
     *("benchmark", "benchmark_version", "benchmark_options", "benchmark_hash", "clean_hash", "toolset"),

@@ -31,7 +31,8 @@ from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpa
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
-from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
+from agrotools.scoring.judging.judgements import JudgedRows, Judgement
+from agrotools.scoring.judging.questions import Rubrics, read_rubrics
 from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, FIRST_VERSION, SCORING_VERSION, check_one_version
 from agrotools.scoring.repeats import rerun_interval
 

@@ -6,6 +6,7 @@ Arguments are plain JSON values; every error has a hint on what to write instead
 
 import itertools
 import math
+import operator
 import statistics
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -130,22 +131,11 @@ def real_function(name: str, function: Callable[[float], float], domain: str) ->
     return apply
 
 
-def absolute(x: JsonValue) -> JsonValue:
-    """Absolute value."""
-    return abs(number(x, "abs"))
-
-
 def rounded(x: JsonValue, digits: JsonValue = 0) -> JsonValue:
     """Round to ``digits`` decimals (-15..15), ties to even; an integer for ``digits <= 0``."""
     places = whole(digits, "round: digits", -15, 15)
     value = number(x, "round")
     return round(value, places) if places > 0 else int(round(value, places))
-
-
-def sign(x: JsonValue) -> JsonValue:
-    """-1, 0 or 1."""
-    value = number(x, "sign")
-    return (value > 0) - (value < 0)
 
 
 def logarithm(x: JsonValue, base: JsonValue = math.e) -> JsonValue:
@@ -230,18 +220,6 @@ def pluck(items: JsonValue, field: JsonValue) -> JsonValue:
 # --- choice by value -----------------------------------------------------------------------------------------------
 
 
-def argmax(values: JsonValue) -> JsonValue:
-    """Position (from 0) of the largest number; the first one if there are several."""
-    items = numbers(values, "argmax")
-    return items.index(max(items))
-
-
-def argmin(values: JsonValue) -> JsonValue:
-    """Position (from 0) of the smallest number; the first one if there are several."""
-    items = numbers(values, "argmin")
-    return items.index(min(items))
-
-
 def _labelled(labels: JsonValue, values: JsonValue, of: str) -> tuple[list[JsonValue], list[Number]]:
     items = numbers(values, of)
     if not isinstance(labels, list) or len(labels) != len(items):
@@ -249,16 +227,22 @@ def _labelled(labels: JsonValue, values: JsonValue, of: str) -> tuple[list[JsonV
     return labels, items
 
 
-def label_of_max(labels: JsonValue, values: JsonValue) -> JsonValue:
-    """Label of the largest value; the first one if there are several."""
-    names, items = _labelled(labels, values, "label_of_max")
-    return names[items.index(max(items))]
+def _position_of(name: str, chosen: Callable[[list[Number]], Number]) -> Function:
+    def position(values: JsonValue) -> JsonValue:
+        """Position (from 0) of the largest or smallest number; the first one if there are several."""
+        items = numbers(values, name)
+        return items.index(chosen(items))
+
+    return position
 
 
-def label_of_min(labels: JsonValue, values: JsonValue) -> JsonValue:
-    """Label of the smallest value; the first one if there are several."""
-    names, items = _labelled(labels, values, "label_of_min")
-    return names[items.index(min(items))]
+def _label_of(name: str, chosen: Callable[[list[Number]], Number]) -> Function:
+    def label(labels: JsonValue, values: JsonValue) -> JsonValue:
+        """Label of the largest or smallest value; the first one if there are several."""
+        names, items = _labelled(labels, values, name)
+        return names[items.index(chosen(items))]
+
+    return label
 
 
 def labels_by_value(labels: JsonValue, values: JsonValue, descending: JsonValue = True) -> JsonValue:
@@ -272,13 +256,13 @@ CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "t
 """Names with a fixed value; a variable of the same name takes precedence."""
 
 GENERAL_FUNCTIONS: dict[str, Function] = {
-    "abs": absolute,
+    "abs": real_function("abs", abs, "any number"),
     "round": rounded,
     "floor": real_function("floor", math.floor, "any number"),
     "ceil": real_function("ceil", math.ceil, "any number"),
     "int": real_function("int", math.trunc, "any number; the part behind the point is dropped"),
     "float": real_function("float", float, "any number"),
-    "sign": sign,
+    "sign": real_function("sign", lambda value: (value > 0) - (value < 0), "any number; -1, 0 or 1"),
     "sqrt": real_function("sqrt", math.sqrt, "a number from 0"),
     "cbrt": real_function("cbrt", math.cbrt, "any number"),
     "exp": real_function("exp", math.exp, "any number up to 709"),
@@ -304,10 +288,10 @@ GENERAL_FUNCTIONS: dict[str, Function] = {
     "diff": differences,
     "scale": scaled,
     "pluck": pluck,
-    "argmax": argmax,
-    "argmin": argmin,
-    "label_of_max": label_of_max,
-    "label_of_min": label_of_min,
+    "argmax": _position_of("argmax", max),
+    "argmin": _position_of("argmin", min),
+    "label_of_max": _label_of("label_of_max", max),
+    "label_of_min": _label_of("label_of_min", min),
     "labels_by_value": labels_by_value,
 }
 """Functions by their name in an expression."""
@@ -316,14 +300,12 @@ GENERAL_FUNCTIONS: dict[str, Function] = {
 # --- statistics of one list ------------------------------------------------------------------------------------------
 
 
-def minimum(*values: JsonValue) -> JsonValue:
-    """Smallest number of a list or of several numbers."""
-    return min(spread(values, "min"))
+def _of_numbers(name: str, function: Callable[[list[Number]], Number]) -> Function:
+    def apply(*values: JsonValue) -> JsonValue:
+        """Smallest, largest, mean or median number of a list or of several numbers; a mean is rounded once."""
+        return function(spread(values, name))
 
-
-def maximum(*values: JsonValue) -> JsonValue:
-    """Largest number of a list or of several numbers."""
-    return max(spread(values, "max"))
+    return apply
 
 
 def total(*values: JsonValue) -> JsonValue:
@@ -342,28 +324,16 @@ def product(*values: JsonValue) -> JsonValue:
     return result
 
 
-def mean(*values: JsonValue) -> JsonValue:
-    """Arithmetic mean of a list or of several numbers, rounded once."""
-    return statistics.mean(spread(values, "mean"))
+def _spread_of(
+    name: str, of_sample: Callable[[list[Number]], Number], of_population: Callable[[list[Number]], Number]
+) -> Function:
+    def apply(values: JsonValue, ddof: JsonValue = 1) -> JsonValue:
+        """Spread of a sample (``ddof=1``, the default) or of a whole population (``ddof=0``)."""
+        degrees = whole(ddof, f"{name}: ddof", 0, 1)
+        items = numbers(values, name, least=1 + degrees)
+        return of_sample(items) if degrees else of_population(items)
 
-
-def median(*values: JsonValue) -> JsonValue:
-    """Median of a list or of several numbers; the mean of the middle two for an even count."""
-    return statistics.median(spread(values, "median"))
-
-
-def variance(values: JsonValue, ddof: JsonValue = 1) -> JsonValue:
-    """Variance: of a sample (``ddof=1``, the default) or of a whole population (``ddof=0``)."""
-    degrees = whole(ddof, "var: ddof", 0, 1)
-    items = numbers(values, "var", least=1 + degrees)
-    return statistics.variance(items) if degrees else statistics.pvariance(items)
-
-
-def deviation(values: JsonValue, ddof: JsonValue = 1) -> JsonValue:
-    """Standard deviation: of a sample (``ddof=1``, the default) or of a whole population (``ddof=0``)."""
-    degrees = whole(ddof, "std: ddof", 0, 1)
-    items = numbers(values, "std", least=1 + degrees)
-    return statistics.stdev(items) if degrees else statistics.pstdev(items)
+    return apply
 
 
 def coefficient_of_variation(values: JsonValue) -> JsonValue:
@@ -399,16 +369,13 @@ def weighted_mean(values: JsonValue, weights: JsonValue) -> JsonValue:
     return math.fsum(item * weight for item, weight in zip(items, by, strict=True)) / math.fsum(by)
 
 
-def count_above(values: JsonValue, limit: JsonValue) -> JsonValue:
-    """Number of values greater than ``limit``."""
-    bound = number(limit, "count_above: limit")
-    return sum(item > bound for item in numbers(values, "count_above", least=0))
+def _count(name: str, counts: Callable[[Number, Number], bool]) -> Function:
+    def apply(values: JsonValue, limit: JsonValue) -> JsonValue:
+        """Number of values greater or less than ``limit``."""
+        bound = number(limit, f"{name}: limit")
+        return sum(counts(item, bound) for item in numbers(values, name, least=0))
 
-
-def count_below(values: JsonValue, limit: JsonValue) -> JsonValue:
-    """Number of values less than ``limit``."""
-    bound = number(limit, "count_below: limit")
-    return sum(item < bound for item in numbers(values, "count_below", least=0))
+    return apply
 
 
 # --- statistics of two lists ---------------------------------------------------------------------------------------
@@ -434,16 +401,13 @@ def linear_regression(x: JsonValue, y: JsonValue) -> JsonValue:
     return [slope, intercept, 1.0 if constant else statistics.correlation(left, right) ** 2]
 
 
-def root_mean_square_error(observed: JsonValue, predicted: JsonValue) -> JsonValue:
-    """Root mean squared difference of two lists."""
-    left, right = paired(observed, predicted, "rmse")
-    return math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(left, right, strict=True)) / len(left))
+def _error(name: str, of_difference: Callable[[Number], Number], of_mean: Callable[[float], float]) -> Function:
+    def apply(observed: JsonValue, predicted: JsonValue) -> JsonValue:
+        """Root mean squared or mean absolute difference of two lists."""
+        left, right = paired(observed, predicted, name)
+        return of_mean(math.fsum(of_difference(a - b) for a, b in zip(left, right, strict=True)) / len(left))
 
-
-def mean_absolute_error(observed: JsonValue, predicted: JsonValue) -> JsonValue:
-    """Mean absolute difference of two lists."""
-    left, right = paired(observed, predicted, "mae")
-    return math.fsum(abs(a - b) for a, b in zip(left, right, strict=True)) / len(left)
+    return apply
 
 
 def mean_absolute_percentage_error(observed: JsonValue, predicted: JsonValue) -> JsonValue:
@@ -463,23 +427,23 @@ def percent_change(before: JsonValue, after: JsonValue) -> JsonValue:
 
 
 STATISTICAL_FUNCTIONS: dict[str, Function] = {
-    "min": minimum,
-    "max": maximum,
+    "min": _of_numbers("min", min),
+    "max": _of_numbers("max", max),
     "sum": total,
     "prod": product,
-    "mean": mean,
-    "median": median,
-    "var": variance,
-    "std": deviation,
+    "mean": _of_numbers("mean", statistics.mean),
+    "median": _of_numbers("median", statistics.median),
+    "var": _spread_of("var", statistics.variance, statistics.pvariance),
+    "std": _spread_of("std", statistics.stdev, statistics.pstdev),
     "cv": coefficient_of_variation,
     "percentile": percentile,
     "weighted_mean": weighted_mean,
-    "count_above": count_above,
-    "count_below": count_below,
+    "count_above": _count("count_above", operator.gt),
+    "count_below": _count("count_below", operator.lt),
     "corr": correlation,
     "linreg": linear_regression,
-    "rmse": root_mean_square_error,
-    "mae": mean_absolute_error,
+    "rmse": _error("rmse", lambda error: error**2, math.sqrt),
+    "mae": _error("mae", abs, float),
     "mape": mean_absolute_percentage_error,
     "percent_change": percent_change,
 }

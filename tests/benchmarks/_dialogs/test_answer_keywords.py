@@ -73,16 +73,6 @@ def test_lists_that_ask_for_nothing_cannot_be_scored(reference):
 words = st.text(st.sampled_from("ab 5-"), min_size=1, max_size=6).map(str.strip).filter(bool)
 
 
-@given(st.text(max_size=40), st.text(min_size=1, max_size=8).filter(str.strip))
-def test_any_text_can_be_looked_for_in_any_other(text, alias):
-    assert matches_keywords(text, {"whitelist": [[alias]]}) in (True, False)
-
-
-@given(st.text(min_size=1, max_size=12).filter(str.strip))
-def test_what_stands_alone_is_stated(alias):
-    assert matches_keywords(alias, {"whitelist": [[alias]]})
-
-
 @given(
     st.lists(st.sampled_from("red blue 12 7 apple tree".split()), max_size=5), st.sampled_from("red 12 apple".split())
 )

@@ -52,23 +52,11 @@ def test_the_gold_has_all_and_missing_steps_are_wrong():
         ("GoogleSearch", {"query": "a"}, {"query": "a", "k": 10}, 100, 100),
         ("GoogleSearch", {"query": "a", "k": 4}, {"query": "a"}, 0, 0),
         ("TextToBbox", {"image": "x.png", "text": "cat", "top1": 1}, {"image": "x.png", "text": "cat"}, 0, 0),
-        ("OCR", {"image": "/data/image/x.png"}, {"image": "image/x.png"}, 100, 100),
-        ("OCR", {"image": "/data/image/y.png"}, {"image": "image/x.png"}, 0, 0),
-        (
-            "DrawBox",
-            {"image": "a", "bbox": "(1,2,3,4)"},
-            {"image": "a", "bbox": "(1, 2, 3, 4)", "annotation": None},
-            100,
-            100,
-        ),
         ("DrawBox", {"image": "a", "bbox": "(0, 0, 9, 10)"}, {"image": "a", "bbox": "(0, 0, 10, 10)"}, 0, 100),
         ("Calculator", {"expression": "3*2"}, {"expression": "2*3"}, 0, 100),
         ("Calculator", {"expression": "3*3"}, {"expression": "2*3"}, 0, 0),
         ("Calculator", '{"expression"', {"expression": "2*3"}, 0, 0),
         ("MyTool", {"file": "/a/b.png"}, {"file": "b.png"}, 100, 100),
-        ("MyTool", {"file": "/a/b.png"}, {"file": "c/b.png"}, 100, 100),
-        ("MyTool", {"n": True}, {"n": 1}, 0, 0),
-        ("MyTool", {"n": 1.0}, {"n": 1}, 100, 100),
     ],
 )
 def test_arguments_are_compared_by_what_they_ask_for(name, predicted, gold, same, alike):
@@ -106,12 +94,6 @@ def test_images_are_made_by_all_calls_of_a_tool_in_any_order():
     assert 0 < value(ends(BOXES, moved), "ans_acc_imggen") < 100
 
 
-def test_many_boxes_do_not_help_to_hit_the_right_one():
-    other = call("DrawBox", {"image": "a", "bbox": "(9, 9, 10, 10)"})
-    scores = ends(BOXES[:1], [BOXES[0], other, other], similarity=lambda a, b: 0.0)
-    assert value(scores, "ans_acc_imggen") == 0
-
-
 def test_a_task_that_asks_for_nothing_is_counted_and_not_free():
     scores = ends([call("OCR", {}), answer("x")], [answer("hi")])
     assert (scores.metrics["gta.ans_acc_imggen_corrected"], scores.counts["unscorable"]) == ((None, 0), 1)
@@ -146,18 +128,3 @@ def test_without_an_embedder_the_objective_part_stands_alone():
 def test_a_faulty_gold_is_named(gold, reference):
     with pytest.raises(BenchmarkError, match="sample 0"):
         steps(gold, [], reference)
-
-
-def test_a_metric_has_an_interval_over_samples():
-    gold = [call("OCR", {"image": "a"}), answer("6")]
-    samples = [
-        step_sample(str(i), gold, [gold[0] if i % 2 else answer("6"), answer("6" if i % 3 else "7")], SIX)
-        for i in range(24)
-    ]
-    scores = score_steps(samples, GTA)
-    estimate = scores.estimate("gta.summ_acc_corrected")
-    assert estimate.value == pytest.approx(2 / 3)
-    assert estimate.n == estimate.n_clusters == 24
-    assert estimate.interval.lower < 2 / 3 < estimate.interval.upper
-    inst = scores.estimate("gta.inst_acc_corrected")
-    assert (inst.n, inst.n_clusters, inst.value) == (48, 24, pytest.approx(0.75))

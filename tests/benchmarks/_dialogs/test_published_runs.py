@@ -62,17 +62,6 @@ def by_step(sample: Sample) -> Record:
     return Record(sample=sample, mode="step-by-step", actions=(*calls, Answer(text=right_text(sample))))
 
 
-def to_the_end(sample: Sample) -> Record:
-    """The gold, end to end."""
-    steps = [
-        Step(turn=turn, kind="call", call=gold_call(step), observation=step.observation)
-        for turn, step in enumerate(sample.reference.steps)
-    ]
-    last = Step(turn=len(steps), kind="answer", text=right_text(sample))
-    trajectory = Trajectory(steps=(*steps, last), termination="answered")
-    return Record(sample=sample, mode="end-to-end", trajectory=trajectory)
-
-
 def same(first: str, second: str) -> float:
     return float(first == second)
 
@@ -106,13 +95,6 @@ def test_predictions_are_written_as_the_published_evaluation_writes_them(samples
     assert "error" not in dialogue.prediction[3]
     assert dialogue.prediction[-1] == {"role": "assistant", "content": " 5"}
     assert len(dialogue.prediction) == len(dialogue.gold) == len(sample.reference.steps) + 1
-
-
-def test_a_sample_that_ended_before_its_first_step_stops_no_figures(samples: list[Sample]):
-    ended = Record(sample=samples[1], mode="end-to-end", trajectory=Trajectory(termination="context"))
-    assert [message["role"] for message in dialogue_of(ended).prediction[0]] == ["assistant", "tool"]
-    figures = published_figures(GTA, "end-to-end", [to_the_end(samples[0]), ended])
-    assert (figures.stops, figures.counts["tool_call_error"]) == ("", 1)
 
 
 def test_a_tool_that_failed_is_an_error_that_returned_nothing(samples: list[Sample]):

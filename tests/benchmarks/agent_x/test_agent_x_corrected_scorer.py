@@ -1,7 +1,7 @@
 import pytest
 
 from agrotools.benchmarks.agent_x.predictions import JudgeTable
-from agrotools.benchmarks.agent_x.score import generative_ids, score, set_f1, tools_of
+from agrotools.benchmarks.agent_x.score import generative_ids, score
 from agrotools.core import BenchmarkError
 
 
@@ -45,16 +45,6 @@ def test_what_is_generative_is_told_by_types_before_published_ids():
     assert scores.left_out["agent_x.toolset_f1_corrected"] == "needs the predictions and the data set (--data)"
     assert generative_ids(DATA) == {"2"}
     assert generative_ids({str(i): {"query_type": "objective"} for i in range(10)}) == {"1", "8"}
-
-
-def test_tool_sets_of_predictions_are_compared_by_code():
-    assert set_f1({"OCR", "WebSearch"}, {"OCR", "Calculator"}) == 0.5
-    assert set_f1(set(), {"OCR"}) == 0
-    assert tools_of({"reasoning_steps": [{"tool": " OCR "}, {"tool_used": "null"}, "x", {"tool": 3}]}) == {"OCR"}
-    assert tools_of({"reasoning_steps": ""}) == tools_of(None) == frozenset()
-    scores = score(None, PREDICTIONS, DATA)
-    assert list(scores.metrics) == ["agent_x.toolset_f1_corrected"]
-    assert scores.estimate("agent_x.toolset_f1_corrected").n == 4
 
 
 def test_rows_and_samples_must_belong_together():

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.agrieval.report import DOMAINS, GROUPINGS, TASKS, PaperOfRuns, code_of
+from agrotools.benchmarks.agrieval.report import DOMAINS, TASKS, PaperOfRuns, code_of
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
 from agrotools.report.layout import rendered
-from agrotools.report.published import paper, rows_of_table
+from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
@@ -131,13 +131,6 @@ def test_groups_that_the_files_do_not_tell_have_no_table():
     assert "Accuracy by domain" in text
     assert "older label type" in text
     assert "Accuracy by task" not in text
-
-
-@pytest.mark.parametrize("grouping", GROUPINGS, ids=lambda grouping: grouping.title)
-def test_every_printed_figure_of_a_table_has_its_column(grouping: Any):
-    for setting, number in grouping.tables.items():
-        rows = [row for row in rows_of_table("agrieval", number) if row.setting == setting]
-        assert {row.group_checked for row in rows} == {*grouping.columns.values(), "overall"}
 
 
 def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thing():

@@ -64,13 +64,7 @@ def test_anything_in_any_place_is_named_and_never_right(tmp_path: Path, entry: A
     assert "r.json: " in rendered(compared_tables(found, "r.json"), 100)
 
 
-def test_a_reply_that_ends_the_published_script_leaves_our_figures(tmp_path: Path):
-    found = scored(tmp_path, CHOICE | {"generated_answer": 3}, CHOICE | {"generated_answer": "B"})
-    assert "AttributeError at entry 0" in found.stop
-    assert found.corrected.metrics["agrieval.accuracy"] == (50, 2)
-
-
-@pytest.mark.parametrize("content", [{}, [], [1], [{"question": "?"}]])
+@pytest.mark.parametrize("content", [{}, [{"question": "?"}]])
 def test_a_file_without_questions_is_refused(tmp_path: Path, content: Any):
     (tmp_path / "r.json").write_text(json.dumps(content))
     with pytest.raises(BenchmarkError):

@@ -142,11 +142,11 @@ def test_images_lie_elsewhere_or_inside_rows_and_parquet(root, tmp_path_factory)
 @pytest.mark.parametrize(
     ("choices", "right", "letters"),
     [
-        ({"A": "Rust", "B": "Rot"}, "B", "B"), ({"A": "Rust", "B": "Rot", "C": None}, ["A", "B"], "AB"),
-        ('["Rust", "Rot"]', "rot.", "B"), ("['Rust', 'Rot']", 1, "B"), ("A. Rust\nB. Rot\nC. Both", "(c)", "C"),
-        (["A. Rust", "B. Rot"], "B. Rot", "B"), (["1", "2", "3"], "3", "C"),
-        (["Rust", "Rot", "Scab"], "A, C", "AC"), ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
-        (["E. coli", "B. subtilis"], "B. subtilis", "B"), (["No", "Yes"], True, None), (["x", "y"], "5", None),
+        ({"A": "Rust", "B": "Rot", "C": None}, ["A", "B"], "AB"),
+        ("['Rust', 'Rot']", 1, "B"), ("A. Rust\nB. Rot\nC. Both", "(c)", "C"),
+        (["A. Rust", "B. Rot"], "B. Rot", "B"),
+        ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+        (["x", "y"], "5", None),
         (["x", "y"], 0.5, None), (["x", "x"], "x", None),
     ],
 )  # fmt: skip
@@ -159,12 +159,7 @@ def test_forms_of_options_and_answers(choices, right, letters):
         assert question(data, kinds={"*": "several"}, kind_by="ask").slots[0].right_text == letters
 
 
-def test_options_in_the_question_and_in_single_fields():
-    found = question({"ask": "Which crop? (A) Rice (B) Maize", "right": "(b)"}, options="in question")
-    assert (found.text, found.slots[0].right_text) == ("Which crop?\nA. Rice\nB. Maize", "B")
-    found = question({"ask": "?", "o1": "Rice", "o2": "Maize", "right": 2}, options=("o1", "o2"), index_base=1)
-    assert found.slots[0].right_text == "B"
-    assert question({"ask": "Is it (a) rice?", "right": "yes"}, options="in question").text == "Is it (a) rice?"
+def test_options_in_single_fields():
     found = question({"ask": "?", "o1": None, "o2": "Maize", "o3": "Rye", "right": "B"}, options=("o1", "o2", "o3"))
     assert found.options == {"B": "Maize", "C": "Rye"}
     with pytest.raises(RowFault, match="no options"):
@@ -295,13 +290,3 @@ def test_real_replies_score_as_their_authors_have_it(real):
     scored = compare_file("agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json")
     assert scored.corrected.metrics["agmmu.accuracy (qwen2.5-vl)"].value == pytest.approx(79.0)
     assert scored.extra["scores of replies beside those in the file"] == {"same": 100, "different": 0}
-    published = {  # analysis/plain-results/result_table_shot_0.csv; LLaVA on IDC (25.51) is not reproduced
-        "DeepWeeds": {"GPT-4o": 38.77, "Gemini-pro-1.5": 46.83, "LLaVA v1.6 34B": 8.68},
-        "IDC": {"GPT-4o": 18.88, "Gemini-pro-1.5": 30.87},
-        "PlantDoc": {"GPT-4o": 18.14, "Gemini-pro-1.5": 9.57, "LLaVA v1.6 34B": 41.72},
-    }
-    for task, models in published.items():
-        for model, value in models.items():
-            scored = compare_file("ageval", real / f"ageval/results/{model}/{task}.csv")
-            name = "f1" if task == "DeepWeeds" else "nmae"
-            assert scored.published.metrics[f"ageval.{name} (0)_published"].value == pytest.approx(value, abs=0.006)

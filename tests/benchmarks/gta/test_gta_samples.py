@@ -105,12 +105,6 @@ def calls(record: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for step in record["trajectory"]["steps"] if step["kind"] == "call"]
 
 
-def test_the_questions_run_with_recorded_observations(data: Path, tmp_path: Path):
-    records = evaluated(data, tmp_path / "run", "recorded")
-    assert all(step["recorded"] for record in records.values() for step in calls(record))
-    assert [records[name]["fas"] for name in ("orange", "plot", "ingredient")] == [1, 1, 1]
-
-
 def test_what_can_run_here_really_runs(data: Path, tmp_path: Path):
     records = evaluated(data, tmp_path / "run", "recorded", "Calculator=offline", "Plot=sandbox")
     assert records["orange"]["fas"] == 1

@@ -12,7 +12,7 @@ from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.gta.load import read_gta
-from agrotools.core import BenchmarkError, KeywordsSlot, Observation, ReferenceTextsSlot, Sample
+from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
@@ -32,18 +32,6 @@ def loaded(tmp_path: Path, entries: dict[str, Any], **options: Any) -> list[Samp
 def only(tmp_path: Path, entry: dict[str, Any]) -> Sample:
     (sample,) = loaded(tmp_path, {"0": entry})
     return sample
-
-
-def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
-    for sample in whole.samples:
-        assert (sample.answer_type == "image") == (not sample.no_tool_eligible)
-        for file in sample.files:
-            assert (file.width_px, file.height_px) == (64, 48)
-            assert whole.file_path(file).is_file()
-        view = whole.view(sample, "end-to-end")
-        assert view.toolset == sample.toolset
-        assert all(Path(file.path).is_absolute() for file in view.files)
-    assert whole.sample("gta-005").cluster == whole.sample("gta-004").cluster == "gta-004"
 
 
 def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp_path: Path) -> None:
@@ -69,10 +57,6 @@ def test_steps_have_published_tools_our_file_names_and_recorded_observations(tmp
     ("answer", "slot"),
     [
         ({"whitelist": [["-3"]], "blacklist": None}, {"whitelist": (("-3",),), "blacklist": ()}),
-        (
-            {"whitelist": [["a", 2], []], "blacklist": [["b"], ["c"]]},
-            {"whitelist": (("a", "2"), ()), "blacklist": (("b",), ("c",))},
-        ),
         (["a", "b", "c"], {"values": ("a", "b", "c")}),
         ("a", {"values": ("a",)}),
     ],
@@ -82,7 +66,7 @@ def test_answers_in_words_keep_what_was_written(tmp_path: Path, answer: Any, slo
     assert {name: getattr(read, name) for name in slot} == slot
 
 
-@pytest.mark.parametrize("answer", [None, [], {}])
+@pytest.mark.parametrize("answer", [[], {}])
 def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path: Path, answer: Any) -> None:
     sample = only(tmp_path, plain_entry(gt_answer=answer))
     assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
@@ -98,7 +82,6 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("text", "no object"),
         (plain_entry(dialogs=None), "no dialogs"),
         (plain_entry(dialogs=[{"role": "assistant", "content": "hello"}]), "asks no question"),
         (plain_entry(files=[{"type": "image", "path": "image/../../secret.jpg"}]), "leads out of the folder"),
@@ -108,10 +91,6 @@ def nested(levels: int) -> Any:
         (plain_entry(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
         (plain_entry(tools="OCR"), "its tools are no list: 'OCR'"),
         (plain_entry(gt_answer=nested(300)), "nested too deep"),
-        (
-            plain_entry(dialogs=[{"role": "user", "content": "?"}, call("OCR", {"image": nested(900)}, None)]),
-            "nested too deep",
-        ),
         (plain_entry(gt_answer={"whitelist": ["7"]}), "no list of lists"),
         (plain_entry(gt_answer={"white": [["7"]]}), "no whitelist"),
         (plain_entry(gt_answer={"whitelist": [[None]]}), "something else than texts"),
@@ -156,14 +135,11 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b'{"0": {"tools": [', "is cut off"),
         (b'{"0": oops}', "is not valid JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
-        (json.dumps({"0": "\u00e4"}, ensure_ascii=False).encode("utf-16"), "not UTF-8"),
         (json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"), "not UTF-8: .* at byte 10"),
         (b"[" * 100_000, "JSON|deep|cut off"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "pointer of Git LFS"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, message: str) -> None:
@@ -177,9 +153,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, mes
     ("content", "message"),
     [
         (b"", "it is empty"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "pointer of Git LFS"),
         (b"<html>not found</html>", r"no readable image \(it is a web page"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n", "no readable image"),
     ],
 )
 def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
@@ -187,14 +161,6 @@ def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: by
     (folder / "image" / "image_1.jpg").write_bytes(content)
     with pytest.raises(BenchmarkError, match=message):
         load_benchmark("gta", tmp_path)
-
-
-def test_tools_by_name_and_one_question_to_the_judge_are_read(tmp_path: Path) -> None:
-    entry = plain_entry(tools={"OCR": {}, "Calculator": {}}, evaluation={"question": "Is it 7?"})
-    sample = only(tmp_path, entry)
-    assert sample.toolset == ("OCR", "Calculator")
-    assert isinstance(slot := sample.answer[0], KeywordsSlot)
-    assert slot.questions == ("Is it 7?",)
 
 
 def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajec
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
 from agrotools.runner.judging import judge_request
-from agrotools.scoring.judging import JudgedRows, Judgement, JudgeQuestion, judge_questions
+from agrotools.scoring.judging.judgements import JudgedRows, Judgement
+from agrotools.scoring.judging.questions import JudgeQuestion, judge_questions
 from support.made_gta import draw
-from support.made_gta2 import NESTED, leaf, node
+from support.made_gta2 import NESTED, leaf
 from support.plain_sample import plain_sample
 
 PLOT = Artifact(name="plot.png", kind="plot", media_type="image/png", sha256="aa")
@@ -67,15 +68,6 @@ def test_each_leaf_is_a_question_that_both_readings_share():
     assert "Requirement 1.2" not in first.user
     assert first.user.count(first.mark) == 8
     assert first.mark in first.system
-
-
-def test_the_worked_examples_of_the_published_scorer():
-    of = record()
-    given = {"1.1": '{"score": 10}', "1.2": '{"score": 4, "analysis": "in part"}', "2": '{"score": 6}'}
-    assert values(of, replies(of, given)) == pytest.approx({"gta2.gpt_score": 0.75, "gta2.score_corrected": 0.75})
-    inner = record([node("1", [leaf("1.1", 2), leaf("1.2", 1)], 3)])
-    del given["2"]
-    assert values(inner, replies(inner, given)) == pytest.approx({"gta2.gpt_score": 0.8, "gta2.score_corrected": 0.8})
 
 
 def test_the_two_ways_of_reading_differ_where_a_reply_is_no_json():
@@ -133,7 +125,7 @@ def test_long_texts_are_cut_and_lost_files_are_said(tmp_path: Path):
     assert put.unseen == ("plot.png",)
 
 
-@pytest.mark.parametrize("sha256", ["../secret", "link", None])
+@pytest.mark.parametrize("sha256", ["link", None])
 def test_a_record_leads_a_judge_to_no_file_outside_its_run(tmp_path: Path, sha256: str | None):
     run = tmp_path / "run"
     (run / "artifacts").mkdir(parents=True)

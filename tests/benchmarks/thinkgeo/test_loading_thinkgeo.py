@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.thinkgeo.load import use_case
 from agrotools.core import BenchmarkError, UsageError
 from support.made_gta import plain_entry, write_entries
 from support.made_thinkgeo import write_thinkgeo
@@ -61,23 +60,6 @@ def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
         load_benchmark("thinkgeo", tmp_path, options={"split": "sar"})
     with pytest.raises(UsageError, match="split=radar"):
         load_benchmark("thinkgeo", tmp_path, options={"split": "radar"})
-
-
-@pytest.mark.parametrize(
-    ("query", "names", "expected"),
-    [
-        ("How many major-damage buildings are in the post-disaster image?", (), "disaster_and_change"),
-        ("How many planes stand near the runway?", (), "aviation"),
-        ("Which courts are beside the tennis court with players?", (), "recreation"),
-        ("What is the diameter of each storage tank?", (), "industrial_sites"),
-        ("Is garbage dumped near the water body?", (), "environment"),
-        ("How many cars head north?", (), "transportation"),
-        ("What is the scale?", ("hurricane-florence_00000396_pre_disaster.png",), "disaster_and_change"),
-        ("What is the scale?", (), "other"),
-    ],
-)
-def test_use_cases_are_told_by_words(query: str, names: tuple[str, ...], expected: str) -> None:
-    assert use_case(query, names, ()) == expected
 
 
 def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.scoring.judging import agreement
+from agrotools.scoring.judging.judgements import agreement
 
 # Four observers, twelve units (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, section C).
 OBSERVERS = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.scoring.judging import read_grade
+from agrotools.scoring.judging.questions import read_grade
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,7 @@ from agrotools.scoring.judging import read_grade
         ('```json\n{"grade": 2}\n```', 2),
         ('Let me see. {"grade": 0} would be harsh.\n{"grade": 1}', 1),  # the last object counts
         ('{"Score": 2.0}', 2),
+        ('{"grade": 1} {"reason": "half"}', 1),
         ('{"grade": "2/2"}', 2),
         ("<think>maybe 0, maybe 2</think>Grade: 1", 1),
         ("**Grade: 2**", 2),
@@ -65,8 +66,3 @@ def test_what_is_no_grade_on_the_scale_is_not_guessed(reply: str):
 @given(st.text(alphabet=st.sampled_from("{}[]\"':,012/分grade评 \n"), max_size=60))
 def test_any_reply_gives_a_grade_on_the_scale_or_none(reply: str):
     assert read_grade(reply) in (0, 1, 2, None)
-
-
-@given(st.integers(0, 2), st.text(max_size=40).filter(lambda text: "{" not in text and "[" not in text))
-def test_a_json_reply_is_read_amid_any_prose(grade: int, prose: str):
-    assert read_grade(f'{prose.replace("<think>", "")}\n{{"grade": {grade}}}') == grade

@@ -163,7 +163,7 @@ def test_hostile_bytes_end_the_command_with_a_message(tmp_path, sound, format_, 
     assert "\x1b" not in output
 
 
-@pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx", "agrieval"])
+@pytest.mark.parametrize("format_", ["thinkgeo", "agentx", "agrieval"])
 def test_what_is_no_file_ends_the_command_with_a_message(tmp_path, format_, capfd, monkeypatch):
     for path, ends in ((tmp_path, 2), (tmp_path / "absent.json", 2), (tmp_path / ("x" * 300), 3)):
         code, output = ended(["--format", format_, str(path)], capfd, monkeypatch)

@@ -13,7 +13,7 @@ from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file
-from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
+from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, call, overlap, returned
 
 USER = {"role": "user", "content": "?"}
 WITH_RETURNS = [
@@ -100,23 +100,11 @@ def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: 
                 rendered(compared_tables(result, "p.json"), 100)
 
 
-def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
-    data = {"0": {"dialogs": [USER, answer("6")], "gt_answer": SIX}}
-    for text, right in (("6", 100), ("[AgentInferencerError] KeyError: 6", 0), (" [LagentAgentError] 6", 0)):
-        for turns in ([answer(text)], [[answer(text)]]):
-            gold = [answer("6")] if turns[0] is not None and not isinstance(turns[0], list) else [[answer("6")]]
-            result = scored(tmp_path, "gta", {"0": {"gold": gold, "prediction": turns}}, data)
-            metric = "gta.summ_acc_corrected" if result.mode == "step-by-step" else "gta.ans_acc_corrected"
-            assert result.corrected.metrics[metric] == (right, 1)
-            assert result.errors.counts["format_error"] == int(not right)
-
-
 @pytest.mark.parametrize(
     "message",
     [
         {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "OCR"}}]},
         {"role": "assistant", "tool_calls": [{"type": "function", "function": {"arguments": {"image": "a"}}}]},
-        call("OCR", None),
         call("OCR", 3),
         {"role": "tool"},
     ],

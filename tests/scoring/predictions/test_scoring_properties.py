@@ -140,13 +140,3 @@ def test_any_file_of_agent_x_is_scored_or_refused(items, replies):
     table = figures(judge_replies.parse_judgements, replies, "file")
     if isinstance(predictions, tuple) and not isinstance(table, str):
         in_range(corrected_scorer.score(table, predictions[0]))
-
-
-@given(st.lists(st.sets(st.sampled_from("OCR Solver Plot".split()), min_size=1), min_size=1, max_size=4))
-def test_the_tools_of_agent_x_against_themselves(tool_sets):
-    samples = {
-        str(i): {"reasoning_steps": [{"tool_used": tool} for tool in sorted(tools)]}
-        for i, tools in enumerate(tool_sets)
-    }
-    scores = corrected_scorer.score(None, [{key: sample} for key, sample in samples.items()], samples)
-    assert scores.metrics["agent_x.toolset_f1_corrected"].value == 100

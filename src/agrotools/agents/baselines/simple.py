@@ -253,14 +253,11 @@ def _random_value(slot: BlankSlot, rng: Random) -> JsonValue:
     if slot.choices:
         return rng.choice(slot.choices)
     if slot.type in ("tolerance", "exact"):
-        return _log_uniform(NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None]), rng)
+        least, most = NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None])
+        return float(f"{math.exp(rng.uniform(math.log(least), math.log(most))):.4g}")
     if slot.free_text:
         return " ".join(rng.choice(_WORDS) for _ in range(8))
     return None
-
-
-def _log_uniform(span: tuple[float, float], rng: Random) -> float:
-    return float(f"{math.exp(rng.uniform(math.log(span[0]), math.log(span[1]))):.4g}")
 
 
 def random_arguments(spec: ToolSpec, view: SampleView, rng: Random) -> dict[str, JsonValue]:

@@ -27,8 +27,7 @@ from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError, first_error
 from agrotools.core.base import suggestion
 from agrotools.plugin import JudgedMetric, Judging
-from agrotools.scoring.judging import Rubrics
-from agrotools.scoring.judging.questions import JudgeQuestion, mark_of, prompt_hash, read_score
+from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, mark_of, prompt_hash, read_score
 from agrotools.scoring.predictions import read_json, read_text
 from agrotools.text.loose_json import is_list, is_object, is_text, parsed_values
 

@@ -66,17 +66,13 @@ _loaders_of = partial(
 )
 
 
-def _has_options(slot: Slot) -> bool:
-    return isinstance(slot, OptionsSlot)
-
-
 def has_text(slot: Slot) -> bool:
     return isinstance(slot, ReferenceTextSlot)
 
 
 AGRIEVAL = plugin_of(
     read_facts(__file__),
-    {"options": _has_options, "text": has_text},
+    {"options": lambda slot: isinstance(slot, OptionsSlot), "text": has_text},
     **_loaders_of("agrieval"),
     takes_options=True,
     without_tools=True,

@@ -17,7 +17,7 @@ from agrotools.core import FrozenModel, Record, Score, Trajectory, UsageError
 from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
 from agrotools.scoring.embedders import MINILM, MPNET
-from agrotools.scoring.judging import JudgeQuestion, Rubrics, open_question
+from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, open_question
 from agrotools.scoring.slots import SLOT_METRIC
 from agrotools.scoring.statistics import Estimate, estimate_mean
 from agrotools.text.rouge import rouge_l, rouge_l_normalised

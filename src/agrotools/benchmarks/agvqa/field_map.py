@@ -55,8 +55,6 @@ class PredictionMap(FrozenModel):
     reply: str
     published: str = ""
     judged: dict[str, Judged] = {}
-    statistic: Literal["", "f1_or_nmae"] = ""
-    """Statistic over a whole file that its authors publish."""
 
 
 class FieldMap(FrozenModel):
@@ -90,8 +88,7 @@ class FieldMap(FrozenModel):
     image_folders: tuple[str, ...] = ()
     """Folders, from that of the set, that paths of images may be relative to besides the folder of the file."""
     options: str | tuple[str, ...] = ""
-    """Path of a list, an object of letters or a text, or one path for each option; ``in question`` if the text of the
-    question lists them."""
+    """Path of a list, an object of letters or a text, or one path for each option."""
     labels: dict[str, str] = {}
     """Text of the option for each label, if ``answer`` is a label of a fixed set."""
     answer: str
@@ -101,8 +98,6 @@ class FieldMap(FrozenModel):
     """Other paths of the answer, by kind."""
     other_names: tuple[str, ...] = ()
     """Paths of other names of the answer, for the kind ``name``."""
-    index_base: Literal[0, 1] = 0
-    """Number of the first option, if the answer is a number of an option."""
     kind_by: str = ""
     kinds: dict[str, Kind] = {}
     """Kind of the answer for each pattern of the value at ``kind_by``; else it follows from options and answer."""
@@ -229,9 +224,7 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
     if fields.question and (not isinstance(question, str) or not question.strip()):
         raise RowFault("no question")
     text = str(question).replace("<image>\n", "").replace("<image>", "")  # places of images in chat files
-    options = {**read_options(row, fields, text), **option_images}
-    if fields.options == "in question" and (marks := _option_marks(text)):
-        text = text[: marks[0].start()]
+    options = {**read_options(row, fields), **option_images}
     context = str(row.get(fields.context) or "") if fields.context else ""
     texts = {"context": context.strip(), "question": text.strip()}
     prompt = _IN_BRACES.sub(lambda match: texts.get(match[1], match[0]), fields.prompt).strip()
@@ -240,14 +233,12 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
     return Question("\n".join([prompt, *lines]), options, _slots(row, fields, options, kind), kind)
 
 
-def read_options(row: Row, fields: FieldMap, question: str) -> dict[str, str]:
+def read_options(row: Row, fields: FieldMap) -> dict[str, str]:
     """Return the options of a row by letter; empty if it has none."""
     if fields.labels:
         return dict(zip(ascii_uppercase, fields.labels.values(), strict=False))
-    if fields.options == "in question":
-        value: Any = question
-    elif isinstance(fields.options, tuple):
-        value = {letter: row.get(path) for letter, path in zip(ascii_uppercase, fields.options, strict=False)}
+    if isinstance(fields.options, tuple):
+        value: Any = {letter: row.get(path) for letter, path in zip(ascii_uppercase, fields.options, strict=False)}
     else:
         value = row.get(fields.options) if fields.options else None
     return _lettered(value)
@@ -406,9 +397,8 @@ def _right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) ->
         return list(bare)
     number = None if isinstance(answer, bool) else _number(answer)
     if number is not None and number.is_integer():
-        place = int(number) - fields.index_base
-        if 0 <= place < len(letters):
-            return [letters[place]]
+        if 0 <= number < len(letters):
+            return [letters[int(number)]]
         raise RowFault("the answer is a number beyond the options", answer)
     plain = normalise(_without_letter(text)).strip(" .")
     near = [letter for letter, option in options.items() if normalise(option).strip(" .") == plain]

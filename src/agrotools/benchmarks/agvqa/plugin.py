@@ -108,7 +108,7 @@ OWN_FILE = BenchmarkPlugin(
     needs="DIR with the files and agvqa-map.toml (or --option map=FILE)",
     takes_options=True,
     slots=(LetteredSlot, NumberListSlot),
-    predictions={OWN: f"{_ROOM}.predictions:OWN_FILE", "ageval": f"{_ROOM}.predictions:AGEVAL"},
+    predictions={OWN: f"{_ROOM}.predictions:OWN_FILE"},
     scoring_target=f"{_ROOM}.score:SCORING",
     **loaders_of(OWN, f"{_ROOM}.load", **_LOADERS),
 )

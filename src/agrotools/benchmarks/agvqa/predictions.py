@@ -1,7 +1,6 @@
 """Result files of AG-VQA sets: rows with question, answer, and replies of models, with their published scores if any.
 
-The map of the set says where replies and scores are. Published scores are those in the file; AgEval publishes
-statistics over a file, which are computed here as its tables have them.
+The map of the set says where replies and scores are. Published scores are those in the file.
 """
 
 from collections import Counter, defaultdict
@@ -10,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_map, read_question
+from agrotools.benchmarks.agvqa.field_map import Row, RowFault, read_map, read_question
 from agrotools.benchmarks.agvqa.load import MAPS, OWN_MAP
 from agrotools.benchmarks.agvqa.plugin import OWN, LetteredSlot
 from agrotools.benchmarks.rows import read_rows
@@ -31,7 +30,6 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
     ]
     samples: list[SampleParts] = []
     theirs: dict[str, list[float]] = defaultdict(list)
-    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
     same, left_out, different = 0, Counter[str](), list[str]()
     for row in rows:
         for metric, judged in places.judged.items():
@@ -48,8 +46,7 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
         parts: dict[str, Part] = {}
         for model, reply in replies.items():
             metric = _id(name, "accuracy", model)
-            parts[metric] = Part(_score(slots, reply, fields), 1)
-            pairs[model].append((str(row.get(fields.answer)), str(reply)))
+            parts[metric] = Part(_score(slots, reply), 1)
             if isinstance(published := scores.get(model), int | float):
                 theirs[metric].append(float(published))
                 if abs(published - parts[metric].total) < 1e-9:
@@ -58,9 +55,6 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
                     different.append(f"row {row.number}: {reply!r:.40} has {published:g} in the file")
         if parts:
             samples.append(SampleParts(str(row.number), parts))
-    for model, replies_of in pairs.items() if places.statistic else ():
-        metric, value, n = _statistic(replies_of)
-        theirs[_id(name, metric, model)] = [value] * n
     if not samples and not theirs:
         raise BenchmarkError(f"{inputs.file.name} has no reply or score at {places.reply}", hint="is this its format?")
     extra: dict[str, Mapping[str, int | None]] = {}
@@ -95,34 +89,12 @@ def _id(name: str, metric: str, model: str) -> str:
     return f"{name}.{metric} ({model})" if model else f"{name}.{metric}"
 
 
-def _score(slots: Sequence[Slot], reply: Any, fields: FieldMap) -> float:
+def _score(slots: Sequence[Slot], reply: Any) -> float:
     text = "" if reply is None else str(reply)
     first = slots[0]
     if isinstance(first, LetteredSlot) and isinstance(reply, int):
-        place = reply - fields.index_base
-        text = first.letters[place] if 0 <= place < len(first.letters) else ""
+        text = first.letters[reply] if 0 <= reply < len(first.letters) else ""
     return sum(score_slot(slot, slots, text).value for slot in slots) / len(slots)
-
-
-def _statistic(replies: Sequence[tuple[str, str]]) -> tuple[str, float, int]:
-    """Return AgEval's statistic over answers and replies as a share, and how many count: F1 weighted by class, or the
-    mean absolute error divided by the range of the answers, without replies that are no number."""
-    try:
-        right = [float(answer) for answer, _ in replies]
-    except ValueError:
-        total = 0.0
-        for label, count in Counter(answer for answer, _ in replies).items():
-            hits = sum(answer == reply == label for answer, reply in replies)
-            total += count * 2 * hits / (count + sum(reply == label for _, reply in replies))
-        return "f1", total / len(replies), len(replies)
-    errors: list[float] = []
-    for answer, reply in replies:
-        try:
-            errors.append(abs(float(answer) - float(reply)))
-        except ValueError:
-            continue
-    spread = max(right) - min(right)
-    return "nmae", sum(errors) / len(errors) / spread if errors and spread else 0.0, len(errors)
 
 
 _NOT_HERE = ("the result files of this set hold their answers", "give the file alone")
@@ -141,4 +113,4 @@ def _format(name: str) -> PredictionFormat:
     )
 
 
-OWN_FILE, AGROBENCH, AGMMU, MIRAGE_MMST, AGEVAL = map(_format, (OWN, "agrobench", "agmmu", "mirage-mmst", "ageval"))
+OWN_FILE, AGROBENCH, AGMMU, MIRAGE_MMST = map(_format, (OWN, "agrobench", "agmmu", "mirage-mmst"))

@@ -25,8 +25,7 @@ from agrotools.benchmarks._dialogs.scores import (
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
 from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
-from agrotools.scoring.judging import Rubrics
-from agrotools.scoring.judging.questions import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
+from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.predictions import (
     Figure,
     Part,

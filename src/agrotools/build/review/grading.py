@@ -29,7 +29,8 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import benchmark_differences
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Estimate, judging, score_record
+from agrotools.scoring import Estimate, score_record
+from agrotools.scoring.judging.judgements import agreement
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import estimate_mean
 from agrotools.scoring.summary import Agreement as Alpha
@@ -379,7 +380,7 @@ def summarise_grades(
     for rubric in sheet.scheme.rubric:
         units = [[each.grades.get(rubric.id) for each in of.values()] for of in by_item.values()]
         clusters = [_cluster(sheet.items[key]) for key in by_item]
-        if alpha := judging.agreement(units, clusters):
+        if alpha := agreement(units, clusters):
             alphas[rubric.name] = alpha
     return GradingSummary(
         answers=len(sheet.items),

@@ -28,7 +28,7 @@ from agrotools.runner.rescore import check_comparisons, credited, judged_rows, s
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.comparisons import differences_between, side_by_side
-from agrotools.scoring.judging import JudgedRows
+from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
 from agrotools.scoring.summary import RunDifference
 

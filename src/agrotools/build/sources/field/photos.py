@@ -106,7 +106,7 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
         return {"best": shipped, "abstained": False, "candidates": [{"label": shipped, "kind": _HEALTHY}]}
     entry = kb_names().of_shipped(shipped)
     if entry is None:
-        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools kb list --kind disease")
+        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools kb search NAME")
     candidate = {"label": shipped, "kind": entry.kind, "common_name": entry.names.en, "kb_id": entry.id}
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
@@ -156,7 +156,7 @@ def _weed_truth(label: str) -> dict[str, Any]:
         return {"common_name": None, "species": None, "best": _NO_WEED, "kb_id": None, "is_weed": False}
     entry = kb_names().of_shipped(label.lower().replace(" ", "_"))
     if entry is None:
-        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools kb list --kind weed")
+        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools kb search NAME")
     names = {"common_name": entry.names.en, "species": entry.names.sci}
     return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}
 
