@@ -11,7 +11,7 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Entry point. Ctrl-C ends it with exit code 130 during the imports and while Python shuts down, too."""
+    """Entry point. Ctrl-C ends it with exit code 130 during the imports and while threads are waited for, too."""
     # Runs as the last of its kind: afterwards Python would give SIGINT its default action, which is not exit code 130.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:

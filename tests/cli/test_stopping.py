@@ -79,13 +79,17 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(benchmark_fo
 
 
 @pytest.mark.parametrize(
-    "moment",
-    ["sys.meta_path.insert(0, SimpleNamespace(find_spec=interrupt))", "atexit.register(interrupt)"],
-    ids=["imports", "shutdown"],
+    ("moment", "expected"),
+    [
+        ("sys.meta_path.insert(0, SimpleNamespace(find_spec=interrupt))", 130),
+        ("threading._register_atexit(interrupt)", 130),
+        ("atexit.register(interrupt)", 0),
+    ],
+    ids=["imports", "shutdown", "last moments"],
 )
-def test_ctrl_c_while_python_imports_or_shuts_down_has_the_same_code(moment: str) -> None:
+def test_ctrl_c_ends_imports_and_shutdown_and_is_ignored_in_the_last_moments(moment: str, expected: int) -> None:
     code = f"""
-import atexit, os, signal, sys
+import atexit, os, signal, sys, threading
 from types import SimpleNamespace
 from agrotools.__main__ import main
 def interrupt(*_):
@@ -96,4 +100,4 @@ sys.argv = ["agrotools", "--version"]
 main()
 """
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert (process.returncode, process.stderr) == (130, "")
+    assert (process.returncode, process.stderr) == (expected, "")

@@ -54,7 +54,7 @@ def draw_overlay(
     region: Box | None = None,
     gsd_m: float | None = None,
     title: str = "",
-) -> "Image":
+) -> NDArray[np.uint8]:
     """Return the picture with each layer tinted and outlined, and a legend below it.
 
     Args:
@@ -66,16 +66,16 @@ def draw_overlay(
         title: first line of the legend.
     """
     import cv2
-    from PIL import Image
 
     height, width = classes.shape
     shrink = min(1.0, LONGEST_SIDE / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    small = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA))
+    whole = size == (width, height)
+    small = pixels if whole else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
     picture = small.copy()
     for layer in layers:
         inside = classes == layer.value
-        if size != (width, height):
+        if not whole:
             inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
         # Layers are drawn over grey, because over green leaves their colours would not match the legend.
         places = np.flatnonzero(inside)
@@ -89,7 +89,7 @@ def draw_overlay(
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
         dim_outside(picture, (x0, y0, x1, y1))
         cv2.rectangle(picture, (x0, y0), (x1 - 1, y1 - 1), (255, 255, 255), 2)
-    return with_legend(Image.fromarray(picture), layers, title, gsd_m / shrink if gsd_m else None)
+    return with_legend(picture, layers, title, gsd_m / shrink if gsd_m else None)
 
 
 def tint(
@@ -140,27 +140,27 @@ def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Im
 
 
 def with_legend(
-    picture: "Image", layers: Sequence[Layer], title: str = "", metres_per_px: float | None = None
-) -> "Image":
-    """Return the picture with title, legend and, if the scale is known, a scale bar below it.
+    picture: NDArray[np.uint8], layers: Sequence[Layer], title: str = "", metres_per_px: float | None = None
+) -> NDArray[np.uint8]:
+    """Return a picture, uint8 (rows, columns, 3), with title, legend and, if the scale is known, a scale bar below it.
 
     The result is as wide as its longest line if the picture is narrower.
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    text_px = max(12, min(24, picture.width // 42))
+    height, width = picture.shape[:2]
+    text_px = max(12, min(24, width // 42))
     font = ImageFont.load_default(size=text_px)
     pad = text_px // 2
     entries = [(layer.colour, layer.label) for layer in layers]
-    rows = _rows_of_legend(entries, font, picture.width - 2 * pad, text_px)
-    bar = _scale_bar(picture.width, metres_per_px)
+    rows = _rows_of_legend(entries, font, width - 2 * pad, text_px)
+    bar = _scale_bar(width, metres_per_px)
     lines = len(rows) + (1 if title else 0) + (1 if bar else 0)
     widest = max([font.getlength(title), *(font.getlength(label) + text_px + pad for _, label in entries)])
-    size = (max(picture.width, round(widest) + 2 * pad), picture.height + lines * (text_px + pad) + pad)
-    sheet = Image.new("RGB", size, (255, 255, 255))
-    sheet.paste(picture, (0, 0))
-    draw = ImageDraw.Draw(sheet)
-    y = picture.height + pad
+    size = (max(width, round(widest) + 2 * pad), lines * (text_px + pad) + pad)
+    below = Image.new("RGB", size, (255, 255, 255))
+    draw = ImageDraw.Draw(below)
+    y = pad
     if title:
         draw.text((pad, y), title, fill=(0, 0, 0), font=font)
         y += text_px + pad
@@ -173,6 +173,9 @@ def with_legend(
         y += text_px + pad
     if bar:
         _draw_scale_bar(draw, pad, y, text_px, *bar, font)
+    sheet = np.full((height + size[1], size[0], 3), 255, np.uint8)
+    sheet[:height, :width] = picture
+    sheet[height:] = np.asarray(below)
     return sheet
 
 
@@ -251,7 +254,7 @@ def draw_heat_map(
     title: str = "",
     legend: tuple[Layer, ...] = (),
     gsd_m: float | None = None,
-) -> "Image":
+) -> NDArray[np.uint8]:
     """Return a picture of values with a colour bar, and with title, legend and scale bar below.
 
     Args:
@@ -276,7 +279,7 @@ def draw_heat_map(
     enlarge = max(1, _SMALLEST_SIDE // max(height, width))
     picture = Image.fromarray(colours).resize((width * enlarge, height * enlarge), Image.Resampling.NEAREST)
     sheet = _with_colour_bar(picture, low, high, unit, grey_below)
-    return with_legend(sheet, legend, title, gsd_m / enlarge if gsd_m else None)
+    return with_legend(np.asarray(sheet), legend, title, gsd_m / enlarge if gsd_m else None)
 
 
 def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_below: float | None) -> "Image":
@@ -350,7 +353,7 @@ def draw_marks(
     gsd_m: float | None = None,
     title: str = "",
     zoom: int = 1,
-) -> "Image":
+) -> NDArray[np.uint8]:
     """Return the picture with all marks, and a legend below it.
 
     Args:
@@ -398,7 +401,7 @@ def draw_marks(
                 y = min(max(0.0, y - box[3] - 2), max(0.0, canvas.height - box[3] - 2))
                 draw.text((x, y), mark.label, fill=(255, 255, 255), font=font, stroke_width=2, stroke_fill=(0, 0, 0))
     layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
-    return with_legend(canvas, layers, title, gsd_m / scale if gsd_m else None)
+    return with_legend(np.asarray(canvas), layers, title, gsd_m / scale if gsd_m else None)
 
 
 def _corner(mark: Mark, scale: float) -> tuple[float, float]:

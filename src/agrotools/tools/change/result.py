@@ -108,7 +108,7 @@ def draw_change(
     region: Box | None = None,
     gsd_m: float | None = None,
     title: str = "",
-) -> Image.Image:
+) -> NDArray[np.uint8]:
     """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar below.
 
     Args:
@@ -139,7 +139,7 @@ def draw_change(
     titled_panels = [_draw_name(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
     gap = np.full((_GAP_PX, size[0], 3) if lying else (size[1], _GAP_PX, 3), 255, np.uint8)
     sheet = np.concatenate([titled_panels[0], gap, titled_panels[1], gap, titled_panels[2]], axis=0 if lying else 1)
-    return with_legend(Image.fromarray(sheet), layers, title, gsd_m / factor if gsd_m else None)
+    return with_legend(sheet, layers, title, gsd_m / factor if gsd_m else None)
 
 
 def _resize(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -14,10 +13,6 @@ from agrotools.tools.fruit.measuring import FruitMeasurement, View, outline_poin
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, draw_marks
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
 LEAST_ARC = 0.3
@@ -121,7 +116,7 @@ def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
 
 def _overlay(
     inputs: FruitInputs, fruits: Sequence[tuple[int, FruitMeasurement]], rows: Sequence[FruitSize], mean: float | None
-) -> "Image":
+) -> NDArray[np.uint8]:
     left, top, pixels, zoom = _cropped_view(inputs)
     marks = []
     for (_, fruit), row in zip(fruits, rows, strict=True):

@@ -5,7 +5,7 @@ import io
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -17,9 +17,6 @@ from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, class_picture, draw_marks
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 
 @dataclass(frozen=True)
@@ -191,7 +188,7 @@ def _eccentricities(
     return np.sqrt(np.maximum(0, 1 - (xx + yy - apart) / (xx + yy + apart)))
 
 
-def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int, severity: float) -> "Image":
+def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int, severity: float) -> NDArray[np.uint8]:
     height, width = analysed.shown.shape[:2]
     left, top, right, bottom = analysed.box
     larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))

@@ -12,7 +12,6 @@ the only one.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -35,10 +34,6 @@ from agrotools.vision.overlay import (
     Mark,
     draw_marks,
 )
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -391,7 +386,7 @@ def draw_plants(
     scale_cm_px: float | None,
     disc: Disc | None,
     title: str,
-) -> "Image":
+) -> NDArray[np.uint8]:
     """Draw the outlines, hulls, leaf tips and heights of ``plants`` on the picture.
 
     Args:
