@@ -5,11 +5,12 @@ Long ones lie in temporary files that are mapped into memory, so that the system
 
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import merge
 from itertools import accumulate, islice, pairwise
 from mmap import mmap
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import Any, cast, overload
 
 _IN_MEMORY = 1 << 20
@@ -23,11 +24,25 @@ _SORTED_AT_ONCE = 1 << 15
 _FEWEST_SLOTS = 8
 
 
+@contextmanager
+def temporary_space() -> Generator[None]:
+    """Within the block, temporary files are written.
+
+    Raises:
+        OSError: there is no space; it names their folder and TMPDIR.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.strerror or error} for temporary files (in another folder with TMPDIR)"
+        raise OSError(error.errno, reason, _FOLDER or gettempdir()) from error
+
+
 def zero_bytes(n: int) -> bytearray | mmap:
     """Return ``n`` bytes that can be written, in a file without a name if they are many; OSError if it has no room."""
     if n <= _IN_MEMORY:
         return bytearray(n)
-    with TemporaryFile(dir=_FOLDER) as file:
+    with temporary_space(), TemporaryFile(dir=_FOLDER) as file:
         for start in range(0, n, len(_ZEROS)):  # a file with holes would end the process if the disk is full later
             file.write(_ZEROS[: n - start])
         file.flush()

@@ -6,7 +6,7 @@ from itertools import accumulate, islice, product
 from typing import IO
 
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.packed import Numbers
+from agrotools.core.packed import Numbers, temporary_space
 
 _AT_ONCE, _BLOCK_BYTES = 100, 1 << 20
 
@@ -62,12 +62,14 @@ class Contents:
 
     def _write(self, contents: list[bytes]) -> None:
         self._ends.extend(islice(accumulate(map(len, contents), initial=self._ends[-1]), 1, None))
-        self._file.write(b"".join(contents))
+        with temporary_space():
+            self._file.write(b"".join(contents))
         contents.clear()
 
     def at(self, positions: Iterable[int]) -> Iterator[bytes]:
         """Yield the contents of the samples at ``positions``, those that follow each other in one block."""
-        self._file.flush()
+        with temporary_space():
+            self._file.flush()
         start = end = 0
         ends = self._ends.view
         for at in positions:

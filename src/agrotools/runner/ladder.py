@@ -8,6 +8,7 @@ drawn, because no result is recorded for them. The planner is never run for this
 
 import io
 import tempfile
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, AgrotoolsError, Mode
+from agrotools.core import MODES, AgrotoolsError, Mode, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.runner.config import RECORDED, EvalConfig
@@ -81,17 +82,20 @@ def references_of(
         progress("floor and ceiling", number, len(names))
         recorded = benchmark.toolset if mode != "no-tool" else ()
         backends = {tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"}
-        with suppress(AgrotoolsError), tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
-            config = EvalConfig(
-                benchmark=manifest.benchmark_path,
-                data_root=data_root,
-                model=name,
-                mode=mode,
-                backends=backends,
-                out=Path(folder) / "run",
-            )
-            evaluate(config, io.StringIO(), benchmark=part)
-            scored[name] = score_runs([Path(folder) / "run"])[0]
+        try:
+            with suppress(UsageError), tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
+                config = EvalConfig(
+                    benchmark=manifest.benchmark_path,
+                    data_root=data_root,
+                    model=name,
+                    mode=mode,
+                    backends=backends,
+                    out=Path(folder) / "run",
+                )
+                evaluate(config, io.StringIO(), benchmark=part)
+                scored[name] = score_runs([Path(folder) / "run"])[0]
+        except (AgrotoolsError, OSError) as error:
+            warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
     progress("floor and ceiling", len(names), len(names))
     return References(scored, frozenset(names))
 

@@ -254,7 +254,7 @@ def _black_margin(picture: FieldPicture) -> NDArray[np.bool_] | None:
     black = picture.valid.copy()
     for values in picture.bands.values():
         black &= values == 0
-        if black.mean() < _LEAST_MARGIN:
+        if np.count_nonzero(black) < _LEAST_MARGIN * black.size:  # mean() takes 20 times as long
             return None
     _, labels = cv2.connectedComponents(black.astype(np.uint8), connectivity=4)
     places = np.asarray(labels)

@@ -205,7 +205,8 @@ def build_report(
             size = temporary.stat().st_size
     except OSError as error:
         raise RunStoreError(
-            f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
+            f"cannot write the report {out}: {error.strerror or error}",
+            hint="choose another place with --out, and for temporary files with TMPDIR",
         ) from error
     return ReportResult(
         path=out,
