@@ -20,8 +20,19 @@ def main() -> None:
         run_command()
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
+    except Exception as error:
+        if _is_interrupt(error):
+            sys.exit(_INTERRUPTED)
+        raise
     finally:
         signal.signal(signal.SIGINT, _exit_at_once)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return True if an error comes from Ctrl-C while a class was made, where Python and pydantic raise others."""
+    while error is not None and "KeyboardInterrupt" not in f"{type(error).__name__}: {error}":
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _exit_at_once(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

@@ -82,10 +82,11 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(benchmark_fo
     ("moment", "expected"),
     [
         ("sys.meta_path.insert(0, SimpleNamespace(find_spec=interrupt))", 130),
+        ("sys.meta_path.insert(0, SimpleNamespace(find_spec=wrapped))", 130),
         ("threading._register_atexit(interrupt)", 130),
         ("atexit.register(interrupt)", 0),
     ],
-    ids=["imports", "shutdown", "last moments"],
+    ids=["imports", "classes", "shutdown", "last moments"],
 )
 def test_ctrl_c_ends_imports_and_shutdown_and_is_ignored_in_the_last_moments(moment: str, expected: int) -> None:
     code = f"""
@@ -95,6 +96,11 @@ from agrotools.__main__ import main
 def interrupt(*_):
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, SimpleNamespace)]
     os.kill(os.getpid(), signal.SIGINT)
+def wrapped(*_):
+    try:
+        interrupt()
+    except KeyboardInterrupt as error:
+        raise RuntimeError("Error calling __set_name__") from error
 sys.argv = ["agrotools", "--version"]
 {moment}
 main()
