@@ -290,11 +290,11 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     models = [rung for rung in ladder if rung.role == "model"]
     for rung in models if len(models) <= _MOST_PLACES else ():
         sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure, common)
-    if shown.summaries[0].quick:
-        estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
+    estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
+    if shown.summaries[0].quick and estimates:
         least = detectable_points(estimates, out_of)
         apart = f": only gaps over about {least} points are detectable" if least else ""
-        n = max((each.n for each in estimates), default=0)
+        n = max(each.n for each in estimates)
         sentences.append(f"{count_text(n, 'sample')} are too few to rank models{apart}.")
     models_shown = {*(summary.model for summary in shown.summaries), *shown.references.scored}
     privileged = [model.removeprefix("baseline:") for model in (PLANNER, CEILING) if model in models_shown]
