@@ -333,7 +333,10 @@ class _SampleLines:
             self.no_tool.extend([sample.no_tool_eligible for sample in samples])
             self.reference.extend([sample.reference is not None for sample in samples])
             self._offsets.extend([offset for _, offset, _ in block])
-            self.kept = [*self.kept, *samples] if len(self._offsets) <= MOST_KEPT else []
+            if len(self._offsets) <= MOST_KEPT:
+                self.kept += samples
+            else:
+                self.kept = []
             yield from samples
 
     def _samples(self, block: Sequence[Line]) -> list[Sample]:
