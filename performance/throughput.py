@@ -127,10 +127,9 @@ def measured(workloads: Sequence[Workload], clients: Sequence[tuple[Client, str]
             runs: dict[str, list[dict[str, float]]] = defaultdict(list)
             for turn in range(repeat):
                 for client, python in taking_part:
-                    own = Path(scratch) / f"{Path(client.script).stem}-{turn}"
-                    own.mkdir()
+                    # Deleted at the end only: some file systems take long to make files just after others were deleted.
+                    own = Path(tempfile.mkdtemp(prefix=f"{Path(client.script).stem}-{turn}-", dir=scratch))
                     figures = run_once(client, python, workload, folders[workload], own)
-                    shutil.rmtree(own)
                     runs[client.name].append(figures)
                     shown = ", ".join(f"{key} {value:.1f}" for key, value in figures.items())
                     note(f"{workload.name}, {client.name}: {shown}")

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from agrotools.agents import images as images_module
-from agrotools.agents.images import LONGEST_SIDE_PX, are_at_hand, file_parts, pictures_go_to
+from agrotools.agents.images import LONGEST_SIDE_PX, are_at_hand, file_parts
 from agrotools.core import Intrinsics, SampleFile
-from agrotools.models import ContentPart, ImagePart, TextPart
+from agrotools.models import ContentPart, TextPart
 from support.picture_files import write_raster
 
 GREEN = (30, 160, 40)
@@ -221,13 +221,3 @@ def test_only_a_small_photo_that_is_sent_as_stored_is_at_hand(tmp_path: Path) ->
     assert not are_at_hand([png])
     assert are_at_hand([file_of(tmp_path / "wide.jpg", width_px=4000, height_px=3000)], images=False)
     assert are_at_hand([file_of(tmp_path / "missing.jpg")])
-
-
-def test_pictures_go_to_who_wants_them_as_they_are_sent(tmp_path: Path) -> None:
-    Image.new("RGB", (60, 40), GREEN).save(tmp_path / "a.png")
-    taken: list[ImagePart] = []
-    with pictures_go_to(taken.append):
-        _, image = file_parts([file_of(tmp_path / "a.png")])
-    file_parts([file_of(tmp_path / "a.png")])
-    assert taken == [image]
-    assert taken[0].url.endswith(base64.b64encode(taken[0].content).decode())

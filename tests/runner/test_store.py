@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import Artifact, Observation, RunStoreError, Step, Trajectory
-from agrotools.models import ImagePart
 from agrotools.runner import store as store_module
 from agrotools.runner.manifest import identity_hash
 from agrotools.runner.records import iter_records
@@ -249,10 +248,3 @@ async def test_a_disk_that_is_full_is_reported_with_the_next_record_and_when_the
         store.append_soon(record("s2"))
     with pytest.raises(RunStoreError, match="No space left"):
         store.close()
-
-
-def test_a_start_without_a_record_leaves_no_picture_of_a_prompt(tmp_path: Path):
-    store = RunStore(tmp_path / "run", manifest())
-    store.store_image(ImagePart("data:image/png;base64,AAAA", bytes(3)))
-    store.close(discard_unused=True)
-    assert not (tmp_path / "run").exists()

@@ -5,9 +5,7 @@ import asyncio
 import base64
 import io
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -48,19 +46,6 @@ _PREVIEWS_KEPT = 128
 """About the number of samples in flight, as each takes several hundred kilobytes."""
 _MOST_AT_HAND = 500_000
 """Maximum bytes of a photo that is read and encoded between two requests."""
-
-
-_taker: ContextVar[Callable[[ImagePart], None] | None] = ContextVar("taker of pictures", default=None)
-
-
-@contextmanager
-def pictures_go_to(take: Callable[[ImagePart], None]) -> Generator[None]:
-    """Within the block, call ``take`` with each picture that :func:`file_parts` returns, in the thread that made it."""
-    token = _taker.set(take)
-    try:
-        yield
-    finally:
-        _taker.reset(token)
 
 
 @dataclass(frozen=True)
@@ -288,8 +273,6 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(preview.image)
-            if (take := _taker.get()) is not None:
-                take(preview.image)
     return tuple(parts)
 
 

@@ -75,10 +75,13 @@ def write_new(path: Path, content: bytes) -> bool:
     """
     if os.path.lexists(path):
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary_path(path)
     try:
-        temporary.write_bytes(content)
+        try:
+            _write(temporary, content)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(temporary, content)
         try:
             path.hardlink_to(temporary)
         except FileExistsError:
@@ -88,6 +91,16 @@ def write_new(path: Path, content: bytes) -> bool:
         return True
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file with half the system calls of a file object: at each, another thread may take the interpreter."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+    finally:
+        os.close(file)
 
 
 def _temporary_path(path: Path) -> Path:

@@ -3,13 +3,13 @@
 Messages, which many requests share, are serialised once.
 """
 
-from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import orjson
+from pybase64 import b64encode
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from agrotools.core import FrozenModel, ToolSpec, Usage
@@ -44,7 +44,7 @@ class EncodedImage(ImagePart):
     __slots__ = ("base64", "media_type")
 
     def __init__(self, media_type: str, content: bytes) -> None:
-        values = {"media_type": media_type, "content": content, "base64": b2a_base64(content, newline=False)}
+        values = {"media_type": media_type, "content": content, "base64": b64encode(content)}
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

@@ -26,7 +26,6 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
-from agrotools.agents.images import pictures_go_to
 from agrotools.agents.modes import (
     reads_artifacts,
     reports_usage,
@@ -394,7 +393,7 @@ async def execute(
             context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
-    with _rare_collections(), interrupts(interrupted), pictures_go_to(context.store.store_image):
+    with _rare_collections(), interrupts(interrupted):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:

@@ -17,9 +17,7 @@ import os
 from binascii import Error as Base64Error
 from binascii import unhexlify
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from hashlib import sha256
@@ -48,7 +46,6 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
-_IMAGES_KEPT = 128
 _OFFSET_BITS = 40
 _HASH_MASK = (1 << 64) - (1 << _OFFSET_BITS)
 _CONTENT = b'{"hash":"'
@@ -99,21 +96,11 @@ class PromptLog:
         """Hashes of the stored contents."""
         self._opening: list[tuple[object, str]] = []
         """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
-        self._images: OrderedDict[int, tuple[ImagePart, Future[str]]] = OrderedDict()
-        """Images that are being written, by identity, with their short URLs."""
-        self._thread = ThreadPoolExecutor(1, "pictures of prompts")
         if self._path.exists():
             self._recover()
 
-    def store_soon(self, image: ImagePart) -> None:
-        """Write an image in a thread, before the first line that refers to it."""
-        if id(image) not in self._images:
-            self._images[id(image)] = image, self._thread.submit(self._store, image)
-            if len(self._images) > _IMAGES_KEPT:
-                self._images.popitem(last=False)
-
     def lines(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines of ``requests``, to be written; images in them are written now, if they are not yet.
+        """Return the lines of ``requests``, to be written; images in them are written now.
 
         Raises:
             OSError: an image cannot be written.
@@ -155,7 +142,6 @@ class PromptLog:
         Raises:
             OSError: the last lines could not be written to disk.
         """
-        self._thread.shutdown()
         if self._journal is not None:
             self._journal.close()
 
@@ -172,10 +158,6 @@ class PromptLog:
 
     def _image(self, image: ImagePart) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
-        known, stored = self._images.pop(id(image), (None, None))
-        return stored.result() if stored and known is image else self._store(image)
-
-    def _store(self, image: ImagePart) -> str:
         if isinstance(image, EncodedImage):
             media_type, content = image.media_type, image.content
         else:

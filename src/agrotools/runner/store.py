@@ -23,7 +23,6 @@ from pydantic import ValidationError
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, temporary_sibling
-from agrotools.models import ImagePart
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex
@@ -107,11 +106,6 @@ class RunStore:
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._write_soon)
         self._add(record, requests)
-
-    def store_image(self, image: ImagePart) -> None:
-        """Store an image that a model is about to be shown. Before the first record, :meth:`append` does so."""
-        if self.has_finished:
-            self._prompts.store_soon(image)
 
     def _add(self, record: Record, requests: Sequence[Request]) -> None:
         prompts = b""
