@@ -6,16 +6,16 @@ the run has ended, it scores them, and the main process writes them to the page 
 """
 
 import gc
+import multiprocessing
 import os
-import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 import warnings
 from contextlib import suppress
 from itertools import product
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,9 @@ class ScoringAhead:
     """Process that scores one run from its first sample on."""
 
     def __init__(self, *, allow_invalid: bool) -> None:
-        self._options = ["--allow-invalid"] if allow_invalid else []
-        self._process: subprocess.Popen[bytes] | None = None
+        self._allow_invalid = allow_invalid
+        self._process: BaseProcess | None = None
+        self._connection: Connection | None = None
         self._has_floor = False
         """True if a floor will be computed, whose scores need scipy in this process, too."""
 
@@ -51,21 +52,28 @@ class ScoringAhead:
         has_paper = plugin is not None and plugin.reporting.paper is not None
         is_whole = n_planned == n_runs * len(manifest.sample_ids)
         if is_whole and not has_paper and _FEWEST <= n_planned <= MOST_LISTED and (os.cpu_count() or 1) > 1:
-            command = [sys.executable, "-P", "-m", "agrotools.report.ahead", str(run), *self._options]
-            pipe, silent = subprocess.PIPE, subprocess.DEVNULL
+            # A copy of this process has what both import at the end; with threads, a lock could stay closed in it.
+            import agrotools.report.html.building
+            import agrotools.runner.rescore  # noqa: F401
+
+            context = multiprocessing.get_context("fork" if threading.active_count() == 1 else "spawn")
+            self._connection, its_connection = context.Pipe()
             with suppress(OSError):
-                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=silent)
+                process = context.Process(target=_serve, args=(its_connection, run, self._allow_invalid), daemon=True)
+                process.start()
+                self._process = process
+            its_connection.close()
 
     def end(self) -> None:
         """Send the process the end of the run."""
-        self._send(_END)
+        self._send("end")
 
     def collected(self) -> dict[str, Any] | None:
         """Return what was collected for the page, after :meth:`end`; None if the run has to be scored as usual.
 
         The process adds no further record to it.
         """
-        self._send(_HAND_OVER)
+        self._send("hand over")
         return self._received()
 
     def scored(self) -> "Rescored | None":
@@ -74,18 +82,17 @@ class ScoringAhead:
             import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # while it is waited for
         return self._received()
 
-    def _send(self, line: bytes) -> None:
-        if self._process is not None and self._process.stdin is not None:
+    def _send(self, message: str) -> None:
+        if self._connection is not None:
             with suppress(OSError):  # it has ended before
-                self._process.stdin.write(line)
-                self._process.stdin.flush()
+                self._connection.send(message)
 
     def _received(self) -> Any:
-        if self._process is None or self._process.stdout is None:
+        if self._connection is None:
             return None
         try:
-            return pickle.load(self._process.stdout)
-        except (EOFError, pickle.UnpicklingError):
+            return self._connection.recv()
+        except (EOFError, OSError):
             return None
 
     def __enter__(self) -> "ScoringAhead":
@@ -94,14 +101,13 @@ class ScoringAhead:
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            self._process.join()
 
 
-_END, _HAND_OVER = b"end\n", b"hand over\n"
-
-
-def _score(run: Path, ended: threading.Event, asked: threading.Event, *, allow_invalid: bool) -> None:
-    """Score a run, and write what is collected for its page, when it is ``asked`` for, and then the scores."""
+def _score(
+    run: Path, ended: threading.Event, asked: threading.Event, connection: Connection, *, allow_invalid: bool
+) -> None:
+    """Score a run, and send what is collected for its page, when it is ``asked`` for, and then the scores."""
     from agrotools.core import RunStoreError
     from agrotools.plugin import NO_COMPARISONS
     from agrotools.report.html.building import ReportDraft
@@ -122,8 +128,7 @@ def _score(run: Path, ended: threading.Event, asked: threading.Event, *, allow_i
     def hand_over() -> None:
         nonlocal draft
         if draft is not None:
-            sys.stdout.buffer.write(pickle.dumps(draft.collected()))
-            sys.stdout.buffer.flush()
+            connection.send(draft.collected())
             draft = None
 
     def add(record: "Record", scores: "list[Score]") -> None:
@@ -140,29 +145,31 @@ def _score(run: Path, ended: threading.Event, asked: threading.Event, *, allow_i
     with draft.page.prompts_open():
         scored = rescore(run, allow_invalid=allow_invalid, on_scored=add, records=index)
     hand_over()
-    sys.stdout.buffer.write(pickle.dumps(scored))
-    sys.stdout.buffer.flush()
+    connection.send(scored)
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end of standard input decides
-    with suppress(AttributeError, OSError):
-        os.nice(_NICE)
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
-    ended, asked = threading.Event(), threading.Event()
+def _serve(connection: Connection, run: Path, allow_invalid: bool) -> None:
+    """Score ``run`` in this process, which ends with it, or with the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end of the run decides
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        with suppress(AttributeError, OSError):
+            os.nice(_NICE)
+        gc.freeze()
+        gc.set_threshold(100_000, 20, 20)
+        ended, asked = threading.Event(), threading.Event()
+        parent = multiprocessing.parent_process()
 
-    def wait() -> None:
-        for line, event in ((_END, ended), (_HAND_OVER, asked)):
-            if sys.stdin.buffer.readline() != line:
-                os._exit(1)
-            event.set()
+        def receive() -> None:
+            for event in (ended, asked):
+                if connection not in wait([connection, *([parent.sentinel] if parent else [])]):
+                    os._exit(1)
+                connection.recv()
+                event.set()
 
-    threading.Thread(target=wait, daemon=True).start()
-    warnings.showwarning = lambda *_: os._exit(1)  # a warning is for the user, who sees nothing of this process
-    _score(Path(sys.argv[1]), ended, asked, allow_invalid="--allow-invalid" in sys.argv)
-    gc.freeze()  # so that its objects are not visited once more
-
-
-if __name__ == "__main__":
-    main()
+        threading.Thread(target=receive, daemon=True).start()
+        warnings.showwarning = lambda *_: os._exit(1)  # a warning is for the user, who sees nothing of this process
+        _score(run, ended, asked, connection, allow_invalid=allow_invalid)
+    except BaseException:
+        os._exit(1)
+    os._exit(0)  # without visiting its objects once more
