@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
-from agrotools.text.normalise import WORD
+from agrotools.text.normalise import WORD_END, WORD_START
 
 
 def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
@@ -84,7 +84,7 @@ def labels_of(slot: object) -> tuple[str, ...]:
 def has_word(text: str, words: str) -> bool:
     """Return True if ``text`` contains ``words`` as whole words. Chinese has no spaces, so any match counts there."""
     return (
-        bool(words) and re.search(rf"(?<!{WORD}){re.escape(words.casefold())}(?!{WORD})", text.casefold()) is not None
+        bool(words) and re.search(rf"{WORD_START}{re.escape(words.casefold())}{WORD_END}", text.casefold()) is not None
     )
 
 
@@ -133,14 +133,14 @@ def names_tool(query: str, tool: str) -> bool:
         return has_word(normalise_words(query), words)
     order = rf"{_AS_ORDER}{words}\s+{_OBJECT}\b"
     used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
-    beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|(?<!{WORD}){words}(?:工具|函数)|用{words}(?!{WORD})"
+    beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|{WORD_START}{words}(?:工具|函数)|用{words}{WORD_END}"
     return re.search(f"{order}|{used}|{beside}", query, re.IGNORECASE) is not None
 
 
 def named_argument(query: str, arguments: Iterable[str]) -> str | None:
     """Return the first of ``arguments`` that ``query`` names; only names with an underscore are considered."""
     for name in sorted(arguments):
-        if "_" in name and re.search(rf"(?<!{WORD}){re.escape(name)}(?!{WORD})", query):
+        if "_" in name and re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query):
             return name
     return None
 

@@ -12,7 +12,7 @@ from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing,
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
 from agrotools.text.labels import LabelMatch, claims, find_labels
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise, reading_words
+from agrotools.text.normalise import CJK, WORD, WORD_END, late_pattern, normalise, reading_words
 
 _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that do not describe the requested thing."""
@@ -173,7 +173,7 @@ def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | Non
 _ALSO = (
     r"(?:(?:aka|a\.k\.a\.?|alias|syn\.?|synonym:?|i\.e\.,?|that is|namely|rather|or|and|plus|with|as well as|maybe|"
     r"perhaps|possibly|probably|likely|also|(?:also )?(?:known as|called|named)|(?:an? |its )?synonym is)"
-    rf"(?!{WORD})|又名|又称|即|或|和|[=~/\\>→-]) ?"
+    rf"{WORD_END}|又名|又称|即|或|和|[=~/\\>→-]) ?"
 )
 _BETWEEN = late_pattern(
     rf"[\"'*]*(?:,? ?[(\[{{<\"']\s?(?:{_ALSO})*|,? ?(?:{_ALSO})+[(\[{{<\"']?|"

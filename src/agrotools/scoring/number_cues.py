@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from agrotools.scoring.answer_text import TABLE_RULE, cells_of
 from agrotools.scoring.slot_subject import Subject, speaks_of
-from agrotools.text.normalise import CJK, WORD, canonical_unit, compatible, convert, late_pattern
+from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, canonical_unit, compatible, convert, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
 
 FIGURE = late_pattern(r"[-+]?\d[\d.,' ]*%?")
@@ -22,11 +22,11 @@ EQUALS_BEFORE = late_pattern(r"[=≈→] ?[(\[$]*$")
 COLON_BEFORE = late_pattern(r": ?[(\[$~]*$")
 ABOUT = r"(?:about |approximately |around |roughly |some |a total of |only |just |now |therefore |thus |~|约|大约)*"
 IS_BEFORE = late_pattern(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|be|has|have|had|at|reach(?:es|ed)) (?:an? )?{ABOUT}|(?:为|是|有|达|约为|"
+    rf"(?:{WORD_START}(?:is|are|was|were|be|has|have|had|at|reach(?:es|ed)) (?:an? )?{ABOUT}|(?:为|是|有|达|约为|"
     rf"等于){ABOUT})$"
 )
 GIVES_BEFORE = late_pattern(
-    rf"(?:(?<!{WORD})(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|ing)|"
+    rf"(?:{WORD_START}(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|ing)|"
     rf"left|remains?|result(?:s|ing)? in|works out at|corresponds to|that is|or|so|hence|therefore|thus|found|"
     rf"count(?:ed)?|get|arrive at|total(?:s|ling)?|i\.e\.) {ABOUT}|(?:得|得到|共|合计|合|即|折合|剩|余|相当于|总共|"
     rf"共计|总计){ABOUT})$"
@@ -38,7 +38,7 @@ CONCLUDES = late_pattern(
     r"因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
 )
 CLAUSE = late_pattern(r"[,;。]")
-TOTAL_BEHIND = late_pattern(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
+TOTAL_BEHIND = late_pattern(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined){WORD_END}")
 PRELIMINARY = late_pattern(
     r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|preliminary|raw|"
     r"arrived at|expected|guess(?:ed)?|assum(?:ed|ing)|before|previous(?:ly)?|originally|last (?:year|season|week|"
@@ -71,13 +71,13 @@ COMPARED_WITH = late_pattern(
     r"(?: (?:the|an?|only|just|about|some))* ?$"
 )
 DIFFERENCE = late_pattern(
-    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|"
-    rf"gain\w*)(?!{WORD})|\d\s?-\s?\d|差|减|增|缺|欠|缩"
+    rf"{WORD_START}(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|"
+    rf"gain\w*){WORD_END}|\d\s?-\s?\d|差|减|增|缺|欠|缩"
 )
 EACH_HAS = late_pattern(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
 RATE = late_pattern(
     rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
-    rf"(?:per|an? (?:day|week|month|year|hour)|each|every|apiece|daily)(?!{WORD})"
+    rf"(?:per|an? (?:day|week|month|year|hour)|each|every|apiece|daily){WORD_END}"
 )
 PER_AREA = late_pattern(
     r"(?: of [a-z]+(?: [a-z]+)?)?(?: per | ?/ ?| (?:on |in |to |for )?(?:each|every|a) )(?P<area>hectare|ha|acre|mu|"
@@ -97,8 +97,8 @@ ARE = late_pattern(r" (?:are|were|is|was) (?:the )?([a-z]+)")
 OPERATOR = late_pattern(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
 WORKED = (" )],°", ("=", "≈", "that is", "i.e.", "which is", "or", "gives", "makes", "is"))
 NO = late_pattern(
-    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|never any|"
-    rf"free of|absence of|lack of)) (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|"
+    rf"(?:n't any|{WORD_START}(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|"
+    rf"never any|free of|absence of|lack of)) (?P<of>(?:{WORD}+[ -]?){{1,5}})|{WORD_START}(?P<not>(?:(?:do(?:es)?|did|"
     rf"could) ?(?:not|n't)|can(?:not|'t)) (?:see|find|spot|detect|contain|show|have|count|make out)(?: any|"
     rf" a single)?) (?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|"
     rf"无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"

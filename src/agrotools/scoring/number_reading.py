@@ -16,7 +16,7 @@ from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
 from agrotools.scoring.number_cues import in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
-from agrotools.text.normalise import WORD, canonical_unit, late_pattern
+from agrotools.text.normalise import WORD_END, WORD_START, canonical_unit, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
 
 _CLOSE = 2.5
@@ -108,9 +108,9 @@ def _reasons(candidate: Candidate) -> tuple[str, ...]:
 
 # "Or 15", "but possibly 20": a further candidate, regardless of the words between.
 _ALTERNATIVE = late_pattern(
-    rf"(?<!{WORD})(?:or(?! (?:so|thereabouts|more|less|fewer|above|below|over|under|up|[a-z]+er)(?!{WORD}))|"
+    rf"{WORD_START}(?:or(?! (?:so|thereabouts|more|less|fewer|above|below|over|under|up|[a-z]+er){WORD_END})|"
     r"either|possibly|perhaps|maybe|alternatively|might|could|may|"
-    rf"if not|versus|vs|according to[^,.;\d]*and)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
+    rf"if not|versus|vs|according to[^,.;\d]*and){WORD_END}|或|也许|也可能|可能(?:是|有|为)"
 )
 _LISTED = late_pattern(r"[\s,;/|、，；&]*")
 
@@ -337,13 +337,13 @@ def _as_found(scope: Scope, choice: Choice) -> _ScopeReading:
 
 
 _FALLS = late_pattern(
-    rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
+    rf"{WORD_START}(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
     rf"diminish\w*|lower\w*|less|fewer|smaller|down|cool\w*|colder|shorter|thinner|lighter|drier|below|shallower|"
-    rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|减产|损失|降低|降了|缩小|少|低于|变冷|比[^,。;]{{1,15}}低"
+    rf"narrower|decline[sd]?){WORD_END}|减少|下降|减小|减产|损失|降低|降了|缩小|少|低于|变冷|比[^,。;]{{1,15}}低"
 )
 _RISES = late_pattern(
-    rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
-    rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|增产|扩大|上升|升高|比[^,。;]{{1,15}}高"
+    rf"{WORD_START}(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
+    rf"wetter|higher|deeper|wider){WORD_END}|增加|增长|增产|扩大|上升|升高|比[^,。;]{{1,15}}高"
 )
 _NET = late_pattern("net change|change (?:in|of)|变化")
 
@@ -413,8 +413,8 @@ _NONE = late_pattern(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d
 _NONE_ALONE = late_pattern(r"\W*(?:none|nothing|nil|没有|无)\W*")
 _GONE = late_pattern(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
 _NONE_GONE = late_pattern(
-    rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? "
-    rf"(?:disappeared|vanished|lost|gone|missing)(?!{WORD})|"
+    rf"{WORD_START}(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? "
+    rf"(?:disappeared|vanished|lost|gone|missing){WORD_END}|"
     r"没有[^,。;\d]{0,10}(?:消失|损失)"
 )
 

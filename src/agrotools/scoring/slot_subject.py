@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise, reading_words, translated
+from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, normalise, reading_words, translated
 from agrotools.text.numbers import Quantity
 
 _NEAR = 80
@@ -34,17 +34,17 @@ class Phrase(NamedTuple):
 
 
 _EDGE = late_pattern(r"[,;:()\[\]\n|]|,|、|。")
-_BEHIND_EDGE = late_pattern(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
+_BEHIND_EDGE = late_pattern(rf"[,;()\[\]\n|]|,|、|。|{WORD_START}(?:and|but|while|whereas|or|so){WORD_END}|而|但|和")
 _NEW_PART = late_pattern(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
 _TOWARDS_NEXT = late_pattern(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
 _RESULT = late_pattern(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
 _CHANGE = late_pattern(
-    rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|"
+    rf"{WORD_START}(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|"
     rf"decreas\w*|"
-    rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
+    rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*){WORD_END}|减少|增加|下降|上升|变化|增长|降"
 )
-_FROM = late_pattern(rf"(?:(?<!{WORD})(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
-_TO = late_pattern(rf"(?:(?<!{WORD})(?:down |up )?to ?|至|到|降至|增至|为)$")
+_FROM = late_pattern(rf"(?:{WORD_START}(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
+_TO = late_pattern(rf"(?:{WORD_START}(?:down |up )?to ?|至|到|降至|增至|为)$")
 
 
 def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
@@ -129,7 +129,7 @@ def _any_of(words: str) -> str:
     listed = _SPLIT.split(words)
     latin = "|".join(word for word in listed if word[0].isascii())
     # One pair of look-arounds for all words, because a pattern with a pair for each takes far longer to compile.
-    return "|".join([rf"(?<!{WORD})(?:{latin})(?!{WORD})", *(word for word in listed if not word[0].isascii())])
+    return "|".join([rf"{WORD_START}(?:{latin}){WORD_END}", *(word for word in listed if not word[0].isascii())])
 
 
 _SPLIT = late_pattern(r"\|(?![^(]*\))")
@@ -279,14 +279,14 @@ _NUMBERED = late_pattern(
     r"pen|lane|trap|zone|bed|greenhouse|farm|station|line)s? ?[#_]?(\d{1,3}|[a-h])(?![a-z\d])|图 ?(\d)|(\d{1,3})号|"
     rf"(?<![a-z\d.])([a-h])(?=[{CJK}])|^\W*([a-h])(?= ?[:=|])"
 )
-_ORDINAL = [late_pattern(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
+_ORDINAL = [late_pattern(rf"{WORD_START}(?:{latin}){WORD_END}|第[{chinese}]") for latin, chinese in (
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
 YEAR = late_pattern(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _EARLY = late_pattern(
-    rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
+    rf"{WORD_START}(?:earlier|initial|former|previous|original|first){WORD_END}|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
 )
 _LATE = late_pattern(
-    rf"(?<!{WORD})(?:later|latter|latest|second|now|currently|today|present|recent)(?!{WORD})|后(?:一?期|时相)|第二期|"
+    rf"{WORD_START}(?:later|latter|latest|second|now|currently|today|present|recent){WORD_END}|后(?:一?期|时相)|第二期|"
     rf"晚期|[变灾]化?后|现"
 )
 _TIMED = late_pattern(

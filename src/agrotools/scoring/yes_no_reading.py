@@ -16,7 +16,7 @@ from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
 from agrotools.text.clauses import EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise, reading_words
+from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, normalise, reading_words
 
 
 class Statement(NamedTuple):
@@ -34,8 +34,8 @@ class Statement(NamedTuple):
 
 
 _COPULA = late_pattern(
-    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
-    rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
+    rf"{WORD_START}(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|"
+    rf"remains?|looks?|appears?|seems?){WORD_END}|已经?|正在|处于|属于|位于|为|是|有"
 )
 _THERE_IS = late_pattern(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
 
@@ -118,8 +118,8 @@ def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) 
     return [word for at, word in places if not any(start < at + len(word) and at < end for start, end in covered)]
 
 
-_LOCATIVE = late_pattern(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
-THAN = late_pattern(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
+_LOCATIVE = late_pattern(rf"(?:between|within|inside){WORD_END}(?! (?:the )?(?:\d|limit|range|bound|recommended))")
+THAN = late_pattern(rf"{WORD_START}(?:than|compared (?:to|with)|versus){WORD_END}")
 
 
 def _comparison(
@@ -160,7 +160,7 @@ class _Vote(NamedTuple):
 
 _END = (
     r"(?=[\s\"'*]*(?:[,.;:!?/|)\]-]|$|\n|(?:or|and|because|it|it's|there|this|these|the|i|we|not|yes)"
-    rf"(?!{WORD})|[,，。;]))"
+    rf"{WORD_END}|[,，。;]))"
 )
 _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
 # "whether" and the copula before the answer itself (答案是否, 答案是:没有) are not answers.
@@ -170,17 +170,17 @@ _NO_ANSWER = late_pattern(
     r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
 )
 _YES = late_pattern(
-    rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right))(?!{WORD})|"
+    rf"{WORD_START}(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right)){WORD_END}|"
     rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no)))"
 )
 _NO = late_pattern(
-    rf"(?<!{WORD})(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
-    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
+    rf"{WORD_START}(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
+    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all){WORD_END}|"
     rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 # "Indeed it does", "so it is not": elliptic answers to the question.
 _ELLIPTIC = late_pattern(
-    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|"
+    rf"(?:{WORD_START}(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|"
     rf"does|do|did|has|have|had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
 )
 
@@ -195,18 +195,18 @@ _IF = 0.1
 _MOST = 300
 """Maximum number of places of one kind that are examined, counted from the end."""
 
-_HEDGED = late_pattern(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
+_HEDGED = late_pattern(rf"{WORD_START}(?:might|may|could|possibly|perhaps|maybe){WORD_END}|可能|也许|或许")
 _OPEN = late_pattern(
-    rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|(?:cannot|can't|could not|"
+    rf"{WORD_START}(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|(?:cannot|can't|could not|"
     rf"couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
     r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|(?:cannot|"
     r"can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
-    rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not)(?!{WORD})|"
+    rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not){WORD_END}|"
     rf"无法(?:判断|确定|得知|回答|确认|判定)|不能(?:判断|确定|确认)|难以(?:判断|确定|断定)|不确定|不好(?:说|判断)|"
     rf"说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
     r"可能[^。;\n]{1,30}也(?:有)?可能"
 )
-_BARE = late_pattern(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
+_BARE = late_pattern(rf"\W*(?:(?P<no>(?:no|none|not){WORD_END}|没|未|不|无|并非)|有|已)")
 _LETTER = late_pattern(r"\W*(?:(y)|n)\W*")
 YES_OR_NO_LINE = late_pattern(r"[\W_]{0,6}(?:yes|no|true|false|y|n|是|否)[\W_]{0,6}")
 """Line that holds a yes or no and nothing else."""
@@ -278,9 +278,9 @@ def _position(place: Sentences, index: int) -> float:
 
 _LAST_CLAUSE = late_pattern(r"[.;:!?。,\n]")
 _TEMPTED = late_pattern(
-    rf"(?<!{WORD})(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|"
+    rf"{WORD_START}(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|"
     rf"(?:would|might|could|almost|nearly) (?:have )?(?:say|said|answer\w*|thought|think)|at first|initially|if)"
-    rf"(?!{WORD})|本想|差点|原以为|起初|乍看"
+    rf"{WORD_END}|本想|差点|原以为|起初|乍看"
 )
 
 
@@ -300,8 +300,8 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
 
 _BEHIND = late_pattern(
     rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
-    rf"never)(?!{WORD})|n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|"
-    rf"more than))|none|nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
+    rf"never){WORD_END}|n't{WORD_END}|-free{WORD_END}| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|"
+    rf"more than))|none|nothing|nowhere|neither){WORD_END}|不(?!仅|但|断|过)|未|没有"
 )
 
 

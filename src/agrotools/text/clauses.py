@@ -8,32 +8,32 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agrotools.text.normalise import CJK, WORD, late_pattern, reading_words
+from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, reading_words
 
 CONCLUDES = late_pattern(
-    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|"
+    rf"{WORD_START}(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|"
     rf"accordingly|overall|in (?:conclusion|short|summary|other words|all)|to conclude|conclusion|conclude|answer|"
     rf"verdict|diagnosis|result|this means|(?:that|which) means|means that|final(?:ly)?|all in all|after all|"
     rf"putting (?:it|this|these|everything)(?: all)? together|on closer|taken together|to sum up|this leaves|"
-    rf"that leaves)(?!{WORD})|因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|"
+    rf"that leaves){WORD_END}|因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|"
     rf"实际(?:上|出现|存在)"
 )
 SUPPOSED = late_pattern(
-    rf"(?<!{WORD})(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
+    rf"{WORD_START}(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
     rf"correct))|unless|whether|suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|"
     rf"expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|before (?:one|you|it|they|we)|"
-    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|一旦|"
+    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge)){WORD_END}|如果|若|假如|倘若|假设|一旦|"
     rf"要是"
 )
 OTHER_TIME = late_pattern(
-    rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
+    rf"{WORD_START}(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
     rf"formerly|"
     rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
-    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
+    rf"(?:week|month|year|season)|tomorrow){WORD_END}|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
     rf"预计|明年|下周"
 )
 EXCEPTED = late_pattern(
-    rf"(?<!{WORD})(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of)(?!{WORD})|"
+    rf"{WORD_START}(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of){WORD_END}|"
     r"除了?|尽管"
 )
 _SENTENCE_END = late_pattern(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z]))")
@@ -80,8 +80,8 @@ class Sentences:
 
 Span = tuple[int, int]
 
-_B = rf"(?<!{WORD})"
-_E = rf"(?!{WORD})"
+_B = rf"{WORD_START}"
+_E = rf"{WORD_END}"
 _PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
 _BE = "(?:is|are|was|were|be|been|being|must|has|have|had|can|could|do|does|did|will|would|may|might|shows?)"
 # A clause continues after these words: "I do not think it is lantana", "it is unlikely that this is lantana".
@@ -149,7 +149,7 @@ _BACK_JOIN = late_pattern(
 )
 _THAT = late_pattern(
     rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
-    rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
+    rf"n't){WORD_END}[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
 )
 """Denied "that" clauses, in which commas do not end the clause.
 
@@ -426,9 +426,9 @@ def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
     return others if len(others) > 1 else ()
 
 
-_EITHER = rf"(?:,\s*)?(?<!{WORD})(?:or|versus|vs|maybe|perhaps|possibly)(?!{WORD})"
+_EITHER = rf"(?:,\s*)?{WORD_START}(?:or|versus|vs|maybe|perhaps|possibly){WORD_END}"
 _NUMBER_JOINT = late_pattern(
-    rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
+    rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|{WORD_START}and{WORD_END}|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
 )
 _NUMBER = late_pattern(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
 _NUMBERS_BEFORE = late_pattern(

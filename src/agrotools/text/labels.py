@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.text.clauses import SUPPOSED, Negations, Sentences, is_alternative, shares_predicate
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
+from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, normalise
 
 
 class LabelMatch(NamedTuple):
@@ -140,13 +140,13 @@ _GONE = (
 # Text after a label that denies it.
 _NOT_SO = late_pattern(
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|"
-    rf"lacks?)(?!{WORD})| (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
-    rf"all))* (?:{_GONE})(?!{WORD})| ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|"
+    rf"lacks?){WORD_END}| (?:drops?|falls?|fell) out{WORD_END}|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
+    rf"all))* (?:{_GONE}){WORD_END}| ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|"
     rf"not?|nil|❌|✗|✘|✖|无|没有|未见)"
     r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))|(?: ?0|[^,;。\n]{0,4}[为是]零)(?=[,;、。)\n头只株]|\.(?!\d)|$)| (?:❌|✗|✘|✖)|"
     r", (?:in|by) contrast,|[^.:;!?\n]{0,60}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|"
     r"are)) (?:neither|none|"
-    rf"nothing)(?!{WORD})|[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it)(?!{WORD})|"
+    rf"nothing){WORD_END}|[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it){WORD_END}|"
     r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
     r"reject)\b|(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|[^.:;!?\n]{0,40}?,? but (?:it|they|this|"
     r"that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)(?: (?:it|them|that|so|"
@@ -157,9 +157,9 @@ _NOT_SO = late_pattern(
 _ITEM = late_pattern(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
 _ITEM_BEHIND = late_pattern(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?(?:[:.]|-(?= )) ?[\"'*_ ]*(?=[^\n])")
 _FITS = late_pattern(
-    rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
+    rf"{WORD_START}(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
     rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|"
-    rf"yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
+    rf"yes|confirmed){WORD_END}|(?P<zh>不符|排除|未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
 )
 
 
@@ -200,17 +200,17 @@ _ADVERB = (
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = late_pattern(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|shows?|"
+    rf"(?:{WORD_START}(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|shows?|"
     rf"depicts?|species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|"
     rf"classify|diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
-    rf"match(?:es)?|belongs? to|leaves|leaving|left with)(?!{WORD})|[:=→➡]|->|(?:[为是选属即]|符合|"
+    rf"match(?:es)?|belongs? to|leaves|leaving|left with){WORD_END}|[:=→➡]|->|(?:[为是选属即]|符合|"
     rf"处[于在])(?:[{CJK}]{{1,4}}(?<![不的]))?)[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|"
     rf"(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = late_pattern(
-    rf"(?<!{WORD})(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
-    rf"considered?|consider)(?!{WORD})|可能是|也许|或许|或者|还是"
+    rf"{WORD_START}(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
+    rf"considered?|consider){WORD_END}|可能是|也许|或许|或者|还是"
 )
 # Words before labels that are only mentioned for comparison or distinction, or that refer to something else.
 _COMPARED = late_pattern(
@@ -234,12 +234,12 @@ _ALONE_BEFORE = late_pattern(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = late_pattern(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = late_pattern(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
 _CHAIN = late_pattern(
-    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
-    rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
+    rf"(?:[\s,/、&(\"'*]|{WORD_START}(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
+    rf"both){WORD_END}|或者?|和|与|以?及|可能)+"
 )
 _GLOSS = late_pattern(r"[\"'*]* ?(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|- ?[^-\n]{1,80} -)")
 """An explanation directly after a label: "small (below 70 mm)"."""
-_EITHER = late_pattern(rf"(?<!{WORD})or(?!{WORD})|或")
+_EITHER = late_pattern(rf"{WORD_START}or{WORD_END}|或")
 _VALUE = r"\d[\d.,]* ?[^\d\W]*"
 _DEFINITION = late_pattern(
     rf"[\"'*]* ?[(\[](?:(?:below|under|less than|up to|above|over|more than|at least|from|between|[<>≤≥]=?|小于|大于) ?"
@@ -248,9 +248,9 @@ _DEFINITION = late_pattern(
 """A gloss that gives the bounds of a class: "(below 70 mm)", "(70 to 87 mm)"."""
 _THING = late_pattern(r"[\d.]|\b[a-z]\b", re.IGNORECASE)
 """Labels of single things, such as "a.png" and "plot 3", unlike those of classes."""
-_ITEM_END = late_pattern(rf"[\"'*)]* ?(?:[,/、。;\n]|\.(?!\d)|$| (?:and|or)(?!{WORD})|[和或与])")
-_FROM = late_pattern(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
-_TO = late_pattern(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
+_ITEM_END = late_pattern(rf"[\"'*)]* ?(?:[,/、。;\n]|\.(?!\d)|$| (?:and|or){WORD_END}|[和或与])")
+_FROM = late_pattern(rf"{WORD_START}(?:from|between) (?:the |an? )?$|[从由介]于?$")
+_TO = late_pattern(rf"[^.;!?\n。]{{0,60}}?(?:{WORD_START}(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
 _CHANGES = late_pattern(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
 _AND = late_pattern(r"\band\b|而")
 _CLAUSE = late_pattern(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")

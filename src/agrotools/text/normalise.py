@@ -18,6 +18,9 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 WORD = rf"[^\W{CJK}]"
 """A word character of a script that separates words by spaces. Each occurrence adds a millisecond to compiling."""
 
+WORD_START, WORD_END = r"(?<!\w(?<=[\0-\u2fff]))", r"(?!\w(?<=[\0-\u2fff]))"
+"""No such character before, and after: in a third of the time, for the scripts up to U+2FFF."""
+
 
 class _LatePattern:
     """A regular expression that is compiled when it is first used; its attributes are those of ``re.Pattern``."""
@@ -131,17 +134,17 @@ _TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety".split()
 _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 _LARGE = "hundred thousand million billion".split()
 _ANY = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
-_FIRST = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, rf"an? (?=(?:{'|'.join(_LARGE)}|dozen)(?!{WORD}))"))
+_FIRST = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, rf"an? (?=(?:{'|'.join(_LARGE)}|dozen){WORD_END})"))
 # At most twelve words, because no number has more and a long list of number words is not a number.
 _ENGLISH = late_pattern(
-    rf"(?<!{WORD})(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|"
+    rf"{WORD_START}(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|"
     rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
-    rf"(?!{WORD})){{0,11}}))"
-    rf"(?: point(?P<decimals>(?: (?:{'|'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?(?!{WORD})"
+    rf"{WORD_END}){{0,11}}))"
+    rf"(?: point(?P<decimals>(?: (?:{'|'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?{WORD_END}"
     r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|"
     r"tenth)s?(?![a-z]))"
 )
-_SINGLE = late_pattern(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
+_SINGLE = late_pattern(rf"{WORD_START}(?:{_ANY}){WORD_END}")
 
 NUMBER_WORDS = frozenset((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
 
@@ -174,11 +177,11 @@ _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth":
 _PART = {"a": 1, "an": 1, "one": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
 # "Two fifths", "a third of the field"; but in "one third pond", "third" is an ordinal.
 _FRACTION = late_pattern(
-    rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
-    rf"(?:s(?!{WORD})|(?= of(?!{WORD})))|(?<!{WORD})(?<!first )(?<!second )(?<!other )half (?=of(?!{WORD}))"
+    rf"{WORD_START}(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
+    rf"(?:s{WORD_END}|(?= of{WORD_END}))|{WORD_START}(?<!first )(?<!second )(?<!other )half (?=of{WORD_END})"
 )
 _FEW = {"half a dozen": 6.0, "a pair of": 2.0, "a couple of": 2.0, "a single": 1.0, "a lone": 1.0}
-_GROUP = late_pattern(rf"(?<!{WORD})(?<!not )({'|'.join(_FEW)})(?!{WORD})")
+_GROUP = late_pattern(rf"{WORD_START}(?<!not )({'|'.join(_FEW)}){WORD_END}")
 
 
 def _read(words: str) -> float:
@@ -188,7 +191,7 @@ def _read(words: str) -> float:
 
 
 _PRONOUN_BEFORE = late_pattern(
-    rf"(?<!{WORD})(?:the|this|that|which|each|every|another|other|last|next|new|old|same|{WORD}+est) $"
+    rf"{WORD_START}(?:the|this|that|which|each|every|another|other|last|next|new|old|same|{WORD}+est) $"
 )
 
 

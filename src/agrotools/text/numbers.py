@@ -12,6 +12,8 @@ from agrotools.text.normalise import (
     CJK,
     NUMBER_WORDS,
     WORD,
+    WORD_END,
+    WORD_START,
     canonical_unit,
     chinese_number,
     convert,
@@ -50,7 +52,7 @@ _FUNCTION_WORDS = reading_words("behind_number") | NUMBER_WORDS
 _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
 
 _NUMERAL = late_pattern(
-    rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?(?<!{WORD})(?<!\d\.)(?<!\^)(?P<digits>"
+    rf"(?P<sign>{WORD_START}(?<![)\]}}}}])[-+])?{WORD_START}(?<!\d\.)(?<!\^)(?P<digits>"
     # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
     r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
     r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
@@ -63,14 +65,14 @@ _GROUPED = late_pattern(
     r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
 )
 _TEN_TO = late_pattern(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_MULTIPLIER = late_pattern(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
+_MULTIPLIER = late_pattern(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion){WORD_END})")
 _MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
-_MINUS_WORD = late_pattern(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
+_MINUS_WORD = late_pattern(rf"(?:{WORD_START}(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
 _NOUN = late_pattern(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
 _MIXED = late_pattern(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
 _PERCENT_BEFORE = late_pattern(r"百分之\s?$")
 _NUMBERED = late_pattern(
-    rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
+    rf"(?:{WORD_START}(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
     r"row|column|zone|region|no\.)\s?#?|#|第|图|表)$"
 )
 _OF_SIDE = late_pattern(r"\b(?:left|right|upper|lower|first|second|other|old|new)(?:-hand)? [a-z]+ $")
@@ -100,7 +102,7 @@ _PER = {"公顷": "ha", "平方米": "m^2", "亩": "mu", "周": "week"}
 _PARTS_OF = late_pattern(r"分之\s?$")
 # "More than 14" is a bound, not a value; "spread over 14 ha" is a value.
 _BOUND_BEFORE = late_pattern(
-    rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
+    rf"(?:{WORD_START}(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
     r"at (?:the )?(?:least|most|minimum|maximum)|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!sums )(?<!sum )up to|"
     r"below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
     r"(?<!spread )(?<!spreads )(?<!cover )(?<!covers )(?<!extends )(?<!extending )(?<!stretches )(?<!distributed )over|"
@@ -109,8 +111,8 @@ _BOUND_BEFORE = late_pattern(
     r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
 )
 _BOUND_AFTER = late_pattern(
-    rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
-    rf"plus(?! \d)(?!{WORD}))|,? which (?:i (?:consider|find)|seems|would be) too |\s?(?:以上|以下|以内|之多(?!少)|"
+    rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond){WORD_END}|"
+    rf"plus(?! \d){WORD_END})|,? which (?:i (?:consider|find)|seems|would be) too |\s?(?:以上|以下|以内|之多(?!少)|"
     rf"[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
 _THREES = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")

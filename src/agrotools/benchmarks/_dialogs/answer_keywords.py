@@ -28,21 +28,21 @@ from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.open_text import MOST_PLACES, KeywordLists, asks_yes_or_no
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.text.normalise import WORD, normalise, unit_pattern
+from agrotools.text.normalise import WORD, WORD_END, WORD_START, normalise, unit_pattern
 
 _MONEY = "$€£¥₹"
 _DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})++(?!\d)|\d++)"
 _NUMBER = re.compile(
-    rf"(?P<sign>(?<!{WORD})(?<![)\]}}.%])[-+]|(?<!{WORD})(?:minus|negative) )?"
+    rf"(?P<sign>{WORD_START}(?<![)\]}}.%])[-+]|{WORD_START}(?:minus|negative) )?"
     rf"(?P<money>[{_MONEY}])?"
-    rf"(?P<value>(?<!{WORD})(?<!\d\.){_DIGITS}(?:\.\d++)?|(?<!{WORD})(?<!\.)\.\d++)"
+    rf"(?P<value>{WORD_START}(?<!\d\.){_DIGITS}(?:\.\d++)?|{WORD_START}(?<!\.)\.\d++)"
     r"(?!\.\d)"
 )
 _ALIAS = re.compile(
     rf"(?P<sign>[-+])? ?(?P<money>[{_MONEY}])?(?P<value>(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|\d+)(?:\.\d+)?|\.\d+)"
     r"(?P<percent> ?%)?"
 )
-_PERCENT = re.compile(rf" ?(?:%|percent(?!{WORD})|per cent(?!{WORD}))")
+_PERCENT = re.compile(rf" ?(?:%|percent{WORD_END}|per cent{WORD_END})")
 _LONGEST = 60
 """Number of characters above which a number is compared as text."""
 
@@ -138,14 +138,14 @@ def _alias_pattern(alias: str) -> tuple[StatedNumber | None, re.Pattern[str]]:
 def _left_boundary(first: str) -> str:
     if first.isdecimal():
         # Neither the end of a longer number nor a negative number.
-        return rf"(?<!{WORD})(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])"
-    return rf"(?<!{WORD})" if re.match(WORD, first) else r"(?<![\w)\]])" if first in ("-", "+") else ""
+        return rf"{WORD_START}(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])"
+    return rf"{WORD_START}" if re.match(WORD, first) else r"(?<![\w)\]])" if first in ("-", "+") else ""
 
 
 def _right_boundary(last: str) -> str:
     if last.isdecimal():
-        return rf"(?!{WORD})(?![.,]\d)"
-    return rf"(?!{WORD})" if re.match(WORD, last) else ""
+        return rf"{WORD_END}(?![.,]\d)"
+    return rf"{WORD_END}" if re.match(WORD, last) else ""
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from agrotools.benchmarks.leaks import has_word
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Sample
 from agrotools.core.record import literal_value
-from agrotools.text.normalise import CJK, WORD, canonical_unit, normalise, unit_pattern
+from agrotools.text.normalise import CJK, WORD_END, WORD_START, canonical_unit, normalise, unit_pattern
 
 
 class Meaning(NamedTuple):
@@ -50,7 +50,7 @@ def _scanner() -> _Scanner:
         for phrase in words["en"]:
             plain = phrase.removeprefix("~")
             goes_on = _GOES_ON if phrase != plain else ""
-            patterns[plain] = rf"(?<!{WORD}){re.escape(plain)}(?!{WORD}){goes_on}"
+            patterns[plain] = rf"{WORD_START}{re.escape(plain)}{WORD_END}{goes_on}"
             kind_of[plain] = name, ordered
         for phrase in words["zh"]:
             patterns[phrase] = re.escape(phrase)
@@ -102,7 +102,7 @@ _LIST = re.compile(r"[-+]?\d+(?:\.\d+)?(?:\s*[,，]\s*[-+]?\d+(?:\.\d+)?)+")
 _NUMBER_WORDS = {word: digits for digits, words in word_tables()["numbers"].items() for word in words.split()}
 _NUMBER_WORD = re.compile(
     "|".join(
-        re.escape(word) if re.match(f"[{CJK}]", word) else rf"(?<!{WORD}){word}(?!{WORD})"
+        re.escape(word) if re.match(f"[{CJK}]", word) else rf"{WORD_START}{word}{WORD_END}"
         for word in sorted(_NUMBER_WORDS, key=len, reverse=True)
     )
 )
@@ -193,7 +193,7 @@ def options_in(text: str, sample: Sample) -> tuple[str, ...]:
     names = sorted((name for name in options_of(sample) if has_word(text, name)), key=len, reverse=True)
     if not names:
         return ()
-    pattern = "|".join(rf"(?<!{WORD}){re.escape(name.casefold())}(?!{WORD})" for name in names)
+    pattern = "|".join(rf"{WORD_START}{re.escape(name.casefold())}{WORD_END}" for name in names)
     return tuple(match[0] for match in re.finditer(pattern, text.casefold()))
 
 

@@ -11,7 +11,7 @@ from agrotools.build.own_photos.questions import is_known, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
-from agrotools.text.normalise import CJK, WORD, canonical_unit
+from agrotools.text.normalise import CJK, WORD_END, WORD_START, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
 
@@ -201,7 +201,7 @@ def _holds(header: str, word: str) -> bool:
     plain = re.sub(r"[_\s]+", " ", header.casefold())
     if re.search(f"[{CJK}]", word):
         return word in plain
-    return re.search(rf"(?<!{WORD}){re.escape(word.replace('_', ' ').strip())}(?:s|es)?(?!{WORD})", plain) is not None
+    return re.search(rf"{WORD_START}{re.escape(word.replace('_', ' ').strip())}(?:s|es)?{WORD_END}", plain) is not None
 
 
 def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
