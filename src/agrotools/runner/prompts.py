@@ -247,11 +247,11 @@ class _Offsets:
 
             np.asarray(self._entries.view).sort()
             self._is_sorted = True
-        first = hash(name) << _OFFSET_BITS & _HASH_MASK
-        at = bisect_left(self._entries, first + (1 << _OFFSET_BITS))
-        while at and self._entries[at - 1] >= first:
+        first, entries = hash(name) << _OFFSET_BITS & _HASH_MASK, self._entries.view
+        at = bisect_left(entries, first + (1 << _OFFSET_BITS))
+        while at and entries[at - 1] >= first:
             at -= 1
-            yield self._entries[at] - first
+            yield entries[at] - first
 
 
 class StoredPrompts:
