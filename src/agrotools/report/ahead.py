@@ -14,7 +14,7 @@ import time
 import warnings
 from contextlib import suppress
 from itertools import product
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,13 +56,17 @@ class ScoringAhead:
             import agrotools.report.html.building
             import agrotools.runner.rescore  # noqa: F401
 
-            context = multiprocessing.get_context("fork" if threading.active_count() == 1 else "spawn")
-            self._connection, its_connection = context.Pipe()
+            is_copy = threading.active_count() == 1
+            context: Any = multiprocessing.get_context("fork" if is_copy else "spawn")
+            self._connection, its_end = context.Pipe()
             with suppress(OSError):
-                process = context.Process(target=_serve, args=(its_connection, run, self._allow_invalid), daemon=True)
+                ends = its_end, self._connection if is_copy else None
+                process: BaseProcess = context.Process(
+                    target=_serve, args=(*ends, run, self._allow_invalid), daemon=True
+                )
                 process.start()
                 self._process = process
-            its_connection.close()
+            its_end.close()
 
     def end(self) -> None:
         """Send the process the end of the run."""
@@ -148,8 +152,11 @@ def _score(
     connection.send(scored)
 
 
-def _serve(connection: Connection, run: Path, allow_invalid: bool) -> None:
-    """Score ``run`` in this process, which ends with it, or with the process that started it."""
+def _serve(connection: Connection, other_end: Connection | None, run: Path, allow_invalid: bool) -> None:
+    """Score ``run`` in this process, which ends with it, or with the process that started it.
+
+    ``other_end``: a copy of that process's end of the connection; while it is open, the connection does not end.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end of the run decides
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -158,14 +165,16 @@ def _serve(connection: Connection, run: Path, allow_invalid: bool) -> None:
         gc.freeze()
         gc.set_threshold(100_000, 20, 20)
         ended, asked = threading.Event(), threading.Event()
-        parent = multiprocessing.parent_process()
+        if other_end is not None:
+            other_end.close()
 
         def receive() -> None:
-            for event in (ended, asked):
-                if connection not in wait([connection, *([parent.sentinel] if parent else [])]):
-                    os._exit(1)
-                connection.recv()
-                event.set()
+            try:
+                for event in (ended, asked, threading.Event()):
+                    connection.recv()
+                    event.set()
+            except (EOFError, OSError):
+                os._exit(1)
 
         threading.Thread(target=receive, daemon=True).start()
         warnings.showwarning = lambda *_: os._exit(1)  # a warning is for the user, who sees nothing of this process
