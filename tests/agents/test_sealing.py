@@ -65,7 +65,8 @@ def project(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]) ->
 
 
 @pytest.mark.skipif(not is_available(), reason="needs bubblewrap")
-def test_runs_and_benchmarks_beside_the_code_are_hidden(project: Path, folder: Path, tmp_path: Path):
+def test_runs_and_benchmarks_beside_the_code_are_hidden(project: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(project / "cache"))
     run = evaluated(folder, "python:my_agent:reads_records", project / "runs" / "mine", agent_path=[str(project)])
     assert run.manifest.sealed is True
     assert {record.trajectory and record.trajectory.steps[-1].text for record in run.samples()} == {

@@ -119,9 +119,9 @@ class AgentPolicy:
             self._waiting.set_exception(AgentStopped("the sample has ended"))
         while not self._calls.empty():
             self._calls.get_nowait()[1].cancel()
-        if self._run is not None and not self._run.done():
+        if self._run is not None:
             self._run.cancel()
-            with suppress(asyncio.CancelledError, Exception):
+            with suppress(asyncio.CancelledError, Exception):  # of a run that is done, too: it may not have been seen
                 await self._run
         await self._usage.settle()
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -98,6 +99,8 @@ def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) 
     for path in bound:
         argv += ["--ro-bind", str(path), str(path)]
     for path in {*_packed_benchmarks(bound), *hidden}:
+        with suppress(OSError):
+            path.mkdir(parents=True, exist_ok=True)  # one that was made later would not be hidden
         argv += ["--tmpfs", str(path)]
     argv += ["--ro-bind", str(folder), str(folder)]
     return [*argv, "--chdir", HOME]
