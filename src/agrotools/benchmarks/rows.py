@@ -10,7 +10,7 @@ import orjson
 
 from agrotools.core import BenchmarkError
 from agrotools.core.base import arrow_and_parquet
-from agrotools.formats.tables import found_encoding, open_table
+from agrotools.text.tables import found_encoding, open_table
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
 TABLES: dict[str, str | None] = {".csv": None, ".tsv": "\t", ".xlsx": None}
@@ -31,8 +31,7 @@ def read_rows(path: Path) -> Iterator[Any]:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
         elif path.suffix in TABLES:
-            table = open_table(path, delimiter=TABLES[path.suffix])
-            yield from (dict(zip(table.columns, cells, strict=False)) for _, cells in table.rows())
+            yield from (row for _, row in open_table(path, delimiter=TABLES[path.suffix]).named_rows())
         else:
             yield from _json_rows(path)
     except OSError as error:

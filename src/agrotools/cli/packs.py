@@ -23,7 +23,7 @@ app.add_typer(train, name="train")
 _Labels = Annotated[
     Path | None,
     typer.Option(
-        help="CSV image,label[,group], its labels headed label, class, pest, disease or weed; without it each "
+        help="CSV or xlsx image,label[,group], its labels headed label, class, pest, disease or weed; without it each "
         "folder in DIR is a class.",
         metavar="FILE",
     ),

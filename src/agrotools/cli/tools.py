@@ -264,7 +264,8 @@ def compare(
     data: Annotated[Path, typer.Option(help="Folder of labelled photographs: a folder per class, or with --labels.")],
     tool: Annotated[str, typer.Option(help="Tool that names or counts.")] = "diagnose_pest_disease",
     labels: Annotated[
-        Path | None, typer.Option(help="CSV image,label[,group]; labels of count_objects are numbers.", metavar="FILE")
+        Path | None,
+        typer.Option(help="CSV or xlsx image,label[,group]; labels of count_objects are numbers.", metavar="FILE"),
     ] = None,
     argument: Annotated[
         list[str] | None, typer.Option("--argument", "-a", help="Argument of the tool, NAME=VALUE (repeatable).")

@@ -90,7 +90,7 @@ def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(tmp_path: Pat
     for label in ("-3", "1e309", "nan"):
         wrong = [("green leaf/0.png", "2"), ("green leaf/1.png", label)]
         pictures = read_labelled(photographs, write_table(table, wrong), to_learn=False)
-        with pytest.raises(UsageError, match=rf"line 3 of labels.csv: the label of 1.png is '{label}', not a count"):
+        with pytest.raises(UsageError, match=rf"row 3 of labels.csv: the label of 1.png is '{label}', not a count"):
             compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
     offline, rules = compare_backends("count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"})
     assert offline.metric == rules.metric == "mean absolute error of counts"

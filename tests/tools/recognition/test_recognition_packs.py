@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.core import ToolError, UsageError
+from agrotools.core import BenchmarkError, ToolError, UsageError
 from agrotools.core.files import sha256_of_file
 from agrotools.tools.recognition import labelled_pictures as labelled
 from agrotools.tools.recognition import pack_training
@@ -203,7 +203,7 @@ def test_pictures_in_no_folder_of_a_class_are_named(pictures: Path, tmp_path: Pa
             read_labelled(pictures, to_learn=to_learn)
     table = write_table(tmp_path / "labels.csv", [("loose.png", "weevil")], ("image", "pest"))
     assert [(one.label, one.place) for one in read_labelled(pictures, table, to_learn=False)] == [
-        ("weevil", "line 2 of labels.csv")
+        ("weevil", "row 2 of labels.csv")
     ]
     (pictures / "loose.png").unlink()
 
@@ -213,16 +213,17 @@ def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pyt
     table = tmp_path / "labels.csv"
     assert len(read_labelled(pictures, write_table(table, good))) == 24
     assert "names 1 picture missing from" in refused(pictures, write_table(table, [*good, ("no.png", "a")]))
-    assert "twice (lines 2 and 26)" in refused(pictures, write_table(table, [*good, good[0]]))
+    assert "twice (rows 2 and 26)" in refused(pictures, write_table(table, [*good, good[0]]))
     assert "lacks an image or a label" in refused(pictures, write_table(table, [("a.png", "")]))
     assert "leads out" in refused(pictures, write_table(table, [("../a.png", "a")]))
     assert "leads out" in refused(pictures, write_table(table, [("/etc/passwd", "a")]))
-    assert "columns image and label" in refused(pictures, write_table(table, good, ("file", "class")))
-    table.write_bytes(b"image,label\n\xff\xfe,a\n")
-    assert "not in UTF-8" in refused(pictures, table)
-    table.write_bytes(b"image;label\na.png;a\n")
-    assert "separated by ';'" in refused(pictures, table)
-    assert "cannot read the labels" in refused(pictures, tmp_path / "absent.csv")
+    assert "columns image and label, but (read with encoding utf-8, delimiter comma): file, class" in refused(
+        pictures, write_table(table, good, ("file", "class"))
+    )
+    assert "there is no table" in refused(pictures, tmp_path / "absent.csv")
+    table.write_text('image;label\na.png;"a\n')
+    with pytest.raises(BenchmarkError, match=r"labels.csv, row 2 is not a row of a table: .*\(check the quotes"):
+        read_labelled(pictures, table)
     grouped = [(image, label, label) for image, label in good]
     said = refused(pictures, write_table(table, grouped, ("image", "label", "group")))
     assert "of one group" in said

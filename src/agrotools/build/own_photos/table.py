@@ -12,7 +12,7 @@ from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
-from agrotools.formats.tables import Row, Table, open_table
+from agrotools.text.tables import Row, Table, open_table
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp")
 _IMAGE_NAME = re.compile(rf"(?:{'|'.join(re.escape(suffix) for suffix in SUFFIXES)})$", re.IGNORECASE)

@@ -3,11 +3,10 @@
 Errors name the file; :class:`agrotools.build.sources.part.Adapter` adds instructions for getting the data set.
 """
 
-import csv
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,6 +19,7 @@ from rasterio.io import MemoryFile
 from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import count_text
+from agrotools.text.tables import open_table
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster, without_place_warning
 from agrotools.vision.reading import RgbImage, read_image, read_labels
@@ -147,19 +147,16 @@ def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
         BenchmarkError: the file cannot be read, is not UTF-8, lacks a column, or has over two million rows.
     """
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            lacking = [name for name in columns if name not in (reader.fieldnames or ())]
-            if lacking:
-                raise BenchmarkError(f"{path} has no column {', '.join(lacking)}")
-            rows: list[dict[str, str]] = []
-            for row in reader:
-                rows.append({key: value or "" for key, value in row.items() if isinstance(key, str)})
-                if len(rows) > _MOST_ROWS:
-                    raise BenchmarkError(f"{path} has more than {_MOST_ROWS} rows")
-            return rows
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+        table = open_table(path, encoding="utf-8", delimiter=",")
+        for column in columns:
+            table.place_of(column)
+        empty = dict.fromkeys(table.columns, "")
+        rows = [empty | row for _, row in islice(table.named_rows(), _MOST_ROWS + 1)]
+    except BenchmarkError as error:  # without its hint, so that the source adds where to get the file
+        raise BenchmarkError(f"{path} cannot be read: {error.message}") from error
+    if len(rows) > _MOST_ROWS:
+        raise BenchmarkError(f"{path} has more than {_MOST_ROWS} rows")
+    return rows
 
 
 def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:

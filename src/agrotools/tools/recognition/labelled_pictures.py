@@ -4,7 +4,6 @@ import csv
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from agrotools.core import UsageError
 from agrotools.core.base import count_text
+from agrotools.text.tables import Table, open_table
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
 MOST_PICTURES = 50_000
@@ -25,8 +25,8 @@ _MORE = (
     "add pictures (30 of a class are a fair beginning), or merge classes: their folders in one, or one label for all"
 )
 _FORMS = (
-    f"a CSV with the columns image,label[,group] (instead of label also {', '.join(LABEL_COLUMNS[1:])}), or without "
-    "--labels a folder per class"
+    f"a CSV or xlsx file with the columns image,label[,group] (instead of label also {', '.join(LABEL_COLUMNS[1:])}), "
+    "or without --labels a folder per class"
 )
 _SHOWN = 5
 
@@ -36,7 +36,7 @@ class LabelledImage:
     """Picture with its class and group.
 
     ``group``: unit that is never divided between training and validation (a plant, a day, a field); a picture without
-    a given group forms its own. ``place``: line of the table or folder that the label is from, for messages.
+    a given group forms its own. ``place``: row of the table or folder that the label is from, for messages.
     """
 
     path: Path
@@ -50,13 +50,15 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
 
     Args:
         images: folder of the pictures. Without ``labels``, each folder in it is a class.
-        labels: CSV file with the header ``image,label`` or ``image,label,group`` and paths relative to ``images``;
+        labels: CSV or xlsx file with the columns image, label and perhaps group, and paths relative to ``images``;
             the label may be headed by another name of :data:`LABEL_COLUMNS`.
         to_learn: False if nothing is learnt from the pictures, so that a class may have one.
 
     Raises:
-        UsageError: the folder or table does not exist, the table is malformed, pictures are missing or listed twice,
-            there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
+        UsageError: the folder or table does not exist, the table lacks columns or cells, pictures are missing or
+            listed twice, there are no or too many pictures, fewer than two classes, or a class with too few pictures
+            or groups.
+        BenchmarkError: the table cannot be decoded, or one of its rows is malformed.
     """
     if not images.is_dir():
         raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
@@ -97,8 +99,7 @@ def label_column(labels: Path | None) -> str:
     """Return the header of the labels in a table, which may say what they are of; "label" for folders."""
     if labels is None:
         return LABEL_COLUMNS[0]
-    with _opened(labels) as rows:
-        return _label_column(rows, labels)
+    return _label_column(open_table(labels))
 
 
 def check_writable(path: Path, labels: Path | None) -> None:
@@ -171,61 +172,44 @@ def _from_folders(images: Path) -> list[LabelledImage]:
     return labelled
 
 
-@contextmanager
-def _opened(table: Path) -> "Iterator[csv.DictReader[str]]":
-    """Yield the rows of a table, with the names of its columns stripped; UsageError if it cannot be read."""
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
-            yield rows
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the labels {table} are not in UTF-8", hint="save the table as CSV in UTF-8") from error
-    except (OSError, csv.Error) as error:
-        raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
-
-
-def _label_column(rows: "csv.DictReader[str]", table: Path) -> str:
-    columns = rows.fieldnames or ()
-    column = next((name for name in LABEL_COLUMNS if name in columns), None)
-    if len(columns) == 1 and (other := next((each for each in ";\t|" if each in columns[0]), None)):
-        raise UsageError(f"the columns of {table} are separated by {other!r}", hint="save the table with commas")
-    if "image" not in columns or column is None:
-        raise UsageError(f"the first line of {table} must name the columns image and label", hint=_FORMS)
+def _label_column(table: Table) -> str:
+    column = next((name for name in LABEL_COLUMNS if name in table.columns), None)
+    if "image" not in table.columns or column is None:
+        why = f"{table.path} has no columns image and label, but (read with {table.described}): "
+        raise UsageError(why + _list_names(table.columns), hint=_FORMS)
     return column
 
 
-def _from_table(images: Path, table: Path) -> list[LabelledImage]:
+def _from_table(images: Path, path: Path) -> list[LabelledImage]:
     labelled: list[LabelledImage] = []
     absent: list[str] = []
     seen: dict[str, int] = {}
-    with _opened(table) as rows:
-        column = _label_column(rows, table)
-        for row in rows:
-            image, label = ((row[name] or "").strip() for name in ("image", column))
-            if not image or not label:
-                raise UsageError(f"line {rows.line_num} of {table} lacks an image or a label", hint=_FORMS)
-            path = Path(image)
-            if path.is_absolute() or ".." in path.parts:
-                why = f"line {rows.line_num} of {table}: {image} leads out of {images}"
-                raise UsageError(why, hint="write paths within the folder of the pictures")
-            if image in seen:
-                why = f"{image} stands in {table} twice (lines {seen[image]} and {rows.line_num})"
-                raise UsageError(why, hint="a picture has one label")
-            seen[image] = rows.line_num
-            if not (images / path).is_file():
-                absent.append(image)
-            group = (row.get("group") or "").strip()
-            unit = f"{_GROUP}{group}" if group else f"picture {image}"
-            labelled.append(LabelledImage(images / path, label, unit, f"line {rows.line_num} of {table.name}"))
-            if len(labelled) > MOST_PICTURES:
-                break
+    table = open_table(path)
+    column = _label_column(table)
+    for number, cells in table.named_rows():
+        image, label, group = (cells.get(name, "").strip() for name in ("image", column, "group"))
+        place = f"row {number} of {path.name}"
+        if not image or not label:
+            raise UsageError(f"{place} lacks an image or a label", hint=_FORMS)
+        if Path(image).is_absolute() or ".." in Path(image).parts:
+            why = f"{place}: {image} leads out of {images}"
+            raise UsageError(why, hint="write paths within the folder of the pictures")
+        if image in seen:
+            why = f"{image} stands in {path.name} twice (rows {seen[image]} and {number})"
+            raise UsageError(why, hint="a picture has one label")
+        seen[image] = number
+        if not (images / image).is_file():
+            absent.append(image)
+        unit = f"{_GROUP}{group}" if group else f"picture {image}"
+        labelled.append(LabelledImage(images / image, label, unit, place))
+        if len(labelled) > MOST_PICTURES:
+            break
     if absent:
-        why = f"{table} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
+        why = f"{path} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
         raise UsageError(why, hint="paths are relative to the folder of the pictures")
     return labelled
 
 
-def _list_names(names: list[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

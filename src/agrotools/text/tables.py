@@ -59,6 +59,11 @@ class Table:
             raise BenchmarkError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
         return self.columns.index(column)
 
+    def named_rows(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield the number of each row, and its cells by column; a row lacks the columns for which it has no cell."""
+        for number, cells in self.rows():
+            yield number, dict(zip(self.columns, cells, strict=False))
+
     @property
     def described(self) -> str:
         """Description of the file's format."""
