@@ -96,10 +96,12 @@ class Numbers(Sequence[int]):
         return self._n
 
     def __getitem__(self, index: Any) -> Any:
-        return self.view[index]
+        # Most are places from the start, for which no view has to be made.
+        return self.block[index] if type(index) is int and 0 <= index < self._n else self.view[index]
 
     def __setitem__(self, index: int, number: float) -> None:
-        self.view[index] = number
+        block = self.block if 0 <= index < self._n else self.view
+        block[index] = number
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.view)

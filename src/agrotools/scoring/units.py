@@ -71,7 +71,8 @@ class SampleTable:
             self.kind_of[number] = self._kind_numbers.setdefault(kind, len(self.kinds))
             if self.kind_of[number] == len(self.kinds):
                 self.kinds.append(kind)
-            self.clusters[number] = self._number(sample.cluster or sample.id)
+            if sample.cluster and sample.cluster != sample.id:  # otherwise its number is set already
+                self.clusters[number] = self._number(sample.cluster)
         return number
 
     def kind(self, number: int) -> Kind:

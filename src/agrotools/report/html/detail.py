@@ -76,8 +76,6 @@ def record_data(
         "silent": record.agent_replies == (),
         "sent": [] if prompts is None else _sent(prompts, record, showing),
     }
-    if len(orjson.dumps(data)) > LARGEST_DETAIL:
-        data = _cut(data)
     return data, facets_of(record, scores, matches, differs)
 
 
@@ -258,6 +256,12 @@ def _part_text(part: Mapping[str, Any], showing: RunPictures) -> str:
         return str(part["text"])
     image = stored_image(showing.run, str(part.get("image_url", {}).get("url", "")))
     return f"[image, {image.media_type}, {image.file}]" if image else f"[{part.get('type')}]"
+
+
+def packed_data(data: Data) -> bytes:
+    """Return the data of a record as JSON; if it is very long, with its long texts cut."""
+    line = orjson.dumps(data)
+    return line if len(line) <= LARGEST_DETAIL else orjson.dumps(_cut(data))
 
 
 def _cut(value: Any) -> Any:

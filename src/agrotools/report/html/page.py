@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress
-from agrotools.report.html.detail import reason_line, record_data
+from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import (
@@ -218,7 +218,7 @@ class Page:
                 self._keep(name, url)
         if prompts is None:
             return
-        line = orjson.dumps(data)
+        line = packed_data(data)
         self._block.append(line)
         self._block_bytes += len(line)
         if self._live or self._block_bytes > _BLOCK_BYTES:
