@@ -79,7 +79,7 @@ def write_new(path: Path, content: bytes) -> bool:
     try:
         try:
             _write(temporary, content)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # for the latter, this error names the folder
             path.parent.mkdir(parents=True, exist_ok=True)
             _write(temporary, content)
         try:
