@@ -90,7 +90,8 @@ def write_new(path: Path, content: bytes) -> bool:
             temporary.replace(path)
         return True
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _write(path: Path, content: bytes) -> None:
