@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -316,6 +317,28 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     roomy = Pictures(1, longest_px=480)
     one = roomy.of_file(SampleFile(name="0.jpg", path="0.jpg", kind="image"), tmp_path / "0.jpg")
     assert (one.width_px, roomy.shrunk) == (480, 0)
+
+
+@pytest.mark.parametrize(("size", "noise"), [((900, 700), 90), ((90, 60), 90), ((120, 100), 4)])
+def test_picture_is_left_out_only_if_its_smallest_and_coarsest_form_is_too_long(tmp_path: Path, size, noise):
+    path = tmp_path / "noise.jpg"
+    Image.effect_noise(size, noise).convert("RGB").save(path, quality=95)
+    file = SampleFile(name="noise.jpg", path="noise.jpg", kind="image")
+
+    def length(budget: int) -> int:
+        """Length of what is shown within a budget; 0 if nothing is."""
+        pictures = Pictures(2, budget_bytes=budget)
+        pictures.of_file(file, path)
+        assert pictures.bytes <= budget
+        return pictures.bytes
+
+    least = next(budget for budget in (int(300 * 1.01**step) for step in range(500)) if length(budget))
+    assert least <= 1.08 * length(least)  # shares are rounded down by up to 5 %
+    with Image.open(path) as image:
+        image.thumbnail((120, 120), Image.Resampling.BILINEAR)
+        coarsest = io.BytesIO()
+        image.save(coarsest, "JPEG", quality=40, optimize=True)
+    assert length(least) <= 1.02 * (coarsest.tell() * 4 / 3 + 30)
 
 
 def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path):

@@ -228,22 +228,24 @@ class Pictures:
     def _fitting(self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int) -> "_Encoded | None":
         """Return the picture in the best size and quality that fits; None if the smallest exceeds the share.
 
-        A size is not tried if it is too long by an estimate from the smallest one, or from the last that was too long.
+        A larger size is not tried if it is too long by an estimate from the smallest or from the last that did not fit.
         """
         longest, smallest = max(image.size), min(self._sides_px[-1], max(image.size))
         least = _encoded(image, about, exact, smallest, _QUALITIES[0])
         failed: tuple[int, float] | None = None
-        for side in (min(each, longest) for each in self._sides_px):
+        for side in dict.fromkeys(min(each, longest) for each in self._sides_px):
             for quality in _QUALITIES[: 1 if exact else None]:
                 coarser = 1.0 if quality == _QUALITIES[0] else _COARSER
                 length = len(least[0]) * coarser * (side / smallest) ** (1.0 if exact else _LEAST_GROWTH)
                 if failed is not None:
                     length = max(length, failed[1] * coarser * (side / failed[0]) ** _MOST_GROWTH)
-                if length <= share:
-                    encoded = _encoded(image, about, exact, side, quality)
-                    if len(encoded[0]) <= share:
-                        return _Encoded(*encoded, is_shrunk=side < longest)
-                    failed = side, len(encoded[0]) / coarser
+                if side > smallest and length > share:
+                    continue
+                is_least = (side, quality) == (smallest, _QUALITIES[0])
+                encoded = least if is_least else _encoded(image, about, exact, side, quality)
+                if len(encoded[0]) <= share:
+                    return _Encoded(*encoded, is_shrunk=side < longest)
+                failed = side, len(encoded[0]) / coarser
         return None
 
 
