@@ -12,16 +12,21 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Entry point. Ctrl-C ends it with exit code 130 during the imports and while threads are waited for, too."""
-    # Runs as the last of its kind: afterwards Python would give SIGINT its default action, which is not exit code 130.
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    code: object = 0
+    atexit.register(lambda: _leave(code))  # runs as the last of its kind
     try:
         from agrotools.cli.main import main as run_command
 
         run_command()
+    except SystemExit as end:
+        code = end.code or 0
+        raise
     except KeyboardInterrupt:
+        code = _INTERRUPTED
         sys.exit(_INTERRUPTED)
     except Exception as error:
-        if _is_interrupt(error):
+        code = _INTERRUPTED if _is_interrupt(error) else 1
+        if code == _INTERRUPTED:
             sys.exit(_INTERRUPTED)
         raise
     finally:
@@ -33,6 +38,18 @@ def _is_interrupt(error: BaseException | None) -> bool:
     while error is not None and "KeyboardInterrupt" not in f"{type(error).__name__}: {error}":
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def _leave(code: object) -> None:
+    """Leave Python without its last steps: visiting all objects takes long, and there Ctrl-C has its default action."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        return  # Python says so
+    if isinstance(code, int):
+        os._exit(code & 0xFF)
 
 
 def _exit_at_once(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

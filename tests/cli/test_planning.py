@@ -51,7 +51,8 @@ def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_su
     part = ModeSummary(n_records=10, n_samples=10, n_clusters=10, epochs=1)
     summary = Summary(model="m1", modes={"end-to-end": part}, missing={"end-to-end": 30})
     benchmark: Any = None
-    stopped = Evaluated(EvalConfig(model="m1", quick=True, budget=3), benchmark, [BudgetReached("")])
+    runs: Any = [SimpleNamespace(stopped=BudgetReached(""))]
+    stopped = Evaluated(EvalConfig(model="m1", quick=True, budget=3), benchmark, runs)
     (command,) = next_commands(summary, [Path("a")], stopped)
     assert command.startswith(f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes")
 

@@ -16,13 +16,18 @@ def test_entries_are_returned_found_and_added_once():
     assert [entries.add(each) for each in (b"a", b"c", b"c", b"")] == [2, 4, 4, 1]
 
 
-def test_many_entries_are_found_while_more_are_appended():
+@pytest.mark.parametrize("few", [0, 500, 1 << 16])
+def test_many_entries_are_found_while_more_are_appended_and_some_removed(monkeypatch: pytest.MonkeyPatch, few: int):
+    monkeypatch.setattr("agrotools.core.packed._FEW", few)
     entries, known = PackedBytes(), dict[bytes, int]()
     draw = random.Random(1)
-    for _ in range(3000):
+    for number in range(3000):
         entry = b"%d" % draw.randrange(2000)
         assert entries.find(entry) == known.get(entry, -1)
         assert entries.add(entry) == known.setdefault(entry, len(known))
+        if number == 1000:
+            entries.cut(100)
+            known = dict(zip([*known][:100], range(100), strict=True))
     assert [*entries] == [*known]
 
 

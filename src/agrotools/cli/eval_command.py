@@ -326,7 +326,7 @@ def evaluate(
                 allow_invalid=allow_invalid,
                 details=details,
                 as_json=as_json,
-                evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
+                evaluated=Evaluated(configs[0], benchmark, runs),
                 ahead=ahead,
             )
             if len({(each.degrade, each.faults) for each in configs}) > 1:

@@ -207,7 +207,7 @@ def _run(folder: Path) -> dict[str, Any]:
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _tree(folder: Path) -> list[Any]:

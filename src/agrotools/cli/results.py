@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from agrotools.report.html.building import ReportDraft
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
+    from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
     from agrotools.runner.manifest import Manifest
+    from agrotools.runner.records import RecordIndex
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging.questions import Rubrics
     from agrotools.scoring.summary import Summary
@@ -118,11 +120,20 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
 
 
 class Evaluated(NamedTuple):
-    """First configuration of ``agrotools eval``, its benchmark, and the budgets that stopped runs early."""
+    """First configuration of ``agrotools eval``, its benchmark, its runs, and the budgets that stopped runs early."""
 
     config: "EvalConfig"
     benchmark: "Benchmark"
-    stops: "Sequence[BudgetReached]" = ()
+    runs: "Sequence[Evaluation]" = ()
+
+    @property
+    def stops(self) -> "list[BudgetReached]":
+        return [each.stopped for each in self.runs if each.stopped]
+
+    @property
+    def indexes(self) -> "dict[Path, RecordIndex]":
+        """Indexes of the records of the runs."""
+        return {each.run: each.records for each in self.runs}
 
 
 def show_runs(
@@ -180,15 +191,16 @@ def show_runs(
             n_scored += 1
             progress("scores", n_scored, max(n_records, n_scored))
 
-    drafting = report_draft(runs, comparisons) if evaluated and n_records <= MOST_LISTED else nullcontext()
-    with drafting as draft:
+    indexes = evaluated.indexes if evaluated else {}
+    is_listed = evaluated is not None and n_records <= MOST_LISTED
+    with report_draft(runs, comparisons, indexes) if is_listed else nullcontext() as draft:
         collected = ahead.collected() if ahead else None
         if collected and draft:
             draft.restore(collected)
         scored = ahead.scored() if ahead else None
         known = {runs[0]: scored} if scored else {}
         options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again, "known": known}
-        rescored = score_runs(runs, **options, on_run=begin_run, on_scored=add)
+        rescored = score_runs(runs, **options, indexes=indexes, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)

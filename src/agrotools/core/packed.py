@@ -21,7 +21,8 @@ _ZEROS = bytes(1 << 16)
 _AT_ONCE = 1 << 12
 _SORTED_AT_ONCE = 1 << 15
 """Entries that :func:`sorted_entries` holds as objects, twice as many for a moment."""
-_FEWEST_SLOTS = 8
+_FEW = 1 << 16
+"""Fewest entries of which slots hold the places: a dictionary is five times as fast, but ten times as large."""
 
 
 @contextmanager
@@ -86,6 +87,10 @@ class Numbers(Sequence[int]):
             self.block[self._n : end] = memoryview(added)
             self._n = end
 
+    def cut(self, n: int) -> None:
+        """Remove the numbers from place ``n`` on."""
+        self._n = min(n, self._n)
+
     def _grow(self, n: int) -> None:
         content = zero_bytes(max(n, 2 * len(self.block)) * self.block.itemsize)
         block = cast("Any", memoryview(content)).cast(self._code)
@@ -111,14 +116,17 @@ class Numbers(Sequence[int]):
 
 
 class PackedBytes:
-    """Byte strings in one block: their own bytes and 8 for each end, and 6 to 16 more once one was searched for."""
+    """Byte strings in one block: their own bytes and 8 for each end, and 6 to 16 more if many are searched."""
 
     def __init__(self, entries: Iterable[bytes] = ()) -> None:
         self._content, self._end = zero_bytes(0), 0
         self._ends = Numbers("Q", [0])
+        self._place_of: dict[bytes, int] = {}
+        """Places of the entries, if they are few and one was searched for."""
         self._slots = memoryview(b"").cast("I")
-        """Hash table of the places of entries from 1, with open addressing; 0: free. It is made when it is needed."""
-        self._n_in_slots = 0
+        """Hash table of the places of many entries from 1, with open addressing; 0: free."""
+        self._n_found = 0
+        """Number of entries that can be found."""
         source = iter(entries)
         while block := [*islice(source, _AT_ONCE)]:
             self.extend(block)
@@ -130,6 +138,12 @@ class PackedBytes:
     def extend(self, entries: Sequence[bytes]) -> None:
         self._ends.extend(islice(accumulate(map(len, entries), initial=self._end), 1, None))
         self._add(b"".join(entries))
+
+    def cut(self, n: int) -> None:
+        """Remove the entries from place ``n`` on."""
+        self._ends.cut(n + 1)
+        self._end = self._ends[-1]
+        self._n_found, self._place_of, self._slots = 0, {}, self._slots[:0]
 
     def _add(self, content: bytes) -> None:
         start, end = self._end, self._end + len(content)
@@ -183,32 +197,40 @@ class PackedBytes:
 
     def find(self, entry: bytes) -> int:
         """Return the place of the first equal entry; -1 if there is none."""
-        self._fill_slots()
-        return self._slots[self._slot(entry)] - 1
+        self._make_findable()
+        return self._slots[self._slot(entry)] - 1 if self._slots else self._place_of.get(entry, -1)
 
     def add(self, entry: bytes) -> int:
         """Return the place of an entry, which is appended if it is new."""
-        self._fill_slots()
-        slot = self._slot(entry)
-        if (place := self._slots[slot] - 1) < 0:
-            place = len(self)
-            self._slots[slot] = place + 1
+        self._make_findable()
+        n = self._n_found
+        if n < _FEW:
+            place = self._place_of.setdefault(entry, n)
+        else:
+            slot = self._slot(entry)
+            if (place := self._slots[slot] - 1) < 0:
+                place = n
+                self._slots[slot] = n + 1
+        if place == n:
             self.append(entry)
-            self._n_in_slots = place + 1
+            self._n_found = n + 1
         return place
 
-    def _fill_slots(self) -> None:
+    def _make_findable(self) -> None:
         """Enter the places of all entries; at most two thirds of the slots are taken."""
-        n = len(self)
-        if 3 * (n + 1) > 2 * len(self._slots):
-            n_slots = max(_FEWEST_SLOTS, 1 << (2 * n).bit_length())
-            self._slots = memoryview(zero_bytes(4 * n_slots)).cast("I")
-            self._n_in_slots = 0
-        for place in range(self._n_in_slots, n):
-            slot = self._slot(self[place])
-            if not self._slots[slot]:
-                self._slots[slot] = place + 1
-        self._n_in_slots = n
+        n = len(self._ends) - 1
+        if n < _FEW:
+            for place in range(self._n_found, n):
+                self._place_of.setdefault(self[place], place)
+        else:
+            if 3 * (n + 1) > 2 * len(self._slots):
+                self._slots = memoryview(zero_bytes(4 << (2 * n).bit_length())).cast("I")
+                self._n_found, self._place_of = 0, {}
+            for place in range(self._n_found, n):
+                slot = self._slot(self[place])
+                if not self._slots[slot]:
+                    self._slots[slot] = place + 1
+        self._n_found = n
 
     def _slot(self, entry: bytes) -> int:
         """Return the slot of an equal entry, or the free one where it belongs."""

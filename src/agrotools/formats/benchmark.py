@@ -294,7 +294,10 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
         content_hash = _content_hash(header, known)
 
     def with_cluster(sample: Sample, at: int) -> Sample:
-        return from_valid(Sample, {**vars(sample), "cluster": lines.ids[firsts[at]]})
+        first = firsts[at]
+        vars(sample)["cluster"] = sample.id if first == at else lines.ids[first]  # nobody else has this sample yet
+        sample.model_fields_set.add("cluster")
+        return sample
 
     if lines.kept:
         return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash)

@@ -35,7 +35,7 @@ _MANY = 12
 
 def harmless(text: str) -> str:
     """Replace control characters in ``text``, so that output of a model cannot control the terminal."""
-    if text.replace("\n", "").isprintable():
+    if text.isprintable() or text.replace("\n", "").isprintable():
         return text
     return "".join(
         letter if letter == "\n" or letter.isprintable() else " " if letter == "\t" else "\N{REPLACEMENT CHARACTER}"

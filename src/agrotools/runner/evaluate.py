@@ -33,6 +33,7 @@ from agrotools.runner.policies import (
     run_protocol,
 )
 from agrotools.runner.progress import Progress, printable, stage_progress
+from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
@@ -75,12 +76,13 @@ class PreparedRun(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Folder of a run, and the reason why it ended early (None: complete).
+    """Folder of a run, the index of its records, and the reason why it ended early (None: complete).
 
     ``repeated_notes``: lines of progress of the same evaluation when all of its samples are done.
     """
 
     run: Path
+    records: RecordIndex
     stopped: BudgetReached | None = None
     repeated_notes: tuple[str, ...] = ()
 
@@ -185,12 +187,12 @@ def _evaluate(
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise
-            return Evaluation(folder, stopped)
+            return Evaluation(folder, store.index(), stopped)
         finally:
             bar.close()
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
-    return Evaluation(folder, None, (bar.done_line(), *map(printable, notes)))
+        return Evaluation(folder, store.index(), None, (bar.done_line(), *map(printable, notes)))
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from agrotools.core import Record, RunStoreError
+from agrotools.core.packed import PackedBytes
 from agrotools.runner.records import Key, RecordIndex, entry_key, key_bytes
 
 _PAUSE_S, _FEW = 0.2, 1_000
@@ -60,9 +61,16 @@ class GrowingIndex(RecordIndex):
             ready.append(entry)
         return ready
 
+    def _add(self, entries: Iterable[bytes]) -> None:
+        """Add entries, of which most come after those that are there: only what follows the first one is sorted."""
+        if new := sorted(entries):
+            at = bisect_left(self._entries, key_bytes(new[0]))
+            later = self._that_count(PackedBytes(sorted([*self._entries.part(at, len(self)), *new])))
+            self._entries.cut(at)
+            self._entries.extend([*later])
+
     def _wait_for_more(self, seconds: float) -> None:
         self._is_whole = self._ended.wait(seconds)
-        if new := [*self._new_entries(whole=False)]:
-            self._add(new)
+        self._add(self._new_entries(whole=False))
         if self._is_whole:
             self.leave_out(self._run)

@@ -281,13 +281,17 @@ class StoredPrompts:
         self._file = None
 
     def read_on(self) -> None:
-        with self._reading():
+        try:
             for line in _lines(self._path, self._end):
                 offset, self._end = self._end, self._end + len(line)
                 if line.startswith(_CONTENT):
                     self._contents.add(line[: len(_CONTENT) + _HASH_DIGITS], offset)
                 else:
                     self._keys.add(line.partition(_REQUESTS)[0], offset)
+        except FileNotFoundError:
+            return
+        except _UNREADABLE as error:
+            raise self._fault(error) from error
 
     def of(self, key: Key) -> list[StoredRequest] | None:
         """Return the requests that were sent for a sample; None if none are stored.
@@ -297,16 +301,26 @@ class StoredPrompts:
         """
         if not self._keys:
             return None
+        try:
+            if self._file is not None:
+                return self._read(self._file, key)
+            with self._path.open("rb") as file:
+                return self._read(file, key)
+        except FileNotFoundError:
+            return None
+        except _UNREADABLE as error:
+            raise self._fault(error) from error
+
+    def _read(self, file: BinaryIO, key: Key) -> list[StoredRequest] | None:
+        line = self._line(file, self._keys, orjson.dumps({"key": key})[:-1])
+        if line is None:
+            return None
         requests: list[StoredRequest] = []
-        with self._reading(), nullcontext(self._file) if self._file else self._path.open("rb") as file:
-            line = self._line(file, self._keys, orjson.dumps({"key": key})[:-1])
-            if line is None:
-                return None
-            for shared, added, tools in orjson.loads(line)["requests"]:
-                shared_messages = requests[-1].messages[:shared] if shared else []
-                messages = [*shared_messages, *(self._content(file, digest)["message"] for digest in added)]
-                offered: list[dict[str, Any]] = self._content(file, tools)["tools"] if tools else []
-                requests.append(StoredRequest(messages, offered, shared))
+        for shared, added, tools in orjson.loads(line)["requests"]:
+            messages = requests[-1].messages[:shared] if shared else []
+            messages += [self._content(file, digest)["message"] for digest in added]
+            offered: list[dict[str, Any]] = self._content(file, tools)["tools"] if tools else []
+            requests.append(StoredRequest(messages, offered, shared))
         return requests
 
     def _content(self, file: BinaryIO, digest: str) -> dict[str, Any]:
@@ -328,19 +342,17 @@ class StoredPrompts:
                 return line
         return None
 
-    @contextmanager
-    def _reading(self) -> Generator[None]:
-        try:
-            yield
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            is_missing = isinstance(error, OSError)
-            reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
-            raise RunStoreError(
-                f"{self._path} {reason}",
-                hint="restore it from a copy of the run; records and scores do not depend on it",
-            ) from error
+    def _fault(self, error: Exception) -> RunStoreError:
+        """Return the error of a file that cannot be read."""
+        is_missing = isinstance(error, OSError)
+        reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
+        return RunStoreError(
+            f"{self._path} {reason}",
+            hint="restore it from a copy of the run; records and scores do not depend on it",
+        )
+
+
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 
 
 def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:

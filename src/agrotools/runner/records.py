@@ -62,6 +62,11 @@ def entry_key(key: Key) -> bytes:
     return b"%b%b\0%b" % (_RANKS[mode], name.encode(), (epoch + _MIDDLE).to_bytes(_EPOCH_BYTES, "big"))
 
 
+def entry_of(key: Key, offset: int, finished: bool) -> bytes:
+    """Return the entry of a record, which also holds the offset of its line."""
+    return b"%b%b%c" % (entry_key(key), offset.to_bytes(_PLACE_BYTES - 1, "big"), finished)
+
+
 def _key_at(entry: bytes) -> Key:
     """Return the key of an entry."""
     name, epoch = entry[1 : -_EPOCH_BYTES - _PLACE_BYTES - 1], entry[-_EPOCH_BYTES - _PLACE_BYTES : -_PLACE_BYTES]
@@ -125,6 +130,11 @@ class RecordIndex:
         self.leave_out(run)
         return [_key_at(entry) for entry in self._entries if _offset_at(entry) >= before], replaces
 
+    def add_written(self, entries: PackedBytes, end: int) -> None:
+        """Add the entries of lines that this process has written, which end at offset ``end``."""
+        self._add(entries)
+        self.end, self._n_lines = end, self._n_lines + len(entries)
+
     def _add(self, entries: Iterable[bytes]) -> None:
         self._entries = self._that_count(sorted_entries(chain(self._entries, entries)))
 
@@ -138,7 +148,7 @@ class RecordIndex:
                     self.end += len(BOM_UTF8)
                 try:
                     key, finished = self._checked(line, number) if whole else _key_of(line)
-                    yield b"%b%b%c" % (entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished)
+                    yield entry_of(key, self.end, finished)
                 except (ValueError, LookupError, TypeError) as error:
                     if isinstance(error, orjson.JSONDecodeError) and not line.endswith(b"\n"):
                         break  # an interrupted write, whose JSON is not whole

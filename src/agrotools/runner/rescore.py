@@ -193,7 +193,7 @@ def rescore(
     Args:
         comparisons: text comparisons for metrics that are computed only on request.
         on_scored: callback for every record with its score rows, by mode, sample and epoch.
-        records: index of its records, if the run goes on.
+        records: index of its records, if it is known.
 
     Raises:
         UsageError: a requested comparison is not installed, or not defined for this benchmark;
@@ -207,7 +207,7 @@ def rescore(
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
-            index = record_index(run).undamaged() if records is None else records
+            index = (record_index(run) if records is None else records).undamaged()
             telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
@@ -238,6 +238,7 @@ def score_runs(
     on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
     known: Mapping[Path, Rescored] | None = None,
+    indexes: Mapping[Path, RecordIndex] | None = None,
 ) -> list[Rescored]:
     """Score runs side by side and write a ``scores.json`` for each.
 
@@ -247,6 +248,7 @@ def score_runs(
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
         known: results of runs that were scored while they went on.
+        indexes: indexes of the records of runs, of those of which they are known.
     """
     stored = {} if again else stored_summaries(runs, ())
     rescored: list[Rescored] = []
@@ -257,7 +259,7 @@ def score_runs(
         if on_run is not None:
             on_run(read_manifest(run))
         options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}
-        rescored.append((known or {}).get(run) or rescore(run, **options))
+        rescored.append((known or {}).get(run) or rescore(run, records=(indexes or {}).get(run), **options))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
@@ -407,6 +409,9 @@ def withdrawing_twin(scores: Sequence[Score]) -> str:
     return next((str(row.reading["twin"]) for row in scores if row.metric == FAS and "twin" in row.reading), "")
 
 
+_score_json = Score.__pydantic_serializer__.to_json
+
+
 def _score(
     index: RecordIndex,
     rows: IO[bytes] | None,
@@ -430,15 +435,14 @@ def _score(
         scores = credited(record, scores, index)
         if on_scored is not None:
             on_scored(record, scores)
-        # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
-        opening = b'{"mode":"' + record.mode.encode() + b'",'
-        if rows is not None:
-            for score in scores:
-                rows.write(before + opening + score.__pydantic_serializer__.to_json(score)[1:])
-                before = b",\n    "
+        if rows is not None and scores:
+            # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
+            opening = b'{"mode":"' + record.mode.encode() + b'",'
+            rows.write(before + b",\n    ".join([opening + _score_json(score)[1:] for score in scores]))
+            before = b",\n    "
         for score in scores:
-            if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
-                worst is None or (score.value, score.sample_id) < worst
+            if (worst is None or (score.value, score.sample_id) < worst) and (
+                scores_sample(score.metric) or score.metric == TRUTH_METRIC
             ):
                 worst = (score.value, score.sample_id)
     tally.notes = index.notes

@@ -23,9 +23,10 @@ from pydantic import ValidationError
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, temporary_sibling
+from agrotools.core.packed import PackedBytes
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex
+from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, entry_of
 from agrotools.runner.recovery import recover
 
 LOCK_FILE = ".lock"
@@ -52,8 +53,8 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
-        self._unwritten: list[tuple[bytes, bytes]] = []
-        """Prompts and record, to be written in the next pass of the event loop."""
+        self._unwritten: list[tuple[bytes, bytes, bytes]] = []
+        """Prompts, record and its entry in the index, to be written in the next pass of the event loop."""
         self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
@@ -76,6 +77,8 @@ class RunStore:
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
                 self._prompts = PromptLog(folder)
+                self._end, self._written = (folder / RECORDS_FILE).stat().st_size, PackedBytes()
+                """Size of the records, and entries of those that this process has added."""
                 sync(folder)
             except OSError as error:
                 raise folder_error(folder, error) from error
@@ -85,6 +88,18 @@ class RunStore:
     def finished(self) -> set[Key]:
         """Keys of samples that need not run again; the records are read for it."""
         return RecordIndex(self.folder).finished
+
+    def index(self) -> RecordIndex:
+        """Return ``opened_with`` after adding the records that were appended since.
+
+        Raises:
+            RunStoreError: the last ones could not be written.
+        """
+        self._write()
+        self.opened_with.add_written(self._written, self._end)
+        self.opened_with.leave_out(self.folder)
+        self._written = PackedBytes()
+        return self.opened_with
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
         """Write one record, preceded by the requests that were sent to a model for it; both are synced within a second.
@@ -113,18 +128,20 @@ class RunStore:
             with self._writing():
                 prompts = self._prompts.lines(record.key, requests)
         stored_record, line = _stored(record)
-        self._unwritten.append((prompts, line))
+        self._unwritten.append((prompts, line, entry_of(record.key, self._end, stored_record.invalid is None)))
+        self._end += len(line)
         self.has_finished |= stored_record.invalid is None
 
     def _write(self) -> None:
         if not self._unwritten:
             return
-        prompts, records = zip(*self._unwritten, strict=True)
+        prompts, records, entries = zip(*self._unwritten, strict=True)
         self._unwritten = []
         with self._writing():
             if any(prompts):
                 self._prompts.write(b"".join(prompts))
             self._records.append(b"".join(records))
+        self._written.extend(entries)
 
     def _write_soon(self) -> None:
         try:

@@ -146,8 +146,12 @@ def own_metric(metric: str) -> bool:
 
 def scores_sample(metric: str) -> bool:
     """Return True if a metric is the score of a whole sample. If a judge grades it, it has no rows before that."""
-    info = _ENGINE_METRICS.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
-    return metric == APART_METRIC or (info is not None and info.scores_sample)
+    if metric.startswith(ENGINE):
+        return metric in _SAMPLE_METRICS
+    return (info := METRICS.get(metric)) is not None and info.scores_sample
+
+
+_SAMPLE_METRICS = frozenset({APART_METRIC, *(name for name, info in _ENGINE_METRICS.items() if info.scores_sample)})
 
 
 FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")

@@ -23,6 +23,7 @@ from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Pictur
 from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.settings import Papers, papers_of_runs
+from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import credited
 from agrotools.scoring import RunAggregator, Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -56,9 +57,12 @@ class ReportDraft:
     again.
     """
 
-    def __init__(self, runs: Sequence[Path], comparisons: TextComparisons) -> None:
+    def __init__(
+        self, runs: Sequence[Path], comparisons: TextComparisons, indexes: Mapping[Path, RecordIndex] | None = None
+    ) -> None:
         self.body = StringIO()
-        self.runs = opened_runs(runs, data_root=None, summaries=(), allow_invalid=False, comparisons=comparisons)
+        options: dict[str, Any] = {"comparisons": comparisons, "indexes": indexes or {}}
+        self.runs = opened_runs(runs, data_root=None, summaries=(), allow_invalid=False, **options)
         self._n_shares = count_shares(self.runs)
         pictures = Pictures(self._n_shares, BUDGET_BYTES, LONGEST_SIDE_PX)
         self.page = Page(self.runs, pictures, partial(_write_element, self.body), DETAIL_BYTES)
@@ -104,12 +108,14 @@ class ReportDraft:
 
 
 @contextmanager
-def report_draft(runs: Sequence[Path], comparisons: TextComparisons) -> Generator[ReportDraft | None]:
+def report_draft(
+    runs: Sequence[Path], comparisons: TextComparisons, indexes: Mapping[Path, RecordIndex] | None = None
+) -> Generator[ReportDraft | None]:
     """Yield a draft of the report of ``runs``, whose records are added within the block; None if it cannot be begun."""
     with ExitStack() as stack:
         draft = None
         with suppress(AgrotoolsError, OSError):
-            draft = ReportDraft(runs, comparisons)
+            draft = ReportDraft(runs, comparisons, indexes)
             stack.enter_context(draft.page.writing())
         yield draft
 
