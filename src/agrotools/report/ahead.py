@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FEWEST = 1_000
 """Records from which a process of its own is worth its start."""
 _NICE = 5
+_LONGEST_S = 60.0
+"""Time after which a process that does not hand over, which it does between two records, is given up."""
 
 
 class ScoringAhead:
@@ -83,7 +85,7 @@ class ScoringAhead:
         The process adds no further record to it.
         """
         self._send("hand over")
-        return self._received()
+        return self._received(_LONGEST_S)
 
     def scored(self) -> "Rescored | None":
         """Return the scores of all records, after :meth:`collected`; None if the run has to be scored as usual."""
@@ -96,13 +98,12 @@ class ScoringAhead:
             with suppress(OSError):  # it has ended before
                 self._connection.send(message)
 
-    def _received(self) -> Any:
-        if self._connection is None:
-            return None
-        try:
-            return self._connection.recv()
-        except (EOFError, OSError):
-            return None
+    def _received(self, longest_s: float | None = None) -> Any:
+        with suppress(EOFError, OSError):
+            if self._connection is not None and self._connection.poll(longest_s):
+                return self._connection.recv()
+        self._connection = None  # it has ended, or was stopped
+        return None
 
     def __enter__(self) -> "ScoringAhead":
         return self
