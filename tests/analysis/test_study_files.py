@@ -173,7 +173,9 @@ def test_invalid_and_missing_records_are_never_silently_in_the_table(tmp_path: P
     assert row.split("|")[2].strip() == "— (1)"
     assert "(1) 8.3 % of the records are invalid: no score is shown" in done.stdout
     allowed = run_command("study", file, "--allow-invalid", cwd=tmp_path).stdout
-    assert "(1) 1 invalid record left out" in allowed
+    assert "(1) n 12 (12)" in allowed
+    assert "(2) 1 invalid record left out" in allowed
+    assert "(3) n 11 (11)" in allowed
 
 
 def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmark: Path, models: Models):

@@ -85,6 +85,7 @@ SCREENS = {
     ),
     "guesser": Screen([Path("a")], [end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
     "worse": Screen([Path("a")], [end_to_end("m1", 0.0)], References({PLANNER: PLANS, FLOOR: end_to_end(FLOOR, 0.3)})),
+    "few": Screen([Path("a")], [end_to_end("m1", 1.0, n=8)], ENDS),
     "no-tool": Screen([Path("a")], [three_modes("m1")], modes=["no-tool"]),
     "doses": Screen([Path("a")] * 4, [end_to_end("m1", 0.5), *(BLURRED(each) for each in ("m1", CEILING)), ORACLE]),
     "crowd": Screen(

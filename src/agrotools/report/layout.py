@@ -24,6 +24,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.base import number_text
 from agrotools.core.record import is_ref, literal_value
 from agrotools.runner.manifest import conditions_label
 from agrotools.scoring import METRICS, Estimate, Summary
@@ -61,7 +62,7 @@ def _text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return number_text(value)
     if isinstance(value, str):
         return value if value and value == value.strip() else repr(value)
     if isinstance(value, list):
@@ -87,7 +88,7 @@ def expected_text(slot: Slot) -> str:
     """Return the expected value of a slot for a reader: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
     if isinstance(slot, ToleranceSlot):
         unit = f" {slot.unit}" if slot.unit else ""
-        return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
+        return f"{number_text(slot.value)}{unit} ± {number_text(slot.margin, 3)}"
     if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
         names = slot.aliases.get(str(slot.value), ()) if isinstance(slot.aliases, Mapping) else slot.aliases
@@ -395,6 +396,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
 
 
 SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
+PRIVILEGED_NOTE = "privileged: was given the reference; do not report it as a result."
 UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Mode
+from agrotools.core.base import benchmark_title
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
@@ -39,7 +40,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
     beside = [(name, summary) for name, summary in references.items() if name not in {each.model for each in summaries}]
     names = run_names(summaries)
     return {
-        "title": f"{summaries[0].benchmark} {summaries[0].benchmark_version}".strip(),
+        "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
         "synthetic": summaries[0].synthetic,
         "measure": _measure_data(measure) if measure else None,
         "runs": [_run_data(run, name, measure) for run, name in zip(runs, names, strict=True)],
