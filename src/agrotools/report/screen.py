@@ -375,13 +375,15 @@ def _other_score(mode: Mode, part: ModeSummary, summary: Summary, metric: str) -
     out_of, of_mode = METRICS[metric].out_of, part.metrics.get(metric)
     if of_mode is None:
         return ""
-    value = on_scale(of_mode.overall.value, out_of)
     paired = summary.no_tool_part if mode == "no-tool" else None
     if paired is None or metric not in paired.gain:
-        return f"{_TITLES[mode]}: {METRICS[metric].label} {value}."
-    gain, with_tools = paired.gain[metric].overall, on_scale(paired.metrics[metric].overall.value, out_of)
+        return f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
+    gain, with_tools = paired.gain[metric].overall, paired.metrics[metric].overall
     p = "not significant" if gain.p_adjusted is not None else f"fewer than {MIN_CLUSTERS} clusters, not tested"
     if gain.differs():
         p = f"p {gain.p_adjusted:.3f}" if gain.p_adjusted and gain.p_adjusted >= 0.001 else "p <0.001"
     questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
-    return f"On the {questions}: {value} without, {with_tools} with tools ({points(gain.value)}, {p})."
+    if with_tools.n != gain.n:  # some were answered in one of the modes alone
+        return f"On the {questions}: {points(gain.value)} by tools ({p})."
+    without, value = (on_scale(abs(each), out_of) for each in (with_tools.value - gain.value, with_tools.value))
+    return f"On the {questions}: {without} without, {value} with tools ({points(gain.value)}, {p})."
