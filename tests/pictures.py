@@ -1,4 +1,4 @@
-"""Pictures of the pages in ``docs/images``: ``python tests/pictures.py`` runs two scripted agents and draws them anew."""
+"""Pictures of the pages in ``docs/images``: ``python tests/pictures.py`` runs two scripted agents and draws them."""
 
 import asyncio
 import tempfile

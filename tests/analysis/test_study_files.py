@@ -252,3 +252,16 @@ def test_groups_hold_exactly_the_inseparable_pairs(n: int, pairs: set[tuple[int,
         assert any(pair <= set(group) for group in groups) == (pair not in separated)
     assert not any(set(one) < set(other) for one in groups for other in groups)
     assert groups == sorted(sorted(group) for group in groups)
+
+
+def test_a_mode_that_a_policy_lacks_is_named(tmp_path: Path):
+    (tmp_path / "both.toml").write_text(
+        'mode = ["no-tool", "end-to-end"]\nlimit = 2\nmodel = ["baseline:oracle", "baseline:guess"]'
+    )
+    before = run_command("study", "both.toml", "--dry-run", cwd=tmp_path).stdout
+    assert "baseline:oracle on embedded: 2 of 2 records to run, none in no-tool, which this policy lacks" in before
+    done = run_command("study", "both.toml", cwd=tmp_path).stdout
+    row = next(line for line in done.splitlines() if line.startswith("| baseline:oracle"))
+    assert row.split("|")[2].strip() == "— (2)"
+    assert "(2) not run: this policy has no no-tool mode" in done
+    assert "end-to-end: FAS, n 2 (2)" in done

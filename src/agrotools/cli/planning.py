@@ -104,6 +104,8 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
     if evaluated.stops and config.budget is not None:
         budget = _larger_budget(config.budget, summary)
         return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
+    if any(part.invalid.n for part in summary.modes.values()):
+        return [f"{_changed()}  (again: the invalid samples)"]
     if summary.model.startswith("baseline:"):
         first_look = config.quick or (benchmark.header.quick and not config.limit)  # what the budget is enough for
         add = ["--quick"] if first_look and "--quick" not in ARGUMENTS else []

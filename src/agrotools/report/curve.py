@@ -180,7 +180,8 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
     return Curve(
-        benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
+        benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version)
+        + ", quick part" * all(each.quick for each in manifests),
         mode=mode,
         metric=metric,
         n=len(shared),

@@ -31,7 +31,7 @@ from agrotools.scoring import METRICS, Estimate, Summary
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
-_MANY = 12
+_MANY, _CUT = 12, 20
 
 
 def harmless(text: str) -> str:
@@ -45,8 +45,8 @@ def harmless(text: str) -> str:
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """Cut ``text`` to about ``longest`` characters, with the number of omitted ones."""
-    if len(text) <= longest:
+    """Cut ``text`` to about ``longest`` characters, with the number of omitted ones if they are more than the note."""
+    if len(text) <= longest + _CUT:
         return text
     return f"{text[:longest].rstrip()}… ({len(text) - longest} more characters)"
 
@@ -172,6 +172,7 @@ def _fits(console: Console, table: Table) -> bool:
         heading = console.measure(column.header, options=roomy)
         widest = max((cell.maximum for cell in cells), default=0)
         is_text = column.justify == "left" and not column.no_wrap
+        column.min_width = min(column.min_width, widest) if column.min_width else None  # else rich adds to the width
         narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
         least.append(max(min(widest, narrow), 0 if column.overflow == "fold" else heading.minimum))
         most.append(max(widest, heading.maximum))
@@ -302,7 +303,7 @@ def detectable_points(estimates: Iterable[Estimate], out_of: int = 100) -> str:
 
 def points(value: float) -> str:
     """Format the difference of two fractions in percentage points with its sign: ``+4.2``."""
-    return f"{100 * value:+.1f}"
+    return f"{round(100 * value, 1) + 0.0:+.1f}"  # -0.0 is 0
 
 
 def size(estimate: Estimate) -> str:

@@ -159,8 +159,8 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
 def _dose(summary: Summary) -> str:
     """Return the degradation and the faults of a run in words."""
     degrade, faults = (summary.benchmark_options.get(name) for name in ("degrade", "faults"))
-    where = f"at {degrade}" if degrade else "on the original pictures"
-    return f"{where}, with faults {faults}" if faults else where
+    doses = [f"at {degrade}"] * bool(degrade) + [f"with faults {faults}"] * bool(faults)
+    return ", ".join(doses) or "on the original pictures"
 
 
 def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str]:

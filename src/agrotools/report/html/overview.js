@@ -137,6 +137,7 @@ function lostSplit() {
 
 function lostCard() {
   const run = runs[chosenRun];
+  if (run.withheld) return null;
   const { run: split, joint, exact } = lostSplit();
   const parts = Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
   if (!parts.length) return null;

@@ -50,7 +50,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
         ],
-        "process": [row for row in _process_rows(summaries) if any(row["values"])],
+        "process": [row for row in _process_rows(summaries) if any(each is not None for each in row["values"])],
         "pairs": list(_pairs(differences)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
@@ -141,7 +141,8 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
                 "low": info.lower_is_better,
                 "values": [metric.overall.value if metric else None for metric in values],
             }
-    parts = [summary.modes.get("end-to-end") for summary in summaries]
+    of_runs = [summary.modes.get("end-to-end") for summary in summaries]
+    parts = [part if part and part.headline else None for part in of_runs]
     ratios = [part.call_ratio.mean if part and part.call_ratio else None for part in parts]
     counts = [part.counts if part else None for part in parts]
     failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
