@@ -200,7 +200,7 @@ def test_a_run_on_new_scenes_is_subtracted_without_pairs(tmp_path):
     )
     done = run_command("compare", str(published), str(fresh))
     assert done.returncode == 0, done.stderr
-    assert "b 8 minus b 8-fresh-1" in done.stdout
+    assert "b, version 8 minus b, version 8-fresh-1" in done.stdout
     assert "100.0 minus 50.0 = +50.0" in done.stdout
     assert "higher on the samples of the first run" in done.stdout
     done = run_command("gate", str(fresh), "--against", str(published))
