@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from rich.text import Text
 
 from agrotools.core import Mode
-from agrotools.core.base import count_text
+from agrotools.core.base import benchmark_title, count_text
 from agrotools.report.layout import (
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
@@ -146,7 +146,7 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
 def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
     summary, common = shown.summaries[0], _common(shown, measure)
-    title = Text(harmless(f"{summary.benchmark} {summary.benchmark_version}").strip(), style="bold")
+    title = Text(harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip(), style="bold")
     title.append(", quick part" if summary.quick else "", style="bold")
     title.append(f", shard {summary.shard}" if summary.shard else "", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
@@ -159,8 +159,8 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
 def _dose(summary: Summary) -> str:
     """Return the degradation and the faults of a run in words."""
     degrade, faults = (summary.benchmark_options.get(name) for name in ("degrade", "faults"))
-    where = f"at {degrade}" if degrade else "on the original pictures"
-    return f"{where}, with faults {faults}" if faults else where
+    doses = [f"at {degrade}"] * bool(degrade) + [f"with faults {faults}"] * bool(faults)
+    return ", ".join(doses) or "on the original pictures"
 
 
 def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str]:
@@ -303,7 +303,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     if privileged:
         names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
         them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
-        sentences.append(f"({names} {are} given the reference: do not report {them}.)")
+        sentences.append(f"({names} {are} privileged, given the reference: do not report {them}.)")
     if CEILING in shown.references.recorded:
         sentences.append(_RECORDED)
     if any(summary.unsealed for summary in shown.summaries):
@@ -325,15 +325,18 @@ def _place(
     difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1], common)
     if difference is None:
         return
-    if difference.p is None or difference.p >= 1 - LEVEL:
+    above = ceiling is not None and rung.estimate.value > ceiling
+    if difference.p is None:
+        yield f"{short} is not tested against guessing: fewer than {MIN_CLUSTERS} clusters."
+    elif difference.p >= 1 - LEVEL:
         yield f"{short} cannot be told from guessing on {count_text(difference.n, 'sample')}."
     elif difference.value < 0:
         yield f"{short} is below guessing by {whole_points(-difference.value, METRICS[measure[1]].out_of)} points."
-    elif ceiling is not None and rung.estimate.value > ceiling:
-        yield f"{short} is above the reference calls."
-    elif ceiling is not None and ceiling > guessed:
+    elif ceiling is not None and ceiling > guessed and not above:
         share = (rung.estimate.value - guessed) / (ceiling - guessed)
         yield f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
+    if above:
+        yield f"{short} is above the ceiling: other calls, or none, can get more than those of the reference."
 
 
 def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:
@@ -372,13 +375,15 @@ def _other_score(mode: Mode, part: ModeSummary, summary: Summary, metric: str) -
     out_of, of_mode = METRICS[metric].out_of, part.metrics.get(metric)
     if of_mode is None:
         return ""
-    value = on_scale(of_mode.overall.value, out_of)
     paired = summary.no_tool_part if mode == "no-tool" else None
     if paired is None or metric not in paired.gain:
-        return f"{_TITLES[mode]}: {METRICS[metric].label} {value}."
-    gain, with_tools = paired.gain[metric].overall, on_scale(paired.metrics[metric].overall.value, out_of)
+        return f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
+    gain, with_tools = paired.gain[metric].overall, paired.metrics[metric].overall
     p = "not significant" if gain.p_adjusted is not None else f"fewer than {MIN_CLUSTERS} clusters, not tested"
     if gain.differs():
         p = f"p {gain.p_adjusted:.3f}" if gain.p_adjusted and gain.p_adjusted >= 0.001 else "p <0.001"
     questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
-    return f"On the {questions}: {value} without, {with_tools} with tools ({points(gain.value)}, {p})."
+    if with_tools.n != gain.n:  # some were answered in one of the modes alone
+        return f"On the {questions}: {points(gain.value)} by tools ({p})."
+    without, value = (on_scale(abs(each), out_of) for each in (with_tools.value - gain.value, with_tools.value))
+    return f"On the {questions}: {without} without, {value} with tools ({points(gain.value)}, {p})."

@@ -21,7 +21,7 @@ function readIndex({ modes, facets, samples, parts, records: rows }) {
   markDisagreements();
 }
 
-// Runs disagree on a sample if its best and worst scores are at least half apart; baselines that saw the reference do not count.
+// Runs disagree on a sample if its best and worst scores are at least half apart; privileged baselines do not count.
 function markDisagreements() {
   const ends = new Map();
   for (const record of records) {
