@@ -175,7 +175,7 @@ def _fits(console: Console, table: Table) -> bool:
         column.min_width = min(column.min_width, widest) if column.min_width else None  # else rich adds to the width
         narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
         least.append(max(min(widest, narrow), 0 if column.overflow == "fold" else heading.minimum))
-        most.append(max(widest, heading.maximum, column.min_width or 0))
+        most.append(max(widest, heading.maximum))
     room = console.width - 2 * len(least) + 1  # a column's padding, and the rule's gap between two columns
     spare = room - sum(least)
     if spare < 0:
