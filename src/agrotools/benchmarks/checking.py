@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
-from agrotools.benchmarks.obtaining import listed_download
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
@@ -94,6 +93,8 @@ def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:
 
 
 def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
+    from agrotools.benchmarks.obtaining import listed_download
+
     name, about, needs = plugin.name, plugin.about or "of an installed plug-in", plugin.needs
     data_root = default_data_root(plugin, data_root)
     if plugin.find is None or (data_root is None and needs != "nothing"):

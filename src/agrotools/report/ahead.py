@@ -55,19 +55,13 @@ class ScoringAhead:
             its_end.close()
 
     def begin(self, run: Path) -> None:
-        """Begin to score the run in a folder, if it is long, but not longer than a page lists."""
-        from agrotools.plugin import plugin_of
-        from agrotools.report.html.listing import MOST_LISTED
+        """Begin to score the run in a folder, if it is long."""
         from agrotools.runner.ladder import MOST_SAMPLES
         from agrotools.runner.store import read_manifest
 
         manifest = read_manifest(run)
         self._has_floor = len(manifest.sample_ids) <= MOST_SAMPLES
-        n_planned, n_runs = sum(manifest.planned.values()), len(manifest.planned) * manifest.epochs
-        plugin = plugin_of(manifest.benchmark)
-        has_paper = plugin is not None and plugin.reporting.paper is not None
-        is_whole = n_planned == n_runs * len(manifest.sample_ids)
-        if is_whole and not has_paper and FEWEST <= n_planned <= MOST_LISTED:
+        if sum(manifest.planned.values()) >= FEWEST:
             if self._process is None:
                 self.prepare()
             self._send(run)
@@ -121,13 +115,19 @@ def _score(
     import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # needed at the end, and now is time
 
     from agrotools.core import RunStoreError
-    from agrotools.plugin import NO_COMPARISONS
+    from agrotools.plugin import NO_COMPARISONS, plugin_of
     from agrotools.report.html.building import ReportDraft
+    from agrotools.report.html.listing import MOST_LISTED
     from agrotools.runner.growing_index import GrowingIndex
     from agrotools.runner.rescore import rescore
     from agrotools.runner.store import read_manifest
 
     manifest = read_manifest(run)
+    n_planned, n_runs = sum(manifest.planned.values()), len(manifest.planned) * manifest.epochs
+    plugin = plugin_of(manifest.benchmark)
+    has_paper = plugin is not None and plugin.reporting.paper is not None
+    if has_paper or n_planned != n_runs * len(manifest.sample_ids) or n_planned > MOST_LISTED:
+        return  # scored as usual
     planned = list(product(manifest.planned, manifest.sample_ids, range(manifest.epochs)))
     while not len(index := GrowingIndex(run, planned, ended)):
         if ended.is_set():
