@@ -245,7 +245,6 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
-    import gc
     import sys
     import time
     from contextlib import nullcontext
@@ -339,7 +338,6 @@ def evaluate(
             notes = [note for each in runs for note in each.repeated_notes]
             times = {"loaded_ns": loaded_ns, "scored_ns": scored_ns}
             keep_screen("".join(screen), notes, folders, benchmark, configs, config, **times)
-        gc.freeze()  # otherwise all samples are visited once more when Python ends
         raise typer.Exit(code or int(missing))
 
 

@@ -3,7 +3,9 @@
 Every error has a message with the problem and a hint on what to change.
 """
 
-from collections.abc import Callable, Iterable
+import gc
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal, TypeVar
@@ -32,6 +34,18 @@ def from_valid(model: type[Model], fields: dict[str, Any]) -> Model:
     object.__setattr__(instance, "__pydantic_extra__", None)
     object.__setattr__(instance, "__pydantic_private__", None)
     return instance
+
+
+@contextmanager
+def without_collecting() -> Generator[None]:
+    """Switch off garbage collection, because visiting the many objects of a large file takes long."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def plain_message(detail: ErrorDetails) -> str:

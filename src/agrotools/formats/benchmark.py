@@ -30,7 +30,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.base import NoFileError, from_valid
+from agrotools.core.base import NoFileError, from_valid, without_collecting
 from agrotools.core.files import sha256_of_file
 from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.clusters import cluster_firsts
@@ -268,6 +268,7 @@ class LazySamples(Sequence[Sample]):
         return map(self._made, range(len(self)))
 
 
+@without_collecting()
 def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 

@@ -4,7 +4,6 @@ A figure is a value with its denominator; the contributions of the samples are s
 fails with an exception, its port raises :class:`PublishedScorerStops`.
 """
 
-import gc
 import json
 import math
 import re
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
-from agrotools.core.base import NoFileError
+from agrotools.core.base import NoFileError, without_collecting
 from agrotools.core.files import unexpected_content
 from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
 from agrotools.scoring.error_classes import Errors
@@ -207,18 +206,6 @@ def compare_file(
 def finite(value: float | None) -> float | None:
     """Return None for NaN and infinite values, else the value."""
     return value if value is not None and math.isfinite(value) else None
-
-
-@contextmanager
-def without_collecting() -> Generator[None]:
-    """Switch off garbage collection, because scanning the many objects of a large file is slower than scoring."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def read_json(path: Path) -> Any:
