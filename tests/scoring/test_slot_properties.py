@@ -75,11 +75,13 @@ def test_a_further_distractor_never_raises_a_score(text: str, extra: str):
 
 
 @pytest.mark.parametrize("slot", SLOTS, ids=lambda slot: slot.name)
-def test_what_lies_behind_the_first_64_kb_is_not_read_and_the_reading_says_so(slot):
+def test_the_middle_of_a_reply_beyond_64_kb_is_not_read_and_the_reading_says_so(slot):
     right = format_answer([slot], {slot.name: getattr(slot, "value", "remove leaves")})
     assert score_slot(slot, [slot], right).value == 1
     assert "unread" not in score_slot(slot, [slot], right).reading
-    behind = score_slot(slot, [slot], "." * LONGEST_ANSWER + "\n" + right)
-    assert behind.value == 0
-    assert behind.reading["unread"] == f"{len(right) + 1} characters after the first 65536 are not read"
-    assert score_slot(slot, [slot], "." * LONGEST_ANSWER + "\nFinal Answer: " + right).value == 1
+    long = ".\n" * (LONGEST_ANSWER // 2)
+    inside = score_slot(slot, [slot], f"{long}{right}\n{long}")
+    assert inside.value == 0
+    assert inside.reading["unread"] == f"{len(right) + 1 + LONGEST_ANSWER} characters in the middle are not read"
+    for read in (f"{long}{right}", f"{right}\n{long}", f"{long}{long}\nFinal Answer: {right}"):
+        assert score_slot(slot, [slot], read).value == 1

@@ -41,7 +41,7 @@ class AnswerText(NamedTuple):
     """Answer prepared once for all slots: the normalised text, the text without markup, and the JSON objects in it.
 
     ``outside`` is the text without those objects, ``unread`` the number of characters beyond :data:`LONGEST_ANSWER`,
-    which are ignored.
+    which are ignored: those in the middle.
     """
 
     text: str
@@ -53,7 +53,7 @@ class AnswerText(NamedTuple):
 
 _FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
 _SENTENCE_END = re.compile(
-    r"[!?。\n]+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)"
+    r"(?:!(?!=)|[?。\n])+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)"
     r"(?<!\d in)(?<!\din)\."
     r"(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)\b)"
 )
@@ -64,8 +64,9 @@ _GOES_ON = re.compile(
     r"也许)(?![a-z])|(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
 _THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
+_THOUGHT_END = re.compile(r"</(?:think(?:ing)?|reasoning)>(?=\s*\S)")
 LONGEST_ANSWER = 65_536
-"""Maximum number of characters read after the last ``Final Answer:``."""
+"""Maximum number of characters read after the last ``Final Answer:``: the first and the last half of a longer text."""
 
 
 @lru_cache(maxsize=256)
@@ -74,12 +75,25 @@ def read_answer(answer: str) -> AnswerText:
     begin = 0
     for marker in _FINAL_ANSWER.finditer(answer):
         begin = marker.end()
-    body = _THOUGHTS.sub("", answer[begin : begin + LONGEST_ANSWER])
+    body = answer[begin:]
+    if len(body) > LONGEST_ANSWER:
+        body = body[max((thought.end() for thought in _THOUGHT_END.finditer(body)), default=0) :]
+    unread = max(0, len(body) - LONGEST_ANSWER)
+    body = _both_ends(body) if unread else body
+    body = _THOUGHTS.sub("", body)
     text = normalise(body)[:LONGEST_ANSWER]
     plain = without_markup(text)
     objects, spans = json_objects(body)
     outside = without_markup(normalise(_cut(body, spans))[:LONGEST_ANSWER]) if objects else plain
-    return AnswerText(text, plain, objects, outside, max(0, len(answer) - begin - LONGEST_ANSWER))
+    return AnswerText(text, plain, objects, outside, unread)
+
+
+def _both_ends(text: str) -> str:
+    """Return what is read of a long text, half of it from each end, without the words that the cuts shorten."""
+    half = LONGEST_ANSWER // 2
+    first, last = text[: half - 1], text[-half:]
+    line = last.find("\n", 0, 400)
+    return f"{first[: first.rfind(' ', -40)]}\n{last[line if line >= 0 else max(0, last.find(' ', 0, 40)) :]}"
 
 
 def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -203,7 +203,7 @@ def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
 _FORMULA = late_pattern(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
 _STATEMENT_END = late_pattern(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
 _COUNTED = late_pattern(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
-_SENTENCE_BEFORE = late_pattern(r"\w[ \"']{1,2}$")
+_SENTENCE_BEFORE = late_pattern(r"\w[ \"']{1,2}\Z")
 _LISTED = late_pattern(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
 

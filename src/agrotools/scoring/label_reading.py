@@ -9,9 +9,9 @@ from typing import NamedTuple
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
-from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
+from agrotools.scoring.word_forms import comparatives, is_form, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
-from agrotools.text.labels import LabelMatch, claims, find_labels
+from agrotools.text.labels import LabelMatch, claims, find_labels, is_denied_beside
 from agrotools.text.normalise import CJK, WORD, WORD_END, late_pattern, normalise, reading_words
 
 _ASKING = frozenset("show image photo picture scene file".split())
@@ -125,14 +125,24 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
             for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
+                if not is_form(hit[0], word):
+                    continue
                 parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
         for spans in parts.values():
             begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
             if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in occupied):
                 others.append(LabelMatch(label, text[begin:end], begin, end, asserted=True))
     denials = Negations(text) if others else None
+    places = sorted(match.start for match in (*matches, *others))
     return [
-        match._replace(asserted=not denials or not (denials.before(match.end - 1) or denials.after(match.end)))
+        match._replace(
+            asserted=not denials
+            or not (
+                denials.before(match.end - 1)
+                or denials.after(match.end)
+                or is_denied_beside(text, match.start, match.end, places)
+            )
+        )
         for match in others
     ]
 

@@ -129,7 +129,7 @@ def _of_sentence(
 ) -> list[Candidate]:
     around = phrases(part, quantities)
     operands = cues.operand_starts(part, quantities)
-    shown = cues.shown_starts(part, slot.label)
+    left_out = cues.shown_starts(part, slot.label) | cues.part_starts(part, quantities, target)
     shared: Features = {
         "words in sentence": _share(part, target),
         "label in sentence": mentions(part, slot, slots),
@@ -146,7 +146,7 @@ def _of_sentence(
     candidates: list[Candidate] = []
     for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
         if (
-            quantity.start in shown
+            quantity.start in left_out
             or not cues.fits_unit(quantity, unit, counts=counts)
             or ("each" not in target.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start))
         ):

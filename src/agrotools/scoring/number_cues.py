@@ -6,7 +6,17 @@ from itertools import pairwise
 
 from agrotools.scoring.answer_text import TABLE_RULE, cells_of
 from agrotools.scoring.slot_subject import Subject, speaks_of
-from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, canonical_unit, compatible, convert, late_pattern
+from agrotools.text.normalise import (
+    CJK,
+    WORD,
+    WORD_END,
+    WORD_START,
+    canonical_unit,
+    compatible,
+    convert,
+    late_pattern,
+    translated,
+)
 from agrotools.text.numbers import Quantity, find_quantities
 
 FIGURE = late_pattern(r"[-+]?\d[\d.,' ]*%?")
@@ -191,6 +201,43 @@ def shown_starts(part: str, label: str) -> frozenset[int]:
         for name in pattern.groupindex
         if match[name]
     )
+
+
+_PARTS = late_pattern(rf"[{CJK}]{{0,6}}(?P<open>[,;]? ?\(?) ?(?:(?P<said>其中|包括|包含)|(?<=\())")
+_PARTS_END = late_pattern("[。!?\n]|共|总|合计|但|去年")
+_NAMED = late_pattern(rf"(?<![{CJK}])(?:其中|包括|包含|有|和|与|及|是|为|的)*([{CJK}]+)")
+
+
+def part_starts(part: str, quantities: Sequence[Quantity], target: Subject) -> set[int]:
+    """Return the positions of the parts of a total that is stated in Chinese: 8 and 4 in 12棵(8棵松树,4棵棕榈).
+
+    The result is empty if a part may be what the label asks for: 松树 for pines, but not for trees.
+    """
+    if part.isascii():
+        return set()
+    letters = [word for word in target.words if word > "\u2e80"]
+    asked = letters or [each for word in target.label for each in translated(word) or ("",)]
+    anywhere = not letters and len(target.label) > 1
+    for at, whole in enumerate(quantities):
+        said = _PARTS.match(part, whole.end)
+        if said is None or whole.denied or not asked:
+            continue
+        bracketed = said["open"].endswith("(")
+        end = part.find(")", said.end()) if bracketed else -1
+        if end < 0:
+            stop = _PARTS_END.search(part, said.end())
+            end = stop.start() if stop else len(part)
+        parts = [each for each in quantities[at + 1 :] if each.start < end]
+        if not parts or any(each.low >= whole.low or each.unit != whole.unit for each in parts):
+            continue
+        if not said["said"] and abs(sum(each.low for each in parts) - whole.low) > 1e-9 * whole.low:
+            continue
+        texts = zip([said.end(), *(each.end for each in parts)], [*(each.start for each in parts), end], strict=True)
+        named = [name for begin, stop in texts for name in _NAMED.findall(part[begin:stop])]
+        if any(name.startswith(word) or (anywhere and word in name) for name in named for word in asked):
+            return set()
+        return {each.start for each in parts}
+    return set()
 
 
 def stated_quantities(text: str) -> list[Quantity]:

@@ -36,7 +36,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import from_valid
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
-from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
+from agrotools.scoring.answer_text import AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
@@ -332,7 +332,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return SlotScore(float(refused), reading, used_form=ends_in_refusal(read.plain))
     score = _score(slot, slots, read)
     if read.unread:
-        score.reading["unread"] = f"{read.unread} characters after the first {LONGEST_ANSWER} are not read"
+        score.reading["unread"] = f"{read.unread} characters in the middle are not read"
     return score
 
 

@@ -39,6 +39,20 @@ def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
     return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
 
 
+_ENDINGS = late_pattern(
+    r"(?:ation|ment|ness|ance|ence|able|ible|less|ful|ing|ion|age|ous|ive|ity|est|ant|ent|ish|ure|al|at|ed|en|er|es|ic|ie|"
+    r"is|iz|ly|or|th|d|e|i|s|t|y){0,4}"
+)
+
+
+def is_form(written: str, word: str) -> bool:
+    """Return True unless ``written`` is a compound that begins with ``word``: "wheatgrass" for "wheat"."""
+    root = _root(word)
+    if not written.startswith(root):
+        return True
+    return _ENDINGS.fullmatch(written.removeprefix(root).removeprefix(root[-1])) is not None
+
+
 _LATIN = late_pattern(rf"{WORD}{{3,}}|\bph\b")
 
 

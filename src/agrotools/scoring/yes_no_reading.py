@@ -171,12 +171,14 @@ _NO_ANSWER = late_pattern(
 )
 _YES = late_pattern(
     rf"{WORD_START}(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right)){WORD_END}|"
-    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no)))"
+    rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no))|"
+    r"(?:(?:确实|的确|正是)如此|(?:的确|确实|一点[儿都也]?|完全|说得|当然)?(?:没有?错儿?|无误|不假))"
+    r"(?=[\s\"'*]*(?:[,.;:!?()]|$|。)))|^不错(?=[\s\"'*]*(?:[,.;:!?()]|$|。))"
 )
 _NO = late_pattern(
     rf"{WORD_START}(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
     rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all){WORD_END}|"
-    rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
+    rf"{_START}(?:也?不是|不对|没有|不|错|非)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 # "Indeed it does", "so it is not": elliptic answers to the question.
 _ELLIPTIC = late_pattern(
@@ -206,8 +208,10 @@ _OPEN = late_pattern(
     rf"说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
     r"可能[^。;\n]{1,30}也(?:有)?可能"
 )
-_BARE = late_pattern(rf"\W*(?:(?P<no>(?:no|none|not){WORD_END}|没|未|不|无|并非)|有|已)")
-_LETTER = late_pattern(r"\W*(?:(y)|n)\W*")
+_BARE = late_pattern(
+    rf"\W*(?:(?P<no>(?:no|none|not){WORD_END}|没(?!有?(?:错(?!误)|问题))|未|不(?![错假])|无(?!误)|并非)|有|已)"
+)
+_LETTER = late_pattern(r"\W*(?:(y)|n)\W*|[\s\"'*.]*(?:([✅✓✔])|[❌✗✘✖])[\s\"'*.]*")
 YES_OR_NO_LINE = late_pattern(r"[\W_]{0,6}(?:yes|no|true|false|y|n|是|否)[\W_]{0,6}")
 """Line that holds a yes or no and nothing else."""
 _FORM = late_pattern(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
@@ -225,7 +229,7 @@ def read_form_answer(value: str) -> YesNo | None:
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """Read the answer of ``text`` to ``slot``; yes and no of similar weight give no answer."""
     if letter := _LETTER.fullmatch(text):
-        return YesNo(letter[1] is not None, (text.strip(),), "yes or no")
+        return YesNo((letter[1] or letter[2]) is not None, (text.strip(),), "yes or no")
     text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
@@ -301,7 +305,7 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
 _BEHIND = late_pattern(
     rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
     rf"never){WORD_END}|n't{WORD_END}|-free{WORD_END}| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|"
-    rf"more than))|none|nothing|nowhere|neither){WORD_END}|不(?!仅|但|断|过)|未|没有"
+    rf"more than))|none|nothing|nowhere|neither){WORD_END}|不(?![仅但断过错假])|未|没有(?!错(?!误))"
 )
 
 

@@ -94,6 +94,8 @@ _NEW_CLAUSE = "".join(  # words of equal length, as a look-behind must be
     for length in sorted({len(word) for word in _GOES_ON})
 )
 _CLAUSE_END = late_pattern(
+    # 不是玉米是小麦: the denial ends before 是, unless it belongs to 还是 or 就是.
+    rf"(?<!是)不是[^,;。\n是]{{1,16}}(?<![的或还不都也就便可但要只才])(?=是)|"
     rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|{_B}(?:(?:(?<!anything )but|(?<=be anything )but|however|"
     rf"although|though|whereas|while|because|therefore|thus|hence|so(?! (?:much|many|far))){_E}|"
     rf"and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
@@ -121,14 +123,16 @@ _BEFORE = late_pattern(
     rf"no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|absent(?=:)|(?:little|no) chance|"
     rf"(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|different from|differs? from|distinct from|"
     rf"(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|(?:confused|mistaken) (?:with|for)|far from|"
-    rf"{_AT_FIRST}){_E}|(?<!be )anything but|不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|"
+    rf"nicht|kein(?:e[mnrs]?)?|pas|não|bukan|không phải|не|ليست?|नहीं|"
+    rf"{_AT_FIRST}){_E}|ไม่ใช่|(?<!be )anything but|"
+    rf"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|"
     rf"应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|并未|未见|不(?:需要?|必|宜|用|建议|推荐|再)|无需|"
     rf"无须|没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, but only the adjacent number ("no weeds among the 14 trees" does not deny 14).
 _WITHOUT = late_pattern(
     rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|question))|"
-    rf"none of|nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
+    rf"none of|nothing like|zero(?! \d)){_E}|没有(?!疑问|错(?!误))|没(?![有看发错])|无(?!人机|疑|法|误)|未(?!来)"
 )
 # Predicates that deny what precedes them in their clause.
 _AFTER = late_pattern(
@@ -141,7 +145,7 @@ _AFTER = late_pattern(
     r"belong)|(?:is|are|was|were) (?:zero|nil)|would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|"
     rf"much)){_E}|at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E}))|(?:可以|可|应|已|已经)?被?排除|"
     rf"[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|不太可能|可能性(?:不大|很小|较小|"
-    rf"低)|不存在|不符"
+    rf"低)|不存在|不符|不是(?=[,;。!?\n]|$)"
 )
 _JOIN = late_pattern(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = late_pattern(

@@ -22,7 +22,7 @@ class LabelMatch(NamedTuple):
     weight: float = 1.0
 
 
-_SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
+_SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)"
 """File extensions: "image_2.png" is not an occurrence of the label "image_2"."""
 _UNSPACED = late_pattern(f"[{CJK}]")
 _NO_WORD = "\u2e80"
@@ -58,7 +58,7 @@ def label_pattern(alias: str) -> tuple[re.Pattern[str], bool]:
 
 def _plural(plain: str) -> str:
     """Return the pattern of the plural ending of a name that ends in at least three letters, else ""."""
-    if not re.search(r"[a-z]{3}$", plain):
+    if not re.search(r"(?<![.a-z])[a-z]{3,}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
 
@@ -82,8 +82,9 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     if not outermost:
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
+    starts = [start for start, _, _ in outermost]
     behind = [
-        negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) or _verdict(text, start, end) < 0
+        negations.after(end) or is_denied_beside(text, start, end, starts) or _verdict(text, start, end) < 0
         for start, end, _ in outermost
     ]
     denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
@@ -148,7 +149,9 @@ _NOT_SO = late_pattern(
     r"are)) (?:neither|none|"
     rf"nothing){WORD_END}|[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it){WORD_END}|"
     r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
-    r"reject)\b|(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|[^.:;!?\n]{0,40}?,? but (?:it|they|this|"
+    r"reject)\b|(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
+    r" ?(?:ではない|ではありません|じゃない|でない|(?:[이가은는] ?)?아(?:님|니)|नहीं|[🚫⛔](?=\s*(?:[,;.\n]|$)))|"
+    r"[^.:;!?\n]{0,40}?,? but (?:it|they|this|"
     r"that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)(?: (?:it|them|that|so|"
     r"the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
@@ -176,19 +179,34 @@ def _verdict(text: str, start: int, end: int) -> int:
 _ASIDE = late_pattern(
     r"(?: ?\([^()\n]{0,80}\))?(?:, (?:which|who|whose|although|though|while|however)[^,;.\n]{0,80},)?"
 )
-_CROSS = late_pattern(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
+_MARK = late_pattern("[❌✗✘✖✅✓✔☑]")
+_CROSS = late_pattern(r"(?:(?P<mark>[❌✗✘✖])|[🚫⛔≠]|(?<![是南北中除莫])非|\[ \])[\s*\"'|]*$")
 
 
-def _crossed_out(text: str, start: int) -> bool:
-    """True if a cross or an empty box precedes the label that begins at ``start``."""
-    return _CROSS.search(text, max(0, start - 12), start) is not None
+def _marked_before(text: str, start: int, starts: Sequence[int]) -> bool | None:
+    """True if the marks of the label's line precede its labels ("✅ wheat ❌ maize"); None without marks."""
+    line = text.rfind("\n", 0, start) + 1
+    mark = _MARK.search(text, line)
+    if mark is None or "\n" in text[start : mark.start()]:
+        return None
+    return mark.start() < starts[bisect_left(starts, line)]
 
 
-def _denied_behind(text: str, end: int) -> bool:
-    """True if the text after a label denies it ("the root shows no damage")."""
+def is_denied_beside(text: str, start: int, end: int, starts: Sequence[int]) -> bool:
+    """True if a cross or sign before a label, or the text after it ("the root shows no damage"), denies it.
+
+    ``starts`` are the positions of all labels."""
+    cross = _CROSS.search(text, max(0, start - 12), start)
+    if cross and (cross["mark"] is None or _marked_before(text, start, starts) is not False):
+        return True
     end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
-    return _NOT_SO.match(text, aside.end() if aside else end) is not None
+    denial = _NOT_SO.match(text, aside.end() if aside else end)
+    if denial is None or (
+        denial[0] == "不是" and denial.end() in starts[(at := bisect_left(starts, end)) : at + 1]
+    ):  # 小麦不是玉米 denies 玉米
+        return False
+    return not _MARK.search(denial[0]) or not _marked_before(text, start, starts)
 
 
 _ADVERB = (

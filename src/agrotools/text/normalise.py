@@ -41,9 +41,23 @@ def late_pattern(regex: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _SUPERSCRIPT_RUN = late_pattern("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_ZEROS = "٠۰०০੦૦୦௦౦೦൦๐໐༠၀០"
+"""The first of the ten digits of each other script."""
 _SQUARED = str.maketrans({"㎡": "m^2", "㎢": "km^2", "㎠": "cm^2", "㎟": "mm^2", "㎥": "m^3"})
-_PUNCTUATION = str.maketrans(
-    dict.fromkeys("‐‑‒–—―−﹣－", "-") | dict.fromkeys("’‘ʼ`´", "'") | dict.fromkeys("“”„«»", '"')
+_PUNCTUATION = {
+    **dict.fromkeys("‐‑‒–—―−﹣－➖", "-"),
+    **dict.fromkeys("’‘ʼ`´", "'"),
+    **dict.fromkeys("“”„«»", '"'),
+    **dict(zip("٪٫٬،؛؟🔟", ("%", ".", ",", ",", ";", "?", "10"), strict=True)),
+    # Signs without width, of the direction of writing and of the style of a character: keycaps, zero-width spaces.
+    **dict.fromkeys("\u00ad\u061c\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f\u20e3", ""),
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
+    **{chr(ord(zero) + digit): str(digit) for zero in _ZEROS for digit in range(10)},
+}
+# 3·2公顷, 3。2 ha; but 5·10^3 multiplies, and a sentence may end with a number: 共3。5号地块.
+_DECIMAL_POINT = late_pattern(
+    r"(?<=\d)(?:(?<!·\d)[·‧・](?!10 ?(?:\^|\*\*)|\d+·)|"
+    r"。(?=\d{1,3}(?: ?(?:[a-z%°]|[公亩吨克斤升度]|[厘毫千平]?[米方克升]|摄氏)|[,)。]?(?:\s|$))))(?=\d)"
 )
 _MIXED = late_pattern(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # keeps 2¾ from becoming 23⁄4
 _SPACES = late_pattern(r"[^\S\n]+")
@@ -54,7 +68,8 @@ def normalise(text: str) -> str:
     """Return ``text`` in the form in which answers are compared; idempotent.
 
     Superscript digits become ``^n``, then Unicode NFKC is applied; minus signs and dashes become ``-``; ``㎡`` becomes
-    ``m^2``; spaces and tabs collapse while line breaks are kept; letters become lower case.
+    ``m^2``; the digits and separators of other scripts become those of ASCII, traditional characters simplified ones;
+    signs without width disappear; spaces and tabs collapse while line breaks are kept; letters become lower case.
     """
     if text.isascii():  # the same in one pass, without what only other characters need
         return _SPACES.sub(" ", _LINE_BREAKS.sub("\n", text).replace("`", "'").lower())
@@ -69,8 +84,22 @@ def _once(text: str) -> str:
     text = _MIXED.sub(" ", text.translate(_SQUARED))
     text = _SUPERSCRIPT_RUN.sub(lambda run: "^" + run[0].translate(_SUPERSCRIPTS), text)
     text = unicodedata.normalize("NFKC", _LINE_BREAKS.sub("\n", text))
-    text = text.translate(_PUNCTUATION).lower()
+    text = text.translate(_characters()).lower()
+    if any(mark in text for mark in "·‧・。"):
+        text = _DECIMAL_POINT.sub(".", text)
     return _SPACES.sub(" ", text)
+
+
+@cache
+def simplified() -> dict[int, str]:
+    """Return the simplified forms of traditional Chinese characters."""
+    pairs = "".join(data_lines("traditional.txt"))
+    return {ord(old): new for old, new in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+@cache
+def _characters() -> dict[int, str]:
+    return simplified() | str.maketrans(_PUNCTUATION)
 
 
 @cache
@@ -158,6 +187,10 @@ _CHINESE = late_pattern(
 )
 # A lone 一 is a number only before a measure word or unit.
 _COUNTED = late_pattern(r"\s?[棵株个只头块片处条座栋亩公厘毫平米吨克千倍成颗粒枚朵穗根枝群窝种张分]")
+_HALF = late_pattern(
+    r"(?<![个大小多一过后前上下另夜零〇一二三四五六七八九十百千万亿两])(?<!\d)(?<!\d )"
+    r"半(?=公[顷亩里斤]|英?亩|[厘毫千]?米|[吨斤升天]|[千毫]?克|平方|小时)"
+)
 _LONGEST = 24
 
 
@@ -169,6 +202,7 @@ def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
         for match in _FRACTION.finditer(text)
     ]
     numbers += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
+    numbers += [SpelledNumber(0.5, *match.span()) for match in _HALF.finditer(text)]
     numbers += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
     return iter(sorted(numbers, key=lambda number: (number.start, -number.end)))
 

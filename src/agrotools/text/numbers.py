@@ -18,6 +18,7 @@ from agrotools.text.normalise import (
     chinese_number,
     convert,
     late_pattern,
+    normalise,
     reading_words,
     spelled_numbers,
     unit_pattern,
@@ -53,6 +54,7 @@ _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及�
 
 _NUMERAL = late_pattern(
     rf"(?P<sign>{WORD_START}(?<![)\]}}}}])[-+])?{WORD_START}(?<!\d\.)(?<!\^)(?P<digits>"
+    r"(?<!\d,)[1-9]\d?,\d\d,\d{3}(?![\d,])(?:\.\d++)?|"  # 1,20,000: lakhs
     # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
     r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
     r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
@@ -65,8 +67,31 @@ _GROUPED = late_pattern(
     r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
 )
 _TEN_TO = late_pattern(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_MULTIPLIER = late_pattern(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion){WORD_END})")
-_MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_WORDS_OF_POWERS = {
+    2: "hundred",
+    3: "thousand mil mille tausend nghìn ngàn ribu тысяча тысячи тысяч тыс ألف آلاف الاف هزار हज़ार हजार হাজার",
+    5: "lakh lakhs लाख লাখ",
+    6: "million millions millones milhões millionen triệu juta миллион миллиона миллионов млн مليون ملايين میلیون",
+    7: "crore crores करोड़ কোটি",
+    9: "billion billions млрд",
+}
+_SPACED_MULTIPLIERS = {
+    **{normalise(word): 10.0**power for power, words in _WORDS_OF_POWERS.items() for word in words.split()},
+    **{"k": 1e3, "dozen": 12.0, "dozens": 12.0},
+}
+_MULTIPLIERS = {
+    **_SPACED_MULTIPLIERS,
+    **{"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "천": 1e3, "만": 1e4, "억": 1e8},
+    **{"ร้อย": 1e2, "พัน": 1e3, "หมื่น": 1e4, "แสน": 1e5, "ล้าน": 1e6},
+}
+# A "k" must follow the digits directly: 5 K is a temperature.
+_MULTIPLIER = late_pattern(
+    rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|[万亿천만억]|ร้อย|พัน|หมื่น|แสน|ล้าน|(?!(?<!\d)k)(?:{'|'.join(_SPACED_MULTIPLIERS)}){WORD_END})"
+)
+_REST = late_pattern(r"(?P<digits>[1-9]\d{0,3})(?:(?P<word>[百千万])|(?!\d|[.,]\d))")
+_POWER = late_pattern(r"\^\(?(?P<power>-?\d{1,2})\)?(?!\d)")
+# "3/4 ha", "2 1/2 m": a fraction if a unit follows, else two numbers.
+_SLASHED = late_pattern(r"(?: (?P<top>[1-9]))?/(?P<bottom>[2-9]|10|16)(?![\d/.])")
 _MINUS_WORD = late_pattern(rf"(?:{WORD_START}(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
 _NOUN = late_pattern(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
 _MIXED = late_pattern(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
@@ -106,7 +131,7 @@ _BOUND_BEFORE = late_pattern(
     r"at (?:the )?(?:least|most|minimum|maximum)|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!sums )(?<!sum )up to|"
     r"below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
     r"(?<!spread )(?<!spreads )(?<!cover )(?<!covers )(?<!extends )(?<!extending )(?<!stretches )(?<!distributed )over|"
-    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|[≥≤⩾⩽±]|"
+    r"minimum of|maximum of|not exceeding)|(?<![-=])[<>]=?|!=|[≠≥≤≧≦⩾⩽±]|"
     r"超过|超出|多于|少于|不到|至少|至多|不少于|不多于|不超过|不足|大于|小于|高于|低于|起码|最多|最少)"
     r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
 )
@@ -251,6 +276,12 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
         value, end = value + int(fraction["top"]) / max(1, int(fraction["bottom"])), fraction.end()
     elif text.startswith("⁄", end) and (bottom := _DIGITS_ALONE.match(text, end + 1)):
         value, end = value / max(1.0, float(bottom[0])), bottom.end()
+    elif match["digits"].isdigit() and (slashed := _fraction(text, match)):
+        value, end = slashed
+    elif (raised := _POWER.match(text, end)) and (
+        value == 10 or (value < 1e6 and value.is_integer() and raised["power"] in "23")
+    ):
+        value, end = _scaled(1.0, int(raised["power"])) if value == 10 else value ** int(raised["power"]), raised.end()
     if match["sign"] == "-":
         value = -value
     if power := _TEN_TO.match(text, end):
@@ -258,8 +289,22 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
     return _multiplied(text, value, end)
 
 
+def _fraction(text: str, match: re.Match[str]) -> tuple[float, int] | None:
+    """Return the value and the end of ``3/4 ha`` or ``2 1/2 ha``; None for other text, also ``12/13 ha`` (12 or 13)."""
+    slashed = _SLASHED.match(text, match.end())
+    if slashed is None or text[match.start() - 1 : match.start()] == "/" or not _unit().match(text, slashed.end()):
+        return None
+    first, bottom = int(match["digits"]), int(slashed["bottom"])
+    whole, top = (first, int(slashed["top"])) if slashed["top"] else (0, first)
+    if top > 99 or (top >= bottom if slashed["top"] else bottom == top + 1 > 5):
+        return None
+    return whole + top / bottom, slashed.end()
+
+
 def _decimal(digits: str) -> float:
     """Return the value of digits with thousands separators and a decimal point or comma."""
+    if digits.count(",") == 2 and not _GROUPED.fullmatch(digits):
+        return float(digits.replace(",", ""))  # 1,20,000
     if _GROUPED.fullmatch(digits):
         groups = digits.replace(" ", "").replace("'", "")
         if "." in groups and "," in groups:
@@ -273,8 +318,16 @@ def _decimal(digits: str) -> float:
 
 
 def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
-    if multiplier := _MULTIPLIER.match(text, end):
-        return value * _MULTIPLIERS[multiplier["word"]], multiplier.end()
+    factor = 1.0
+    while multiplier := _MULTIPLIER.match(text, end):  # 3千万, "2 lakh crore"
+        factor, end = _MULTIPLIERS[multiplier["word"]], multiplier.end()
+        value *= factor
+    while text[end - 1] in "百千万亿" and (rest := _REST.match(text, end)):  # 3万5千, 3万5
+        digits = rest["digits"]
+        smaller = _MULTIPLIERS.get(rest["word"], factor / 10 if len(digits) == 1 else 1.0)
+        if int(digits) * smaller >= factor:
+            break
+        value, factor, end = value + int(digits) * smaller, smaller, rest.end()
     return value, end
 
 

@@ -12,6 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from agrotools.text.normalise import simplified
+
 END = r"(?=[\s,.。;!?:)\]}】」』\"'、]|\Z)"
 """Lookahead for the end of a clause after a short word: 对 in 对。 but not in 对于."""
 
@@ -161,10 +163,7 @@ def _number(numeral: str) -> int:
 
 @cache
 def _characters() -> dict[int, str]:
-    lines = files("agrotools.scoring.choices").joinpath("traditional.txt").read_text("utf-8").splitlines()
-    pairs = "".join(line for line in lines if not line.startswith("#"))
-    table = {ord(old): new for old, new in zip(pairs[::2], pairs[1::2], strict=True)}
-    table |= dict.fromkeys(map(ord, "✓✔☑✅"), "√") | dict.fromkeys(map(ord, "✗✘✕✖❌☒╳"), "×")
+    table = simplified() | dict.fromkeys(map(ord, "✓✔☑✅"), "√") | dict.fromkeys(map(ord, "✗✘✕✖❌☒╳"), "×")
     table |= dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0e\ufe0f\xad"), "")
     table |= dict.fromkeys(range(0x1F300, 0x1FB00), "")
     table |= {0x0D: "\n", 0x2028: "\n", 0x2029: "\n", 0x85: "\n", 0x0B: "\n", 0x0C: "\n"}
