@@ -37,6 +37,7 @@ class ScoringAhead:
         self._allow_invalid = allow_invalid
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
+        self._has_begun = False
         self._has_floor = False
         """True if a floor will be computed, whose scores need scipy in this process, too."""
 
@@ -65,13 +66,14 @@ class ScoringAhead:
             if self._process is None:
                 self.prepare()
             self._send(run)
-        elif self._connection is not None:
-            self._connection.close()  # which ends the process
-            self._connection = None
+            self._has_begun = True
 
     def end(self) -> None:
         """Send the process the end of the run."""
-        self._send("end")
+        if self._has_begun:
+            self._send("end")
+        else:
+            self._connection = None  # all is done already, or the run is short
 
     def collected(self) -> dict[str, Any] | None:
         """Return what was collected for the page, after :meth:`end`; None if the run has to be scored as usual.
