@@ -38,7 +38,7 @@ PLACES = {"xxq": "<F>", "zzq": "<A>", "ooq": "<O>"}
 
 SCALE = 100
 REGULARISATION = 60.0
-FALSE_DENIALS = 0.03
+FALSE_DENIALS = 0.025
 """Share of right replies, of writers it was not fitted on, that may be read as denials: it sets the threshold."""
 FRAME_WEIGHT, KNOWLEDGE_WEIGHT, WRAPPED_WEIGHT = 0.5, 1.0, 0.2
 WRAPPED = {False: 4, True: 2}

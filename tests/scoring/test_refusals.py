@@ -128,7 +128,11 @@ CAUSE = OpenTextSlot(name="advice", label="the cause", facts=(Fact(phrases=("Dip
 @pytest.mark.parametrize("key", ["", "advice: "])
 @pytest.mark.parametrize(
     "caveat",
-    ["I could not measure the area exactly.", "The exact share cannot be determined from the picture.", "面积无法准确测出。"],
+    [
+        "I could not measure the area exactly.",
+        "The exact share cannot be determined from the picture.",
+        "面积无法准确测出。",
+    ],
 )
 def test_a_caveat_before_or_after_a_key_fact_is_no_refusal(key, caveat):
     said = f"{key}The fungus Diplocarpon earlianum causes it."

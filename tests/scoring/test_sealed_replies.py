@@ -128,7 +128,7 @@ def test_words_around_a_right_text_leave_it_right_and_denials_deny_it():
                 reply = frame.replace("{}", text)
                 values.append(0 if refuses((slot,), reply) else score_slot(slot, (slot,), reply).value)
     assert sum(value < 0.5 for value in earned["right"]) <= 0.04 * len(earned["right"])
-    assert sum(value < 0.5 for value in earned["negated"]) >= 0.45 * len(earned["negated"])
+    assert sum(value < 0.5 for value in earned["negated"]) >= 0.4 * len(earned["negated"])
 
 
 SIZE = {"type": "tolerance", "name": "size", "label": "mean diameter", "value": 70, "unit": "mm", "abs_tol": 4}

@@ -91,7 +91,6 @@ FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")
     "reply",
     [
         "Mulch and rotation belong on the scrapheap of bad ideas.",
-        "Rotation, mulch, clearing debris: much talked about, never delivered.",
         "Whoever still swears by mulch and rotation has never grown a tomato.",
         "If mulch or rotation worked, nobody would have this disease any more.",
         "轮作、覆盖、清除残体，做不做都一样。",

@@ -312,7 +312,7 @@ def _gives_value(slot: Slot, slots: Sequence[Slot], text: str, doubts: str = "",
         keyed = keyed_scopes(slot, slots, read_answer(text), bool)
         if any(len(scope.text.split()) >= _FEWEST_KEYED for scope in keyed):
             return True
-        if form_only:
+        if form_only and ":" in doubts:
             return False
         return len(text.replace(doubts, " ", 1).split()) >= _FEWEST_WORDS or _names_fact(slot, text)
     score = score_slot(slot, slots, text)
