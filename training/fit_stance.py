@@ -6,10 +6,11 @@
 Each file holds the replies of one writer, as lines with ``entry``, ``topic``, ``kind`` and ``reply``. Learnt from as
 well are ``tests/scoring/open_text_replies.jsonl``, ``stance_frames.txt`` beside this file, and the knowledge base.
 Both print how many denied replies of each writer a model of the others tells, and how many right ones it takes for
-denials. Needs scikit-learn.
+denials, and the same of replies within frames that the model does not know. Needs scikit-learn.
 """
 
 import argparse
+import hashlib
 import json
 import re
 from collections import defaultdict
@@ -36,10 +37,14 @@ PLACES = {"xxq": "<F>", "zzq": "<A>", "ooq": "<O>"}
 """Words that no text has, for the X, Z and O of a frame."""
 
 SCALE = 100
-REGULARISATION = 20.0
-FALSE_DENIALS = 0.03
+REGULARISATION = 60.0
+FALSE_DENIALS = 0.025
 """Share of right replies, of writers it was not fitted on, that may be read as denials: it sets the threshold."""
-FRAME_WEIGHT, KNOWLEDGE_WEIGHT = 0.5, 0.3
+FRAME_WEIGHT, KNOWLEDGE_WEIGHT, WRAPPED_WEIGHT = 0.5, 1.0, 0.2
+WRAPPED = {False: 4, True: 2}
+"""Number of replies that each frame around a whole reply is put around: right and denied ones, of short and of long."""
+SHORT = {False: 100, True: 30}
+"""Characters of the longest short reply, in English and in Chinese."""
 LEAST_SUBJECTS = 2
 """A feature that fewer subjects have is one of a subject, not of a stance."""
 LEAST_WEIGHT = 0.08
@@ -47,22 +52,41 @@ LEAST_WEIGHT = 0.08
 
 
 class Example(NamedTuple):
-    """Features of a reply, whether it denies, on which subject, by whom, and its weight."""
+    """Features of a reply, whether it denies, on which subject, by whom, its weight, and its frame around a reply."""
 
     features: frozenset[str]
     denied: bool
     subject: str
     writer: str
     weight: float = 1.0
+    frame: int | None = None
 
 
-def replies(path: Path) -> Iterable[Example]:
+class Told(NamedTuple):
+    """A reply, the phrases of the facts that it is on, whether it denies them, its subject and its writer."""
+
+    reply: str
+    phrases: tuple[str, ...]
+    denied: bool
+    subject: str
+    writer: str
+
+    @property
+    def sentences(self) -> int:
+        return len(re.findall(r"[.;!?。；！？](?:\s|$|(?<=[。；！？]))", self.reply))
+
+    def example(self) -> Example:
+        weight = 1.0 if self.writer else KNOWLEDGE_WEIGHT
+        found = features(frame(reply_of(self.reply), self.phrases))
+        return Example(frozenset(found), self.denied, self.subject, self.writer, weight)
+
+
+def replies(path: Path) -> Iterable[Told]:
     """Right and denied replies of one writer."""
     for told in map(json.loads, path.read_text("utf-8").splitlines()):
         phrases = phrases_on(told["entry"], told["topic"])
         if told["kind"] in KINDS and phrases:
-            found = features(frame(reply_of(told["reply"]), phrases))
-            yield Example(frozenset(found), KINDS[told["kind"]], told["entry"], path.stem)
+            yield Told(told["reply"], phrases, KINDS[told["kind"]], told["entry"], path.stem)
 
 
 def phrases_on(entry: str, topic: str) -> tuple[str, ...]:
@@ -82,27 +106,49 @@ def texts() -> dict[tuple[str, str], str]:
     return {subject: " ".join(said) for subject, said in found.items()}
 
 
-def knowledge() -> Iterable[Example]:
+def knowledge() -> Iterable[Told]:
     """What the knowledge base says on subjects with key facts, and the facts alone: both are asserted."""
     for entry, topic in topics_with_facts():
         phrases = phrases_on(entry, topic)
         facts = ". ".join(fact.phrases[0] for fact in facts_about(entry, topic))
         for said in filter(None, (texts().get((entry, topic)), facts)):
-            found = features(frame(reply_of(said), phrases))
-            yield Example(frozenset(found), False, "knowledge base", "", KNOWLEDGE_WEIGHT)
+            yield Told(said, phrases, False, "knowledge base", "")
 
 
-def frames() -> Iterable[Example]:
-    """Frames of replies, written without any subject."""
+def frames(told: Sequence[Told]) -> Iterable[Example]:
+    """Frames of replies, without any subject; those around a whole reply are also put around some that are ``told``."""
     denied = False
     for number, line in enumerate(Path(__file__).with_name("stance_frames.txt").read_text("utf-8").splitlines()):
         if line.startswith("#"):
             denied = line == "# denied"
             continue
-        read = Statements(re.sub(r"(?<![A-Za-z])[XZO](?![A-Za-z])", lambda found: f" {found[0].lower() * 2}q ", line))
+        around, plain = number if "{}" in line else None, line.replace("{}", "X")
+        read = Statements(re.sub(r"(?<![A-Za-z])[XZO](?![A-Za-z])", lambda found: f" {found[0].lower() * 2}q ", plain))
         masks = {at: PLACES[stem] for at, stem in enumerate(read.stems) if stem in PLACES}
         masks |= {at: "<A>" for at, mask in masks.items() if mask == "<O>" and read.denied[at]}
-        yield Example(frozenset(features(masked(read, masks))), denied, f"frame {number}", "", FRAME_WEIGHT)
+        yield Example(frozenset(features(masked(read, masks))), denied, f"frame {number}", "", FRAME_WEIGHT, around)
+        if around is not None:
+            yield from wrapped(line, denied, told, number)
+
+
+def wrapped(line: str, denied: bool, told: Sequence[Told], number: int) -> Iterable[Example]:
+    """A frame around replies of its language. An affirmed frame ("I think {}") leaves a denial a denial."""
+    chinese = is_chinese(line)
+    one_sentence = re.search(r"\w ?\{\}", line)  # "I doubt that {}" denies no second sentence
+    able: dict[tuple[bool, bool], list[Told]] = defaultdict(list)
+    for each in told:
+        meant = not denied or (not each.denied and not (one_sentence and each.sentences > 1))
+        if meant and is_chinese(each.reply) == chinese:
+            able[each.denied, len(each.reply) <= SHORT[chinese]].append(each)
+    for (told_denied, _), some in able.items():
+        some.sort(key=lambda each: hashlib.sha256((line + each.reply).encode()).digest())
+        for each in some[: WRAPPED[told_denied]]:
+            found = features(frame(reply_of(line.replace("{}", each.reply)), each.phrases))
+            yield Example(frozenset(found), denied or each.denied, "", each.writer, WRAPPED_WEIGHT, number)
+
+
+def is_chinese(text: str) -> bool:
+    return bool(re.search("[一-鿿]", text))
 
 
 def matrix(examples: Sequence[Example], places: dict[str, int]) -> csr_matrix:
@@ -120,7 +166,7 @@ def fitted(examples: Sequence[Example]) -> tuple[LogisticRegression, dict[str, i
     """A model of these examples, and the column of each feature."""
     subjects: dict[str, set[str]] = defaultdict(set)
     for example in examples:
-        for feature in example.features:
+        for feature in example.features if example.subject else ():
             subjects[feature].add(example.subject)
     known = sorted(feature for feature, of in subjects.items() if len(of) >= LEAST_SUBJECTS)
     places = {feature: column for column, feature in enumerate(known)}
@@ -130,20 +176,28 @@ def fitted(examples: Sequence[Example]) -> tuple[LogisticRegression, dict[str, i
 
 
 def measure(examples: Sequence[Example], writers: Sequence[str]) -> float:
-    """Print what a model of the other writers makes of each; returns the threshold that this sets."""
-    denied: dict[str, NDArray[np.float64]] = {}
-    right: dict[str, NDArray[np.float64]] = {}
-    for writer in writers:
-        model, places = fitted([each for each in examples if each.writer != writer])
-        for found, kind in ((denied, True), (right, False)):
-            own = [each for each in examples if each.writer == writer and each.denied == kind]
-            found[writer] = model.decision_function(matrix(own, places))
-    threshold = float(np.quantile(np.concatenate(list(right.values())), 1 - FALSE_DENIALS))
-    for writer in writers:
-        told, lost = (denied[writer] > threshold).mean(), (right[writer] > threshold).mean()
-        print(
-            f"{writer}: {told:.1%} of {len(denied[writer])} denials told, {lost:.1%} of {len(right[writer])} right lost"
-        )
+    """Print what a model of the other writers, and of most frames, makes of each writer and of the other frames.
+
+    Returns the threshold that this sets.
+    """
+    denied: dict[str, NDArray[np.float64]] = defaultdict(lambda: np.array([]))
+    right: dict[str, NDArray[np.float64]] = defaultdict(lambda: np.array([]))
+    for number, writer in enumerate(writers):
+        unseen = [each for each in examples if each.frame is not None and each.frame % len(writers) == number]
+        own = [each for each in examples if each.writer == writer and each.frame is None]
+        left = {*map(id, own), *map(id, unseen)}
+        model, places = fitted([each for each in examples if id(each) not in left and each.writer != writer])
+        around = [each for each in unseen if not each.subject and each.writer in ("", writer)]
+        for name, some in ((writer, own), ("frames", around)):
+            for found, kind in ((denied, True), (right, False)):
+                values = model.decision_function(matrix([each for each in some if each.denied == kind], places))
+                found[name] = np.append(found[name], values)
+    of_frames = right["frames"]
+    of_writers = np.concatenate([right[writer] for writer in writers])
+    threshold = float(max(np.quantile(values, 1 - FALSE_DENIALS) for values in (of_writers, of_frames)))
+    for name in right:
+        told, lost = (denied[name] > threshold).mean(), (right[name] > threshold).mean()
+        print(f"{name}: {told:.1%} of {len(denied[name])} denials told, {lost:.1%} of {len(right[name])} right lost")
     print(f"threshold {threshold:.2f}")
     return threshold
 
@@ -167,8 +221,8 @@ if __name__ == "__main__":
     parser.add_argument("task", choices=("measure", "fit"))
     parser.add_argument("replies", type=Path, nargs="+")
     chosen = parser.parse_args()
-    known = [example for path in (*chosen.replies, OWN) for example in replies(path)]
-    known += [*frames(), *knowledge()]
+    told = [each for path in (*chosen.replies, OWN) for each in replies(path)] + [*knowledge()]
+    known = [*(each.example() for each in told), *frames(told)]
     found = measure(known, [path.stem for path in chosen.replies])
     if chosen.task == "fit":
         write(known, found)

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
-from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
+from agrotools.core import (
+    AbstainSlot,
+    BooleanSlot,
+    ExactSlot,
+    Fact,
+    OpenTextSlot,
+    Record,
+    Sample,
+    Slot,
+    Step,
+    ToleranceSlot,
+    Trajectory,
+)
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.report.comparison import comparison_tables
 from agrotools.report.layout import PLAIN_WIDTH, rendered
@@ -94,12 +106,47 @@ YES, NO = sample("a", answerable=True, twin="b"), sample("b", answerable=False, 
         ("平均直径约为70毫米，精确值无法确定。", False),
         ("I cannot give a more exact value than 70 mm.", False),
         ("The hidden apples cannot be counted.\nsize: 70 mm", False),
-        ("N/A", False),
         ("", False),
+        ("N/A", True),
+        ("size: unknown", True),
+        ("I don't know.", True),
+        ("There is no scale in the image, so the size in cm is not known.", True),
+        ("The photo seems to be corrupted; please upload it again.", True),
+        ("I would need a reference object to give a size.", True),
+        ("照片太暗，什么都看不见。", True),
+        ("I don't know how exact it is, but the tool says 70 mm.", False),
+        ("About 70 mm. Other details can't be determined.", False),
     ],
 )
 def test_a_reply_refuses_if_it_says_so_and_gives_no_value(text, refused):
     assert refuses((SIZE,), text) is refused
+
+
+CAUSE = OpenTextSlot(name="advice", label="the cause", facts=(Fact(phrases=("Diplocarpon earlianum",)),))
+
+
+@pytest.mark.parametrize("key", ["", "advice: "])
+@pytest.mark.parametrize(
+    "caveat",
+    [
+        "I could not measure the area exactly.",
+        "The exact share cannot be determined from the picture.",
+        "面积无法准确测出。",
+    ],
+)
+def test_a_caveat_before_or_after_a_key_fact_is_no_refusal(key, caveat):
+    said = f"{key}The fungus Diplocarpon earlianum causes it."
+    for text in (f"{said} {caveat}", f"{said}\n{caveat}", f"{caveat}\n{said}"):
+        assert not refuses((CAUSE,), text), text
+    assert refuses((CAUSE,), f"{key}{caveat}")
+    assert refuses((CAUSE,), f"{key}unknown")
+
+
+def test_a_label_that_says_unknown_is_an_answer():
+    kind = ExactSlot(name="kind", label="kind", value="unknown", choices=("maize", "unknown"))
+    assert not refuses((kind,), "kind: unknown")
+    assert refuses((PLACE,), "larger half: unknown")
+    assert refuses((READY,), "No answer is possible.")
 
 
 @given(
@@ -205,6 +252,8 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         shown = run_command("explain", run, "b")
         assert "FAS 0.0" in shown.stdout
         assert "refused too, so this refusal counts 0" in " ".join(shown.stdout.split())
+        shown = run_command("explain", run, "a").stdout
+        assert 'the answer is read as a refusal: "cannot be determined: there is no depth"' in " ".join(shown.split())
 
 
 def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():

@@ -8,6 +8,11 @@ kinds of models would, three quarters in the form; 13 and 14 are conversations o
 first messages lack the form, and then hold what the model says when it is asked for it. Set t of open text was asked to
 deny in every way there is.
 
+``wrapped.jsonl`` holds what may stand around an answer ({}), written by the writer of ``stance_frames.txt`` before the
+frames around whole replies there: it affirms it (right), denies it (negated), or doubts a detail (doubted). And it
+holds replies that refuse: w-217 to w-304 were written before their rules; of w-339 to w-403, which were written after
+the first form of the rules, 6 of 65 were recognised at first, and of w-424 to w-463, after the second, 24 of 40.
+
 | set | closed slots, first look | open text that counts: right, negated, stuffed, constant, generic, other entry |
 |---|---|---|
 | 1 | 93.3 % | 89.6, 10.9, 0, 0, 1.2, 0 |
@@ -35,9 +40,11 @@ import pytest
 from pydantic import TypeAdapter
 
 from agrotools.agents.parsing import parse_output
+from agrotools.build.templates.key_facts import topics_with_facts
 from agrotools.build.templates.slot_draft import SlotDraft
 from agrotools.core import Answer, Slot, UnresolvedRef
-from agrotools.scoring.slots import score_slot
+from agrotools.knowledge.entries import load
+from agrotools.scoring.slots import refuses, score_slot
 from agrotools.text.answer_form import form_lines, lacks_form, with_form
 
 pytestmark = pytest.mark.slow
@@ -94,3 +101,43 @@ def test_open_text_earns_what_it_is_worth(number, worthless):
     assert sum(earned["paraphrase"]) / len(earned["paraphrase"]) >= 0.9
     spent = [value for kind in WORTHLESS for value in earned[kind]]
     assert sum(spent) / len(spent) <= worthless
+
+
+def wrapped(kind: str) -> list[str]:
+    return [each["reply"] for each in lines("wrapped.jsonl") if each["kind"] == kind]
+
+
+def right_texts() -> list[tuple[Slot, str]]:
+    """Short and long texts of the knowledge base, each with its slot; they score 1 alone."""
+    texts: list[tuple[Slot, str]] = []
+    for entry, topic in topics_with_facts():
+        data = {"type": "open_text", "name": "advice", "label": "advice", "from": "'x'", "entry": entry, "topic": topic}
+        slot = SlotDraft.model_validate(data).slot({}, [], [], "en")
+        text = " ".join(claim.text for each in load().entries if each.id == entry for claim in each.claims_of(topic))
+        if slot.headline and score_slot(slot, (slot,), text).value == 1:
+            texts.append((slot, text))
+    return sorted(texts, key=lambda each: len(each[1]))
+
+
+def test_words_around_a_right_text_leave_it_right_and_denials_deny_it():
+    texts = right_texts()
+    earned = {"right": [], "negated": []}
+    for kind, values in earned.items():
+        for number, frame in enumerate(each for each in wrapped(kind) if each.isascii()):
+            for slot, text in (texts[number % 20], texts[20 + number % (len(texts) - 20)]):
+                reply = frame.replace("{}", text)
+                values.append(0 if refuses((slot,), reply) else score_slot(slot, (slot,), reply).value)
+    assert sum(value < 0.5 for value in earned["right"]) <= 0.04 * len(earned["right"])
+    assert sum(value < 0.5 for value in earned["negated"]) >= 0.4 * len(earned["negated"])
+
+
+SIZE = {"type": "tolerance", "name": "size", "label": "mean diameter", "value": 70, "unit": "mm", "abs_tol": 4}
+READY = {"type": "boolean", "name": "ready", "label": "ready for harvest", "value": True}
+
+
+@pytest.mark.parametrize(("slot", "answer"), [(SIZE, "size: 70 mm."), (READY, "ready: yes.")])
+def test_refusals_are_told_from_values_with_doubts(slot, answer):
+    slots = SLOTS.validate_python([slot | {"from": "'x'"}])
+    assert not [each for each in wrapped("doubted") if refuses(slots, each.replace("{}", answer))]
+    refused = [refuses(slots, each) for each in wrapped("refused")]
+    assert sum(refused) >= 0.8 * len(refused)

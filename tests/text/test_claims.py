@@ -91,10 +91,11 @@ FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")
     "reply",
     [
         "Mulch and rotation belong on the scrapheap of bad ideas.",
-        "Rotation, mulch, clearing debris: much talked about, never delivered.",
         "Whoever still swears by mulch and rotation has never grown a tomato.",
         "If mulch or rotation worked, nobody would have this disease any more.",
         "轮作、覆盖、清除残体，做不做都一样。",
+        "I doubt that rotation helps.",
+        "I would never rotate or mulch.",
     ],
 )
 def test_irony_and_dismissal_are_denials(reply):
@@ -110,6 +111,10 @@ def test_irony_and_dismissal_are_denials(reply):
         "Never leave debris lying about. Wait three years before tomatoes return, and mulch. Do not overfeed.",
         "Sprays are of little use here: rotation, mulch and clean fields are what counts.",
         "清除病残体，实行轮作，地面覆盖，不要过量施肥。",
+        "I think you should rotate.",
+        "I measured the leaf and looked this up for you. Rotate.",
+        "Rotate. I could not measure the area exactly.",
+        "我认为应该轮作。",
     ],
 )
 def test_right_advice_with_its_own_negatives_is_no_denial(reply):

@@ -186,7 +186,8 @@ def _answer(record: Record) -> Iterator[RenderableType]:
 
 
 _READING_KEYS = frozenset(
-    "scope text candidate value rule off_by facts said foreign excluded harmful used_form termination".split()
+    "scope text candidate value rule refused_by off_by facts said foreign excluded harmful used_form "
+    "termination".split()
 )
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
@@ -332,6 +333,8 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
         return "any reply that is not a refusal counts as an answer, even without a value that was asked for"
+    if "refused_by" in reading:
+        return f'the answer is read as a refusal: "{harmless(value_text(reading["refused_by"]))}"'
     read = reading.get("value")
     off_by = reading.get("off_by")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):

@@ -6,7 +6,7 @@ slot is imported when the first slot of that kind is scored.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,7 +52,7 @@ from agrotools.scoring.metrics import (
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_from_form, guessed_text
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
-from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
+from agrotools.text.refusal import ends_in_refusal, estimates_in, refusing_clauses, statements_of_no_answer
 
 if TYPE_CHECKING:
     from agrotools.text.labels import LabelMatch
@@ -107,7 +107,8 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     ]
     knowing = _knowing_rows(record, record.trajectory.answer, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
-        scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
+        words = refusing_words(record.sample.answer, record.trajectory.answer or "")
+        scored = [score._replace(value=0.0, reading={"rule": "refused", "refused_by": words}) for score in scored]
     harmful = _harmful_row(record, record.trajectory.answer or "", [*zip(slots, scored, strict=True)])
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     of_metrics = places_by_metric(slots)
@@ -271,28 +272,49 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
-    """Return True if ``answer`` says that the files do not allow an answer and gives no value of ``slots``.
+    """Return True if ``answer`` says that the files do not allow an answer and gives no value of ``slots``."""
+    return refusing_words(slots, answer) is not None
+
+
+def refusing_words(slots: Sequence[Slot], answer: str) -> str | None:
+    """Return the words by which ``answer`` refuses; None if it does not, or gives a value of ``slots``.
 
     An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, only values in the
     form and announced estimates count, because a reason may name numbers and files.
     """
     plain = read_answer(answer).plain
-    rest = without_refusals(plain)
-    if rest is None:
-        return False
     asked = [slot for slot in slots if not slot.made_by_tools]
+    refused = refusing_clauses(plain)
+    in_words = any(isinstance(slot, _IN_WORDS) for slot in asked)
+    unknown = statements_of_no_answer(refused.rest if refused else plain, _labels(asked), in_words=in_words)
+    said = refused or unknown
+    if said is None:
+        return None
+    rest = unknown.rest if unknown else said.rest
     closing = ends_in_refusal(plain)
-    return not any(_gives_value(slot, asked, rest, form_only=closing) for slot in asked) and not (
+    given = any(_gives_value(slot, asked, rest, said.words, form_only=closing) for slot in asked) or (
         closing and any(_gives_value(slot, asked, estimates_in(rest)) for slot in asked)
     )
+    return None if given else said.words[:_MAX_EXCERPT]
 
 
-def _gives_value(slot: Slot, slots: Sequence[Slot], text: str, *, form_only: bool = False) -> bool:
+def _labels(slots: Iterable[Slot]) -> Iterator[str]:
+    for slot in slots:
+        if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot):
+            yield from map(normalise, slot.choices)
+            yield from (normalise(alias) for each in getattr(slot, "aliases", {}).values() for alias in each)
+
+
+def _gives_value(slot: Slot, slots: Sequence[Slot], text: str, doubts: str = "", *, form_only: bool = False) -> bool:
     if not text.strip():
         return False
     if isinstance(slot, _IN_WORDS):
         keyed = keyed_scopes(slot, slots, read_answer(text), bool)
-        return bool(keyed) if form_only else len(text.split()) >= _FEWEST_WORDS
+        if any(len(scope.text.split()) >= _FEWEST_KEYED for scope in keyed):
+            return True
+        if form_only and ":" in doubts:
+            return False
+        return len(text.replace(doubts, " ", 1).split()) >= _FEWEST_WORDS or _names_fact(slot, text)
     score = score_slot(slot, slots, text)
     if form_only and not score.used_form:
         return False
@@ -300,8 +322,15 @@ def _gives_value(slot: Slot, slots: Sequence[Slot], text: str, *, form_only: boo
     return several or "off_by" in score.reading or score.reading.get("value") not in (None, [])
 
 
-_FEWEST_WORDS = 12
-"""Words beside a refusal from which an answer in free text counts as given."""
+def _names_fact(slot: Slot, text: str) -> bool:
+    from agrotools.scoring.open_text import read_facts
+    from agrotools.text.claims import reply_of
+
+    return isinstance(slot, OpenTextSlot) and any(one.words for one in read_facts(slot.facts, reply_of(text)))
+
+
+_FEWEST_WORDS, _FEWEST_KEYED = 12, 5
+"""Words beside a refusal from which an answer in free text counts as given, without and with the name of its slot."""
 _MAX_EXCERPT = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(

@@ -293,6 +293,9 @@ def affirms(text: str, phrases: Sequence[str]) -> bool:
 MASK = "<F>"
 """Mask for words of the expected facts; ``<A>`` masks things to avoid (and denied opposites), ``<O>`` opposites."""
 
+_DENIALS = ("(not denied)", "(partly denied)", "(denied)")
+"""Whether grammar shows that no, some or most words of the facts are denied."""
+
 _PLAIN = -1.75
 """A reply with a value below this clearly asserts its statements."""
 
@@ -346,7 +349,10 @@ def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
 
 
 def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int] = ()) -> list[list[str]]:
-    """Return the sentences of a text with words replaced by their ``masks``; repeated masks are merged."""
+    """Return the sentences of a text with words replaced by their ``masks``; repeated masks are merged.
+
+    A last one of one word says whether grammar shows that the masked words are denied.
+    """
     sentences: list[list[str]] = [[]]
     for at, stem in enumerate(read.stems):
         if read.before[at] >= SENTENCE:
@@ -358,6 +364,9 @@ def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int]
         if read.in_question[at] and not (at and read.in_question[at - 1]):
             sentences[-1].append("??")
         sentences[-1].append(masks.get(at) or ("0" if stem[0].isdigit() else stem))
+    denied = sum(read.denied[at] for at in masks)
+    if masks:
+        sentences.append([_DENIALS[2 if denied >= 0.8 * len(masks) else denied > 0]])
     return [_without_lists(sentence) for sentence in sentences if sentence]
 
 
@@ -377,6 +386,9 @@ def features(sentences: Sequence[Sequence[str]]) -> set[str]:
     """Return the model's features: tokens, bigrams, trigrams, pairs with a gap of one, and word prefixes."""
     texts = set[str]()
     for sentence in sentences:
+        if sentence[0] in _DENIALS:
+            texts.add(sentence[0])
+            continue
         tokens = ["^", *sentence, "$"]
         texts.update(token for token in sentence if token != MASK)
         texts.update(f"{token[:4]}-" for token in tokens if len(token) > 4 and token.isascii() and token.isalpha())

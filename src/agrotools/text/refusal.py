@@ -1,6 +1,8 @@
 """Replies that the files do not allow an answer, and tool results that show it."""
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from agrotools.core import AbstainSlot, UnresolvedRef
 from agrotools.core.record import Results
@@ -23,6 +25,35 @@ _PHRASE = (
     r"(?:无法|不能|没法|难以|不可能)[^,.;。\d]{0,14}?(?:确定|判断|判定|得出|测量|测出|测定|回答|估计|估算|计算|算出|"
     r"给出|知道|得知|推断|识别|数清)|(?:信息|数据|资料)不足|不可判定)"
 )
+_UNKNOWN = re.compile(
+    r"(?:\b(?:it|this|that)(?: is|'s) )?"
+    r"(?P<said>\b(?:do not|don't|does not|doesn't|did not|didn't|cannot|can't) know|\bno idea|"
+    r"\bno (?:other )?way (?:of|to)\b|"
+    r"\b(?:hard|difficult) to (?:say|tell|judge|know|see)|\b(?:decline|refuse) to \w+|\bimpossible\b|"
+    rf"{_UNABLE}(?:see|help|make out|recogni|read|find|provid|giv|convert|distinguish|identif|view|open|access)\w*|"
+    r"\b(?:not |un|in|il)(?:known|determina(?:ble|te)|determined|decid(?:able|ed)|certain|clear|measura?ble|available|"
+    r"possible|applicable|specified|conclusive|legible|readable|visible|recogni[sz]able|sure|sufficient|enough)\b|"
+    r"\bno (?:answer|value|result|estimate|decision|judg\w+|conclusion|figure|number|information|data)\b|"
+    r"\bn/a\b|\bn\.\s?a\.|^[^\n:：]{0,40}[:：]\s*[-?–—]\s*$|"
+    r"不知道|不清楚|不详|不明|未知|不确定|看不[清出见]|看不到|分不[清出]|说不[清准]|得不出|没有?(?:办法|答案|结果|数据|足够)|"
+    r"无法|无从|不够|很?难(?:以)?(?:判断|确定|说)|[:：]\s*无\s*$)"
+    r"(?: (?:whether|if|how|what|which|why|where|who)\b[^,.;!?\n]*)?",
+    re.MULTILINE,
+)
+"""Words that say that something is unknown, with the question that they leave open."""
+_LACK = re.compile(
+    r"\b(?:no (?=[a-z])|not (?!the\b|an?\b)|none|nothing|nobody|cannot|\w+n't|without|lack\w*|missing|too|beyond|"
+    r"fail\w*|errors?|null|nan|nodata|invalid|undefined|incomplete|blank|corrupt\w*|damaged|broken|(?:over|under)exposed|"
+    r"blurr\w*|useless|out of focus|guess\w*|g[ia]ve up|moot|mystery|made up|need\w*|requir\w*|again|only|"
+    r"(?:un|in|im|il)\w+ble|insufficient|inconclusive|unclear)\b|\?\?|没(?:法|有?(?:上传|给|提供|拍|收到|任何|作物|植物|参照))|不(?:能|了|出|到|清|够|符|开|足|是一个)|报错|无|缺|坏|糊|太|请"
+)
+_EVIDENCE = re.compile(
+    r"\b(?:i|we|you|(?:image|picture|photo\w*|file|upload|attachment|raster|map|data|metadata|information|evidence|scale|"
+    r"ruler|reference|depth|pixel|camera|view|focus|value|tool|resolution|question|answer|result|measurement|conclusion|"
+    r"comparison)s?)\b|我|图|照片|文件|数据|数值|信息|比例尺|参照|大小|工具|问题|结果|答案"
+)
+_SHORT, _FEW_WORDS = 160, 24
+"""Characters of a short reply, and of one of a few words; a Chinese one has a third."""
 _BUT = r", ?(?:but|however|though|yet|但)"
 _AT_LINE = re.compile(
     rf"[\s>*#•`_-]*+(?:(?:[\w ]{{1,40}}|(?<=[\s_]))[*`_]*[:：]\s*[*`_]*)?(?:it )?{_PHRASE}"
@@ -31,6 +62,7 @@ _AT_LINE = re.compile(
 )
 _REFUSAL = re.compile(_PHRASE)
 _END = re.compile(rf"[!?。;\n]|\.(?!\d)|{_BUT}|\Z")
+_CLAUSE_MARKS = ("!", "?", "。", "\n", ";", ",", "(", ". ")
 _KEYED = re.compile(r"[:：]\s*\w")
 _ESTIMATE = re.compile(
     r"\b(?:best|rough|own|my) (?:estimate|guess)|\bi(?: would|'d) (?:say|guess|estimate|go)|\bestimated (?:at|to)|"
@@ -43,18 +75,52 @@ def ends_in_refusal(text: str) -> bool:
     return any(_AT_LINE.match(line) for line in text.strip().splitlines()[-1:])
 
 
-def without_refusals(text: str) -> str | None:
-    """Return normalised ``text`` without its clauses that refuse an answer; None if there are none."""
-    rest, position = "", 0
+class Doubts(NamedTuple):
+    """Words by which a text says that there is no answer, and what is left of the text without them."""
+
+    words: str
+    rest: str
+
+
+def refusing_clauses(text: str) -> Doubts | None:
+    """Return the clauses of normalised ``text`` that refuse an answer; None if there are none."""
+    first, rest, position = "", "", 0
     # Searched from the phrase outwards: a pattern of the whole clause takes quadratic time in a long line.
     while phrase := _REFUSAL.search(text, position):
-        begin = 1 + max(position - 1, *(text.rfind(mark, position, phrase.start()) for mark in "!?。\n;,("))
+        marks = ((text.rfind(mark, position, phrase.start()), mark) for mark in _CLAUSE_MARKS)
+        begin = max([position, *(at + len(mark) for at, mark in marks if at >= 0)])
         before = text[begin : phrase.start()]
         # A value after a key stands before the doubt: "size: 70 mm, which cannot be determined exactly".
         rest += text[position:begin] + (before if _KEYED.search(before) else "")
         end = _END.search(text, phrase.end())
         position = end.start() if end else len(text)
-    return rest + text[position:] if position else None
+        first = first or text[begin:position]
+    return Doubts(first.strip(), rest + text[position:]) if position else None
+
+
+def statements_of_no_answer(text: str, labels: Iterable[str] = (), *, in_words: bool = False) -> Doubts | None:
+    """Return the words of normalised ``text`` that say that something is missing; None if there are none.
+
+    Such words stand in answers, too; those in one of ``labels`` do not count. Where answers are ``in_words``, the
+    sentence must be on the files or on who answers. Words for what is unknown are left out of the rest: "no answer" is
+    not a "no".
+    """
+    known = "\n".join(labels)
+    said = [match for match in _UNKNOWN.finditer(text) if match["said"].strip(" :") not in known]
+    if not said:
+        return _lacking(text, known, in_words=in_words)
+    starts, ends = [0, *(match.end() for match in said)], [*(match.start() for match in said), len(text)]
+    return Doubts(said[0][0].strip(), " ".join(text[start:end] for start, end in zip(starts, ends, strict=True)))
+
+
+def _lacking(text: str, known: str, *, in_words: bool) -> Doubts | None:
+    """Words of what is missing, in a short reply: long ones describe what is not there, too."""
+    length = len(text) + 2 * sum(letter > "⺀" for letter in text)
+    for sentence in re.split(r"(?<=[!?。;])|(?<=\.)\s|\n", text) if length <= _SHORT else ():
+        lacking = any(match[0] not in known for match in _LACK.finditer(sentence))
+        if lacking and (_EVIDENCE.search(sentence) or (length <= _FEW_WORDS and not in_words)):
+            return Doubts(sentence.strip(), text)
+    return None
 
 
 def estimates_in(text: str) -> str:

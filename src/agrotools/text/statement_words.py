@@ -60,7 +60,7 @@ _DROPPED = frozenset(
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
 _MARKS = dict.fromkeys(',()"[]-/', COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
 _KEYWORDS_EN = late_pattern(r"[^.,;:!?()\n]+")
-_KEYWORDS_ZH = late_pattern(rf"(?:[{CJK}]{{1,9}} +){{9,}}[{CJK}]{{1,9}}")
+_KEYWORDS_ZH = late_pattern(rf"(?:[{CJK}][{CJK}\d-]{{0,11}} +){{9,}}[{CJK}]{{1,9}}")
 _JOINING = frozenset("the a an of and or to in on is are with for that by from it as at be so into not which".split())
 _FEWEST_KEYWORDS = 18
 """A run of this many words without punctuation and with few function words is a keyword list, not a statement."""
