@@ -35,6 +35,7 @@ from agrotools.scoring.comparisons import common_samples, mean_on, paired_differ
 from agrotools.scoring.event_counts import RESUME, mostly_unread
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
+from agrotools.scoring.units import by_sample
 
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
@@ -339,13 +340,14 @@ def _place(
 def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:
     """Yield a line on the refusals of each model, and one on its score in each other mode that is scored alike."""
     names = run_names(shown.summaries)
-    for name, summary in zip(names, shown.summaries, strict=True):
+    for name, scored in zip(names, shown.scored, strict=True):
+        summary = scored.summary
         of_whom = f"{shortened_name(name, 30)}: " if len(names) > 1 else ""
         for mode, part in summary.modes.items() if measure else ():
             if not part.headline or measure is None:
                 continue
             if mode != measure[0].mode:
-                text = _other_score(mode, part, summary, measure[1])
+                text = _other_score(mode, part, scored, measure[1])
             else:
                 text = "" if len(names) > 1 and _is_baseline(summary) else _refusals(part)
             if text:
@@ -367,18 +369,18 @@ def _share_text(estimate: Estimate, part: ModeSummary) -> str:
     return f"{share} of {estimate.n}"
 
 
-def _other_score(mode: Mode, part: ModeSummary, summary: Summary, metric: str) -> str:
+def _other_score(mode: Mode, part: ModeSummary, scored: Rescored, metric: str) -> str:
     """Return a sentence on the headline metric in another mode, with the gain by tools; empty if it has none."""
     out_of, of_mode = METRICS[metric].out_of, part.metrics.get(metric)
     if of_mode is None:
         return ""
-    value = on_scale(of_mode.overall.value, out_of)
-    paired = summary.no_tool_part if mode == "no-tool" else None
-    if paired is None or metric not in paired.gain:
-        return f"{_TITLES[mode]}: {METRICS[metric].label} {value}."
-    gain, with_tools = paired.gain[metric].overall, on_scale(paired.metrics[metric].overall.value, out_of)
+    paired = scored.summary.no_tool_part if mode == "no-tool" else None
+    if scored.tally is None or paired is None or metric not in paired.gain:
+        return f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
+    means = by_sample(*(units[metric] for units in scored.tally.tool_units())).means
+    gain, (with_tools, without) = paired.gain[metric].overall, (on_scale(each, out_of) for each in means)
     p = "not significant" if gain.p_adjusted is not None else f"fewer than {MIN_CLUSTERS} clusters, not tested"
     if gain.differs():
         p = f"p {gain.p_adjusted:.3f}" if gain.p_adjusted and gain.p_adjusted >= 0.001 else "p <0.001"
     questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
-    return f"On the {questions}: {value} without, {with_tools} with tools ({points(gain.value)}, {p})."
+    return f"On the {questions}: {without} without, {with_tools} with tools ({points(gain.value)}, {p})."
