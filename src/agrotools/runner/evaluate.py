@@ -231,6 +231,7 @@ def prepare_run(
         raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
+    known_samples = benchmark.samples  # before some are left out, so that a baseline knows the same ones at every dose
     if config.degrade:
         benchmark = _degraded(benchmark, config)
     if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
@@ -245,7 +246,7 @@ def prepare_run(
     endpoint = config.endpoint
     source = policy_source(
         endpoint,
-        benchmark.samples,
+        known_samples,
         agents=AgentOptions(
             protocol=settings.protocol,
             settings=config.settings,

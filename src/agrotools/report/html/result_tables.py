@@ -1,7 +1,7 @@
 """Result tables and error classes as HTML: the terminal's cells, with drawn intervals and linked samples."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     main: list[HtmlTable] = []
     for setting in settings_for(summaries):
         if has_table(setting, summaries):
-            main += map(_without_zeros, html_tables(setting_table(setting, summaries, notes)))
+            main += html_tables(setting_table(setting, summaries, notes))
     main += html_tables(plugin_tables(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes))
@@ -106,18 +106,6 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     return Results(
         main, parts, [*judge_notes(summaries), *plugin_notes(summaries), *general_notes(summaries), *notes.numbered()]
     )
-
-
-def _without_zeros(table: HtmlTable) -> HtmlTable:
-    """Return a table of metrics without those that are 0 in all runs, except the first."""
-
-    def is_zero(cell: Cell) -> bool:
-        return not cell.lines or "".join(text for text, _ in cell.lines[0]).strip() in ("0", "0.0", "")
-
-    n = len(table.headings) - 1
-    kept = [at for at in range(n) if not at or not all(is_zero(row.cells[at]) for row in table.rows)]
-    rows = [replace(row, cells=[row.cells[at] for at in kept]) for row in table.rows]
-    return replace(table, headings=[table.headings[0], *(table.headings[at + 1] for at in kept)], rows=rows)
 
 
 def html_tables(parts: Sequence[RenderableType]) -> list[HtmlTable]:
