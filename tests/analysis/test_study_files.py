@@ -173,7 +173,9 @@ def test_invalid_and_missing_records_are_never_silently_in_the_table(tmp_path: P
     assert row.split("|")[2].strip() == "— (1)"
     assert "(1) 8.3 % of the records are invalid: no score is shown" in done.stdout
     allowed = run_command("study", file, "--allow-invalid", cwd=tmp_path).stdout
-    assert "(1) 1 invalid record left out" in allowed
+    assert "(1) n 12 (12)" in allowed
+    assert "(2) 1 invalid record left out" in allowed
+    assert "(3) n 11 (11)" in allowed
 
 
 def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmark: Path, models: Models):
@@ -250,3 +252,16 @@ def test_groups_hold_exactly_the_inseparable_pairs(n: int, pairs: set[tuple[int,
         assert any(pair <= set(group) for group in groups) == (pair not in separated)
     assert not any(set(one) < set(other) for one in groups for other in groups)
     assert groups == sorted(sorted(group) for group in groups)
+
+
+def test_a_mode_that_a_policy_lacks_is_named(tmp_path: Path):
+    (tmp_path / "both.toml").write_text(
+        'mode = ["no-tool", "end-to-end"]\nlimit = 2\nmodel = ["baseline:oracle", "baseline:guess"]'
+    )
+    before = run_command("study", "both.toml", "--dry-run", cwd=tmp_path).stdout
+    assert "baseline:oracle on embedded: 2 of 2 records to run, none in no-tool, which this policy lacks" in before
+    done = run_command("study", "both.toml", cwd=tmp_path).stdout
+    row = next(line for line in done.splitlines() if line.startswith("| baseline:oracle"))
+    assert row.split("|")[2].strip() == "— (2)"
+    assert "(2) not run: this policy has no no-tool mode" in done
+    assert "end-to-end: FAS, n 2 (2)" in done

@@ -56,8 +56,8 @@ def test_the_headline_says_which_run_is_better_and_names_the_samples(runs):
 def test_a_run_that_saw_the_reference_is_named(runs, tmp_path):
     knowing = written(tmp_path / "baseline:oracle", answers(at < 30 for at in range(40)), privileged=True)
     text = run_command("compare", str(knowing), str(runs[1])).stdout
-    assert "baseline:oracle saw the reference" in text
-    assert "saw the reference" not in run_command("compare", *map(str, runs)).stdout
+    assert "baseline:oracle is privileged" in text
+    assert "is privileged" not in run_command("compare", *map(str, runs)).stdout
 
 
 def test_runs_without_a_common_sample_are_refused(tmp_path):

@@ -39,6 +39,8 @@ def test_search_prints_hits_and_sources():
     assert result.exit_code == 0
     assert "disease.apple_scab" in result.output
     assert "source: " in result.output
+    unsourced = RUN.invoke(app, ["search", "Colorado potato beetle"]).output
+    assert "source: none (general knowledge, not verified)" in unsourced
 
 
 def test_search_as_json():

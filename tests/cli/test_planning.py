@@ -32,6 +32,12 @@ MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2
             "field --quick --model openai:gpt-4.1-mini --budget 2",
         ),
         (
+            "field -m baseline:oracle",
+            "baseline:oracle",
+            {},
+            "field --quick --model openai:gpt-4.1-mini --budget 2",
+        ),
+        (
             MODEL,
             "m1",
             {"quick": True},
@@ -41,7 +47,7 @@ MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2
 )
 def test_the_next_command_is_the_users_own(typed: str, model: str, config: dict[str, Any], command: str) -> None:
     ARGUMENTS[:] = shlex.split(typed)
-    benchmark: Any = SimpleNamespace(samples=[0] * 5)
+    benchmark: Any = SimpleNamespace(samples=[0] * 5, header=SimpleNamespace(quick=("s1",)))
     evaluated = Evaluated(EvalConfig(model=model, **config), benchmark)
     assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(f"agrotools eval {command}")
 

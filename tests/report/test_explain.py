@@ -154,6 +154,11 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
             ["✓ 100.0  change", "expected      4.2 % ± 0.5", "extracted     4.6 %", "within the tolerance of 0.5"],
         ),
         (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"]),
+        (
+            ToleranceSlot(name="litres", label="litres", value=6660.0, rel_tol=0.15),
+            "litres: 8516.75",
+            ["expected      6660 ± 999", "off by 1857, outside the tolerance of 999"],
+        ),
         (CHANGE, "It is 3 % or 9 %.", ["✗ 0.0  change", "several different candidates"]),
         (
             ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),

@@ -194,7 +194,7 @@ async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_ru
         await page.until(f"{DETAIL}.includes('no answer (max_steps)')")
         image = "document.querySelector('#detail .stage img.base')"
         await page.until(f"{image}?.naturalWidth === 80")
-        await page.until(f"{DETAIL}.includes('baseline:oracle saw the referencerows: 7')")
+        await page.until(f"{DETAIL}.includes('baseline:oracle privilegedrows: 7')")
 
         await page.click("#detail button.enlarge")
         await page.until("document.querySelector('#viewer img.base')?.naturalWidth === 80")

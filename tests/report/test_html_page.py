@@ -81,7 +81,7 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     numbers = set(re.findall(r"\d+\.\d", text))
     assert len(numbers) > 8
     assert {number for number in numbers if number not in shown} == set()
-    assert "saw the reference" in shown
+    assert "privileged" in shown
     assert "Detectable difference" in shown
     model, oracle = page_of_both.head["runs"]
     value, lower, upper, n = model["score"]

@@ -85,6 +85,7 @@ SCREENS = {
     ),
     "guesser": Screen([Path("a")], [end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
     "worse": Screen([Path("a")], [end_to_end("m1", 0.0)], References({PLANNER: PLANS, FLOOR: end_to_end(FLOOR, 0.3)})),
+    "few": Screen([Path("a")], [end_to_end("m1", 1.0, n=8)], ENDS),
     "no-tool": Screen([Path("a")], [three_modes("m1")], modes=["no-tool"]),
     "doses": Screen([Path("a")] * 4, [end_to_end("m1", 0.5), *(BLURRED(each) for each in ("m1", CEILING)), ORACLE]),
     "crowd": Screen(
@@ -120,3 +121,10 @@ def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     assert [line.plain for line in screen(Screen([Path("a")], [of_pairs([], "m1")]), 80)][
         -1
     ] == "No records to score yet."
+
+
+def test_scores_without_and_with_tools_are_of_the_same_questions() -> None:
+    pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
+    run = of_pairs([*pairs, *(scored(at, "end-to-end", 1.0) for at in range(12))], "m1")
+    text = " ".join(line.plain for line in screen(Screen([Path("a")], [run])))
+    assert "On the 12 questions that can be asked without tools: 41.7 without, 100.0 with tools (+58.3" in text

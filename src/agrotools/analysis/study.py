@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
 from agrotools.benchmarks import Benchmark
-from agrotools.core import AgrotoolsError, InfrastructureError, UsageError
+from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
 from agrotools.runner.config import EvalConfig, check_keys, read_config, read_toml
 from agrotools.runner.estimate import Estimate, estimate
@@ -66,6 +66,8 @@ class RunState(NamedTuple):
     expected: Estimate | None = None
     """Estimated cost of the missing records; None without a paid endpoint."""
     problem: str = ""
+    lacking: tuple[Mode, ...] = ()
+    """Modes of the study that the benchmark has and the policy lacks."""
 
     @property
     def complete(self) -> bool:
@@ -198,7 +200,8 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
     except AgrotoolsError as error:
         return RunState(run, problem=error.message)
     n_invalid = sum(map(failed.__contains__, plan.keys()))
-    return RunState(run, len(plan), len(plan) - len(todo), n_invalid, expected)
+    lacking = tuple(mode for mode in prepared.settings.modes if mode not in prepared.source.modes)
+    return RunState(run, len(plan), len(plan) - len(todo), n_invalid, expected, lacking=lacking)
 
 
 async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Estimate | None:
@@ -267,8 +270,8 @@ def _position(states: Sequence[RunState], at: int, study: Study, spent: float) -
 def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: bool = False) -> StudyResult:
     """Score the runs that have records, and compare them.
 
-    Compared are models with the same tools, and the tools of the same model, on the same benchmark; policies that see
-    the gold only with each other. All these differences are adjusted together. Modes with missing records or too many
+    Compared are models with the same tools, and the tools of the same model, on the same benchmark; privileged
+    policies only with each other. All these differences are adjusted together. Modes with missing records or too many
     invalid ones are not compared.
 
     Raises:

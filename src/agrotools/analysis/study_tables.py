@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 from agrotools.analysis.study import StudyResult
 from agrotools.core import MODES, Mode
-from agrotools.core.base import count_text
+from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import write_whole
 from agrotools.report.html.result_tables import templates
-from agrotools.report.layout import DASH, UNSEALED_NOTE, harmless, on_scale, percent, points
+from agrotools.report.layout import DASH, PRIVILEGED_NOTE, UNSEALED_NOTE, harmless, on_scale, percent, points, size
 from agrotools.report.settings import KNOWING, OUTCOME, PROCESS
 from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
-_INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent."
+_INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
 
 
 class Cell(NamedTuple):
@@ -64,6 +64,8 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
     summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
     summaries = [summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of]
     columns = list(_columns(summaries))
+    sizes = {(mode, metric): _shared_size(summaries, mode, metric) for mode, metric in columns}
+    unequal = {first for first in dict(reversed(columns)).items() if not sizes[first]}
     shows_tools = {state.run.config.tools for state in states} != {"all"}
     letters = _letters(result)
     notes: list[str] = []
@@ -74,18 +76,23 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
         if state.problem:
             marks.append(_note(notes, f"stopped: {state.problem}"))
         if summary is not None and summary.privileged:
-            marks.append(_note(notes, "privileged: this policy is given the reference; do not report it as a result"))
+            marks.append(_note(notes, PRIVILEGED_NOTE))
         if summary is not None and summary.unsealed:
             marks.append(_note(notes, UNSEALED_NOTE))
         row = [Cell(state.run.label, marks="".join(marks))]
         row += [Cell(state.run.config.tools)] if shows_tools else []
         for mode, metric in columns:
-            row.append(_score_cell(summary, mode, metric, letters.get((at, mode, metric), ""), notes))
+            if mode in state.lacking:
+                row.append(Cell(DASH, marks=_note(notes, f"not run: this policy has no {mode} mode")))
+            else:
+                group = letters.get((at, mode, metric), "")
+                row.append(_score_cell(summary, mode, metric, group, notes, with_size=(mode, metric) in unequal))
         rows.append(row)
     leading = ["Model", *(["Tools"] if shows_tools else [])]
     modes = dict.fromkeys(mode for mode, _ in columns)
     groups = [("", len(leading)), *((mode, sum(mode == each for each, _ in columns)) for mode in modes)]
-    header = [*leading, *(METRICS[metric].label + " ↓" * METRICS[metric].lower_is_better for _, metric in columns)]
+    labels = [METRICS[metric].label + " ↓" * METRICS[metric].lower_is_better for _, metric in columns]
+    header = [*leading, *(label + of_column for label, of_column in zip(labels, sizes.values(), strict=True))]
     version = next((summary.benchmark_version for summary in summaries), "")
     is_synthetic = any(summary.synthetic for summary in summaries)
     synthetic = " Synthetic images: scores say nothing about real fields." if is_synthetic else ""
@@ -97,7 +104,7 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
         legend.append(
             _NO_LETTERS.format(_QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools")
         )
-    return StudyTable(f"{benchmark} {version}".strip(), groups, header, rows, [*legend, *notes])
+    return StudyTable(benchmark_title(benchmark, version), groups, header, rows, [*legend, *notes])
 
 
 def _columns(summaries: Sequence[Summary]) -> Iterator[tuple[Mode, str]]:
@@ -111,7 +118,16 @@ def _columns(summaries: Sequence[Summary]) -> Iterator[tuple[Mode, str]]:
                 yield mode, metric
 
 
-def _score_cell(summary: Summary | None, mode: Mode, metric: str, letters: str, notes: list[str]) -> Cell:
+def _shared_size(summaries: Sequence[Summary], mode: Mode, metric: str) -> str:
+    """Return the size of a column, ``, n 20 (14)``; empty if its runs differ: then the first metric has notes."""
+    parts = [part for summary in summaries if (part := summary.modes.get(mode)) and part.headline]
+    sizes = {size(part.metrics[metric].overall) for part in parts if metric in part.metrics}
+    return f", n {sizes.pop()}" if len(sizes) == 1 else ""
+
+
+def _score_cell(
+    summary: Summary | None, mode: Mode, metric: str, letters: str, notes: list[str], *, with_size: bool
+) -> Cell:
     part = summary.modes.get(mode) if summary else None
     if summary is None or part is None or metric not in part.metrics:
         return Cell(DASH)
@@ -124,6 +140,7 @@ def _score_cell(summary: Summary | None, mode: Mode, metric: str, letters: str, 
     if part.invalid.n:
         letters += _note(notes, f"{count_text(part.invalid.n, 'invalid record')} left out")
     info, estimate = METRICS[metric], part.metrics[metric].overall
+    letters += _note(notes, f"n {size(estimate)}") if with_size else ""
     ends = estimate.interval if mode in info.compared_in else None
     interval = f"[{on_scale(ends.lower, info.out_of)}, {on_scale(ends.upper, info.out_of)}]" if ends else ""
     return Cell(on_scale(estimate.value, info.out_of), interval, letters)

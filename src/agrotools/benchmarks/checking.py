@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
+from agrotools.benchmarks.obtaining import listed_download
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
@@ -98,7 +99,10 @@ def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
     if plugin.find is None or (data_root is None and needs != "nothing"):
         return ListedBenchmark(name, about, needs, None, "")
     try:
-        return ListedBenchmark(name, about, needs, True, str(plugin.find(data_root)))
+        where = str(plugin.find(data_root))
+        if data_root and listed_download(plugin, data_root).state == "incomplete":
+            return ListedBenchmark(name, about, needs, False, f"{where} is incomplete: agrotools data get {name}")
+        return ListedBenchmark(name, about, needs, True, where)
     except AgrotoolsError as error:
         return ListedBenchmark(name, about, needs, False, error.message)
 

@@ -79,10 +79,11 @@ class ListedDownload(NamedTuple):
 def list_downloads(data_root: Path | None = None) -> list[ListedDownload]:
     """Return the benchmarks that can be obtained, with what is below ``data_root`` (default: the cache)."""
     root = (data_root or data_folder()).expanduser()
-    return [_listed(plugin, root) for plugin in BENCHMARKS.loaded()]
+    return [listed_download(plugin, root) for plugin in BENCHMARKS.loaded()]
 
 
-def _listed(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
+def listed_download(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
+    """Return a benchmark with what is below ``root``."""
     download, record = plugin.download, _read_record(root, plugin.name)
     size = sum(record.files.values()) / 1e6 if record else None
     if download is None:

@@ -111,6 +111,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.references import build_notes
     from agrotools.build.review.journal import REVIEW_FILE
     from agrotools.cli.validate import print_findings
+    from agrotools.core.base import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS
 
     faults = validate_folder(out)
@@ -119,7 +120,8 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     benchmark = load_folder(out)
     clusters = len({sample.cluster for sample in benchmark.samples})
     samples = count_text(len(benchmark.samples), "sample")
-    typer.echo(f"{header.name} {header.version}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
+    title = benchmark_title(header.name, header.version)
+    typer.echo(f"{title}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     shown = [file.path for sample in benchmark.samples for file in sample.files]
     typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")
     for what, counts in counts_of(benchmark).items():

@@ -65,6 +65,7 @@ def export(
     from agrotools.build.export.gta import export_gta
     from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError
+    from agrotools.core.base import benchmark_title
 
     place = Path(benchmark).expanduser()
     is_run = (place / "records.jsonl").is_file()
@@ -96,7 +97,8 @@ def export(
         describe_benchmark(loaded.root, loaded.header, loaded.samples)
     else:
         copy_benchmark(loaded.root, loaded.header, loaded.samples, target)
-    typer.echo(f"{loaded.name} {loaded.version}: {count_text(len(loaded.samples), 'sample')} in {target}")
+    title = benchmark_title(loaded.name, loaded.version)
+    typer.echo(f"{title}: {count_text(len(loaded.samples), 'sample')} in {target}")
     if format == "croissant":
         _show_check(target)
     typer.echo(f"Terms of use: {loaded.licence}")

@@ -66,7 +66,8 @@ def search(
         if hit.note:
             typer.echo(f"  {hit.note}")
         for source in hit.sources:
-            typer.echo(f"  source: {', '.join(str(part) for part in (source.title, source.year, source.url) if part)}")
+            cited = ", ".join(str(part) for part in (source.title, source.year, source.url) if part)
+            typer.echo(f"  source: {f'none ({source.how})' if source.how.startswith('general') else cited}")
     for note in result.notes:
         typer.echo(f"note: {note}")
 

@@ -133,6 +133,8 @@ def _print_plan(plan: "Plan") -> None:
             more = ", ".join(
                 f"{key} {value}" for key, value in column_fields.items() if key not in ("column", "ask", "yes", "no")
             )
+            if column.ask in ("disease", "diseased") and not column.crop:
+                more = ", ".join(filter(None, (more, "no crop: set crop in the plan if all photos show one")))
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 

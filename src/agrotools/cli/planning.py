@@ -31,12 +31,14 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
     """
     from agrotools.analysis.study import StudyRun, inspect_run
+    from agrotools.core.base import benchmark_title
     from agrotools.models.endpoint import without_keys
     from agrotools.runner.evaluate import part_text, prepare_run
 
     with without_keys():
         prepared = prepare_run(config, benchmark)
-        title = f"{benchmark.name} {benchmark.version}{part_text(config)}, {', '.join(prepared.plan.sizes())}"
+        name = benchmark_title(benchmark.name, benchmark.version)
+        title = f"{name}{part_text(config)}, {', '.join(prepared.plan.sizes())}"
         run = StudyRun(config.model, title, config.model_copy(update={"out": prepared.folder}))
         return inspect_run(run, benchmark, estimates=True)
 
@@ -102,8 +104,11 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
     if evaluated.stops and config.budget is not None:
         budget = _larger_budget(config.budget, summary)
         return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
+    if any(part.invalid.n for part in summary.modes.values()):
+        return [f"{_changed()}  (again: the invalid samples)"]
     if summary.model.startswith("baseline:"):
-        add = ["--quick"] if config.quick and "--quick" not in ARGUMENTS else []
+        first_look = config.quick or (benchmark.header.quick and not config.limit)  # what the budget is enough for
+        add = ["--quick"] if first_look and "--quick" not in ARGUMENTS else []
         add = [*([config.benchmark] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
         return [_changed("--model", "-m", "--out", add=add)]
     if config.quick:

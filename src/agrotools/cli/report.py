@@ -78,8 +78,8 @@ def report(
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     """Return the metrics of each mode as CSV (fractions), or as Markdown or LaTeX tables (percent)."""
     from agrotools.analysis.study_tables import Cell, StudyTable, csv_text, latex, markdown
-    from agrotools.core.base import count_text
-    from agrotools.report.layout import SYNTHETIC_NOTE, percent, run_names
+    from agrotools.core.base import benchmark_title, count_text
+    from agrotools.report.layout import PRIVILEGED_NOTE, SYNTHETIC_NOTE, percent, run_names
     from agrotools.report.tables import scoring_lines, warning_lines
     from agrotools.runner.rescore import score_runs
     from agrotools.scoring import METRICS
@@ -91,7 +91,7 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     for name, summary in zip(names, summaries, strict=True):
         for mode, part in summary.modes.items():
             metrics = part.metrics if part.headline else {}
-            title = f"{summary.benchmark} {summary.benchmark_version}, {mode}"
+            title = f"{benchmark_title(summary.benchmark, summary.benchmark_version)}, {mode}"
             table = tables.setdefault(mode, StudyTable(title, [], ["run"], [], []))
             table.header += [label for label in (METRICS[each].label for each in metrics) if label not in table.header]
             cells = {"run": Cell(name)}
@@ -109,7 +109,7 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
             table.rows.append([cells.get(heading, Cell("")) for heading in table.header])
     synthetic = [SYNTHETIC_NOTE] if any(summary.synthetic for summary in summaries) else []
     given = [name for name, summary in zip(names, summaries, strict=True) if summary.privileged]
-    knowing = [f"{name}: was given the reference, so its score is no result" for name in given]
+    knowing = [f"{name}: {PRIVILEGED_NOTE}" for name in given]
     for table in tables.values():
         table.notes += [*synthetic, *scoring_lines(summaries), *knowing, *warning_lines(summaries)]
         for row in table.rows:

@@ -57,6 +57,7 @@ def _print_plan(plan: "Study") -> None:
         missing = state.planned - state.finished
         todo = f"{missing:,} of {count_text(state.planned, 'record')} to run" if missing else "complete"
         cost = f"; {state.expected}" if state.expected else ""
+        todo += f", none in {', '.join(state.lacking)}, which this policy lacks" if state.lacking else ""
         typer.echo(f"{state.run.title}: {state.problem or f'{todo}{cost}'}")
     n_records = sum(state.planned - state.finished for state in states)
     typer.echo(f"{count_text(len(states), 'run')}, {count_text(n_records, 'record')} to run")

@@ -6,7 +6,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import JsonValue
 
@@ -136,6 +136,8 @@ def result_text(result: JsonValue, paths: Sequence[str], *, exact: bool = False)
     result = result if exact else _short_numbers(result)
     assert isinstance(result, dict)
     values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
+    if not exact and isinstance(ends := values.get("count_interval"), list):  # the whole numbers within it
+        values["count_interval"] = [math.ceil(cast(float, ends[0])), math.floor(cast(float, ends[1]))]
     lines = aligned([row for row in _rows(values) if row[1]])
     for word in ("note", "flag"):
         texts = result.get(f"{word}s")
@@ -158,7 +160,8 @@ def _short_numbers(value: JsonValue) -> JsonValue:
 def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> Iterable[tuple[str, str]]:
     for name, value in values.items():
         label = prefix + name
-        own_unit = _UNITS.get(name.rpartition("_")[2], "") if "_" in name else ""
+        stem, _, last = name.rpartition("_")
+        own_unit = f"{'per ' * stem.endswith('_per')}{_UNITS[last]}" if stem and last in _UNITS else ""
         if isinstance(value, dict):
             yield from _rows(value, f"{label}.", own_unit or unit)
         elif isinstance(value, list) and any(isinstance(item, dict) for item in value):

@@ -73,6 +73,17 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
 
 
+def benchmark_title(name: str, version: str) -> str:
+    """Return a benchmark with its version: ``embedded, version 10``; a bare number reads as one of samples."""
+    return f"{name}, version {version}" if version else name
+
+
+def number_text(value: float, digits: int = 6) -> str:
+    """Return a number with ``digits`` significant digits, and no exponent for a large one: ``8.93``, ``1857``."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text and abs(value) < 1e15 else text
+
+
 @cache
 def install_command(extra: str = "") -> str:
     """Return the command that installs an extra of this package from the source of the current installation."""

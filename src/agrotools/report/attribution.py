@@ -12,6 +12,8 @@ from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, p
 _BAR_CELLS = 60
 _SHADES = "█▓▒░▞▚▙▟▛▜"
 """Letters of the parts of the bar, the score first."""
+_MOST_PARTS = len(_SHADES) - 2
+"""Number of parts that have a letter of their own; the smallest share the last one."""
 _STYLES = ("red", "yellow", "magenta", "cyan", "blue")
 
 
@@ -46,11 +48,14 @@ def attribution_tables(attribution: Attribution) -> list[RenderableType]:
 def _bar(split: Split) -> Text:
     """Return score and lost points as one bar, with its legend."""
     bar, legend = Text(), Text()
-    lost = {part: points for part, points in split.parts.items() if points > 0}
+    parts = sorted(split.parts.items(), key=lambda item: -item[1])
+    lost = {part: points for part, points in parts[:_MOST_PARTS] if points > 0}
+    if rest := sum(points for _, points in parts[_MOST_PARTS:] if points > 0):
+        lost["others"] = rest
     total = split.ceiling + sum(lost.values()) - split.gap
     for at, (part, points) in enumerate([("score", split.score), *lost.items()]):
         style = "green" if part == "score" else _STYLES[(at - 1) % len(_STYLES)]
-        shade = _SHADES[0] if part == "score" else _SHADES[1 + (at - 1) % (len(_SHADES) - 1)]
+        shade = _SHADES[at]
         bar.append(shade * round(_BAR_CELLS * points / total), style=style)
         shown = percent(points / 100)  # as everywhere: 63.75 is not rounded another way than 0.6375
         legend.append(f"{shade} {part.removeprefix(TOOL)} {shown}  ", style=style)

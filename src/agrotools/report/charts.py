@@ -16,6 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError
+from agrotools.core.base import benchmark_title
 from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
 from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
 from agrotools.runner.config import check_keys, read_toml
@@ -241,8 +242,8 @@ def _read(runs: Sequence[str | Path], mode: str | None, metric: str | None, *, w
         )
     knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
     notes = ["synthetic images: scores say nothing about real fields"] * any(each.synthetic for each in manifests)
-    notes += [f"given the reference, do not report as results: {', '.join(knowing)}"] if knowing else []
-    benchmark = f"{manifests[0].benchmark} {manifests[0].benchmark_version}"
+    notes += [f"privileged, do not report as results: {', '.join(knowing)}"] if knowing else []
+    benchmark = benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version)
     return _Runs(benchmark, mode, chosen, tallies, shared, len(cases.keys() - shared), cases, outcomes, tuple(notes))
 
 

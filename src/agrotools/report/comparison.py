@@ -62,7 +62,7 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Ren
     yield line(f"{first} minus {second}, percentage points", "bold")
     marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
     marks += [SYNTHETIC_NOTE] if comparison.synthetic else []
-    marks += [f"{harmless(name)} saw the reference" for name in comparison.privileged]
+    marks += [f"{harmless(name)} is privileged" for name in comparison.privileged]
     if any(marks):
         yield line(", ".join(filter(None, marks)), "dim")
     if not comparison.modes:
@@ -413,8 +413,10 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
         places.setdefault(f"{name} (arXiv {arxiv})", []).append(place)
     if places:
         lines.append("; ".join(f"{paper}: {', '.join(paper_classes)}" for paper, paper_classes in places.items()) + ".")
-    skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
-    if skipped:
+    tables = [part for _, part in error_parts(columns, side_by_side=len(columns))]
+    shown = [(error, each) for part in tables for error in classes_looked_for(part) for each in part]
+    rows = [each.errors[error] for error, each in shown if error in each.errors]
+    if skipped := sorted({row.not_looked_for for row in rows if row.not_looked_for}):
         lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
     return [*lines, *paper_lines(columns)]
 

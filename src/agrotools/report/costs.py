@@ -28,7 +28,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.base import count_text, suggestion
+from agrotools.core.base import count_text, number_text, suggestion
 from agrotools.core.slot import asked_slots
 from agrotools.report.layout import interval_cell, new_table
 from agrotools.runner.config import check_keys, read_toml
@@ -378,7 +378,7 @@ def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
                 table.add_section()
             kinds = "/".join(str(row.kinds.get(kind, 0)) for kind in ("right", "wrong", "refused", "unusable"))
             estimates = (row.cost, row.above_oracle, row.above_best_constant)
-            cells = (interval_cell(each, lambda value: f"{value:.4g}") for each in estimates)
+            cells = (interval_cell(each, lambda value: number_text(value, 4)) for each in estimates)
             table.add_row(row.policy, *cells, kinds if row.kinds else "")
         parts.append(table)
     notes = [

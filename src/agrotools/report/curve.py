@@ -17,6 +17,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import MODES, FrozenModel, Mode, Record, UsageError
+from agrotools.core.base import benchmark_title
 from agrotools.report.layout import DASH, interval_cell, new_table, percent, points, stacked, value_cell
 from agrotools.runner.degradation import Degradation
 from agrotools.runner.doses import UNDISTURBED, doses_text
@@ -190,7 +191,8 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
     return Curve(
-        benchmark=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
+        benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version)
+        + ", quick part" * all(each.quick for each in manifests),
         mode=mode,
         metric=metric,
         n=len(shared),

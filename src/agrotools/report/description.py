@@ -22,8 +22,8 @@ TOOL_TABLES = ("Calls by tool", "Tools called together")
 def print_description(described: Description, file: IO[str] | None = None) -> None:
     """Print tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
     console = console_for(file)
-    source_note = " (drawn by code)" if described.synthetic else ""
-    console.print(f"[bold]{harmless(described.name)}[/bold] {harmless(described.version)}{source_note}", soft_wrap=True)
+    version = f"version {harmless(described.version)}{' (drawn by code)' if described.synthetic else ''}"
+    console.print(f"[bold]{harmless(described.name)}[/bold], {version}", soft_wrap=True)
     if described.description:
         console.print(harmless(described.description), markup=False, soft_wrap=True)
     console.print(f"licence: {harmless(described.licence)}", markup=False, soft_wrap=True)

@@ -24,7 +24,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.base import count_text
+from agrotools.core.base import count_text, number_text
 from agrotools.report.layout import (
     MARK_STYLES,
     PLAIN_WIDTH,
@@ -338,9 +338,8 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
         # "12 %" of a value in percent could be read as a relative error.
         unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
-        if value >= 1:
-            return f"off by {off_by:.3g}{unit}, within the tolerance of {margin:.3g}" if off_by else "exact match"
-        return f"off by {off_by:.3g}{unit}, outside the tolerance of {margin:.3g}"
+        place = f"{'within' if value >= 1 else 'outside'} the tolerance of {number_text(margin, 3)}"
+        return f"off by {number_text(off_by, 3)}{unit}, {place}" if off_by or value < 1 else "exact match"
     facts = reading.get("facts")
     if isinstance(slot, OpenTextSlot) and isinstance(facts, dict):
         n_stated = sum(str(state).startswith("stated") for state in facts.values())

@@ -19,6 +19,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, Trajectory, UsageError
+from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
 from agrotools.report.charts import plain_text, run_names
 from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
@@ -225,7 +226,7 @@ def judge_agreement(
         clusters,
         {(name, sample) for name, sample, _ in unanswered},
         JudgeAgreement(
-            benchmark=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
+            benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
             mode=scored_mode,
             metric=metric,
             models=tuple(names),

@@ -24,13 +24,14 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.base import number_text
 from agrotools.core.record import is_ref, literal_value
 from agrotools.runner.manifest import conditions_label
 from agrotools.scoring import METRICS, Estimate, Summary
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
-_MANY = 12
+_MANY, _CUT = 12, 20
 
 
 def harmless(text: str) -> str:
@@ -44,8 +45,8 @@ def harmless(text: str) -> str:
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """Cut ``text`` to about ``longest`` characters, with the number of omitted ones."""
-    if len(text) <= longest:
+    """Cut ``text`` to about ``longest`` characters, with the number of omitted ones if they are more than the note."""
+    if len(text) <= longest + _CUT:
         return text
     return f"{text[:longest].rstrip()}… ({len(text) - longest} more characters)"
 
@@ -61,7 +62,7 @@ def _text(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return number_text(value)
     if isinstance(value, str):
         return value if value and value == value.strip() else repr(value)
     if isinstance(value, list):
@@ -87,7 +88,7 @@ def expected_text(slot: Slot) -> str:
     """Return the expected value of a slot for a reader: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
     if isinstance(slot, ToleranceSlot):
         unit = f" {slot.unit}" if slot.unit else ""
-        return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
+        return f"{number_text(slot.value)}{unit} ± {number_text(slot.margin, 3)}"
     if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
         names = slot.aliases.get(str(slot.value), ()) if isinstance(slot.aliases, Mapping) else slot.aliases
@@ -171,6 +172,7 @@ def _fits(console: Console, table: Table) -> bool:
         heading = console.measure(column.header, options=roomy)
         widest = max((cell.maximum for cell in cells), default=0)
         is_text = column.justify == "left" and not column.no_wrap
+        column.min_width = min(column.min_width, widest) if column.min_width else None  # else rich adds to the width
         narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
         least.append(max(min(widest, narrow), 0 if column.overflow == "fold" else heading.minimum))
         most.append(max(widest, heading.maximum))
@@ -301,7 +303,7 @@ def detectable_points(estimates: Iterable[Estimate], out_of: int = 100) -> str:
 
 def points(value: float) -> str:
     """Format the difference of two fractions in percentage points with its sign: ``+4.2``."""
-    return f"{100 * value:+.1f}"
+    return f"{round(100 * value, 1) + 0.0:+.1f}"  # -0.0 is 0
 
 
 def size(estimate: Estimate) -> str:
@@ -395,6 +397,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
 
 
 SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
+PRIVILEGED_NOTE = "privileged: was given the reference; do not report it as a result."
 UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
 
 

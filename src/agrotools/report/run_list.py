@@ -8,6 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import AgrotoolsError
+from agrotools.core.base import benchmark_title
 from agrotools.core.files import MANIFEST_FILE
 from agrotools.report.screen import headline
 from agrotools.runner.ledger import read_spend
@@ -66,7 +67,7 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
             path=run,
             name=name,
             model=manifest.labelled_model,
-            benchmark=f"{manifest.benchmark} {manifest.benchmark_version}",
+            benchmark=benchmark_title(manifest.benchmark, manifest.benchmark_version),
             modes=manifest.modes,
             done=n_finished,
             planned=sum(manifest.planned.values()),

@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from rich.text import Text
 
 from agrotools.core import Mode
-from agrotools.core.base import count_text
+from agrotools.core.base import benchmark_title, count_text
 from agrotools.report.layout import (
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
@@ -147,7 +147,7 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
 def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
     summary, common = shown.summaries[0], _common(shown, measure)
-    title = Text(harmless(f"{summary.benchmark} {summary.benchmark_version}").strip(), style="bold")
+    title = Text(harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip(), style="bold")
     title.append(", quick part" if summary.quick else "", style="bold")
     title.append(f", shard {summary.shard}" if summary.shard else "", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
@@ -160,8 +160,8 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
 def _dose(summary: Summary) -> str:
     """Return the degradation and the faults of a run in words."""
     degrade, faults = (summary.benchmark_options.get(name) for name in ("degrade", "faults"))
-    where = f"at {degrade}" if degrade else "on the original pictures"
-    return f"{where}, with faults {faults}" if faults else where
+    doses = [f"at {degrade}"] * bool(degrade) + [f"with faults {faults}"] * bool(faults)
+    return ", ".join(doses) or "on the original pictures"
 
 
 def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str]:
@@ -304,7 +304,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     if privileged:
         names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
         them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
-        sentences.append(f"({names} {are} given the reference: do not report {them}.)")
+        sentences.append(f"({names} {are} privileged, given the reference: do not report {them}.)")
     if CEILING in shown.references.recorded:
         sentences.append(_RECORDED)
     if any(summary.unsealed for summary in shown.summaries):
@@ -326,15 +326,18 @@ def _place(
     difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1], common)
     if difference is None:
         return
-    if difference.p is None or difference.p >= 1 - LEVEL:
+    above = ceiling is not None and rung.estimate.value > ceiling
+    if difference.p is None:
+        yield f"{short} is not tested against guessing: fewer than {MIN_CLUSTERS} clusters."
+    elif difference.p >= 1 - LEVEL:
         yield f"{short} cannot be told from guessing on {count_text(difference.n, 'sample')}."
     elif difference.value < 0:
         yield f"{short} is below guessing by {whole_points(-difference.value, METRICS[measure[1]].out_of)} points."
-    elif ceiling is not None and rung.estimate.value > ceiling:
-        yield f"{short} is above the reference calls."
-    elif ceiling is not None and ceiling > guessed:
+    elif ceiling is not None and ceiling > guessed and not above:
         share = (rung.estimate.value - guessed) / (ceiling - guessed)
         yield f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
+    if above:
+        yield f"{short} is above the ceiling: other calls, or none, can get more than those of the reference."
 
 
 def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:

@@ -10,11 +10,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import Mode
-from agrotools.core.base import count_text
+from agrotools.core.base import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
     PLAIN_WIDTH,
+    PRIVILEGED_NOTE,
     UNSEALED_NOTE,
     Notes,
     adjusted_line,
@@ -133,7 +134,7 @@ def _title(summaries: Sequence[Summary]) -> Text:
     title = Text()
     for at, (name, version, synthetic) in enumerate(benchmarks):
         title.append("\n" if at else "")
-        title.append(harmless(f"{name} {version}").strip(), style="bold")
+        title.append(harmless(benchmark_title(name, version)), style="bold")
         if synthetic:
             title.append("  synthetic", style="bold yellow")
             title.append(": generated images, scores say nothing about real fields", style="yellow")
@@ -398,9 +399,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     if left_out:
         lines.append(f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}.")
     if any(summary.privileged for summary in summaries):
-        lines.append(
-            "privileged: was given the reference, to show what the tools can achieve; do not report it as a result."
-        )
+        lines.append(PRIVILEGED_NOTE)
     if any(summary.unsealed for summary in summaries):
         lines.append(UNSEALED_NOTE)
     if any(summary.tools != "all" for summary in summaries):

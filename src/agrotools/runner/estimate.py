@@ -11,6 +11,7 @@ from agrotools.agents import ModelAgent
 from agrotools.agents.modes import reference_history, with_shown_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
+from agrotools.core.base import number_text
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
@@ -102,7 +103,7 @@ def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: floa
     if spent_usd + expected.usd_high <= budget_usd:
         return ""
     verb = "exceeds" if spent_usd + expected.usd_low > budget_usd else "may exceed"
-    spent = f" ({spent_usd:.2g} USD spent so far)" if spent_usd else ""
+    spent = f" ({number_text(spent_usd, 2)} USD spent so far)" if spent_usd else ""
     return f"the estimate {verb} the budget of {budget_usd:g} USD{spent}; the run stops when the budget is reached"
 
 
@@ -165,7 +166,9 @@ def _spread(positions: Sequence[int], most: int) -> list[int]:
 
 
 def _tokens(count: float) -> str:
-    return f"{count / 1e6:.2g} M" if count >= 100_000 else f"{max(count, 1000) / 1000:.0f} k" if count else "0"
+    return (
+        f"{number_text(count / 1e6, 2)} M" if count >= 100_000 else f"{max(count, 1000) / 1000:.0f} k" if count else "0"
+    )
 
 
 def _usd(amount: float) -> str:

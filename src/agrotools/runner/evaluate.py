@@ -360,6 +360,7 @@ async def _execute(
         if expected is not None and (warning := budget_warning(expected, config.budget, spent_usd)):
             bar.note(warning)
         if expected is not None and confirm is not None:
+            bar.pause()
             confirm(expected)
     try:
         runs_tools = any(part.mode == "end-to-end" for part in items.parts)

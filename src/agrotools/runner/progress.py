@@ -258,6 +258,10 @@ class Progress:
         if self._line.live and not self._closed:
             self._show(self._clock())
 
+    def pause(self) -> None:
+        """Keep the live line as it is, for a question below it."""
+        self._line.end()
+
     def close(self) -> None:
         """Show the final state. Further calls do nothing."""
         if self._closed:

@@ -18,6 +18,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
+from agrotools.core.base import benchmark_title
 from agrotools.core.files import copy_whole, read_lines, temporary_sibling
 from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
@@ -319,12 +320,12 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     models = [manifest.labelled_model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
-    update: dict[str, Any] = {"benchmark": f"{first.benchmark} {first.benchmark_version}"}
+    update: dict[str, Any] = {"benchmark": benchmark_title(first.benchmark, first.benchmark_version)}
     update |= {"synthetic": first.synthetic, "quick": all(each.quick for each in manifests)}
     if len(runs) == 2 and _drawn_anew(*manifests):
         tallies = [scored_run(run) for run in runs]
         compared = [unpaired_comparison(tallies[0], tallies[1], (names[0], names[1]))]
-        update["benchmark"] = " minus ".join(f"{each.benchmark} {each.benchmark_version}" for each in manifests)
+        update["benchmark"] += f" minus {benchmark_title(manifests[1].benchmark, manifests[1].benchmark_version)}"
     elif different := benchmark_differences(manifests):
         raise UsageError(
             f"these runs cannot be compared: {'; '.join(different)}", hint="compare runs of one version of a benchmark"

@@ -146,7 +146,7 @@ def benchmark_key(summary: Summary) -> tuple[str, str, str]:
 def _not_counted(summary: Summary) -> str:
     parts = [summary.modes.get("step-by-step"), summary.modes.get("end-to-end")]
     if summary.privileged:
-        return "sees the gold"
+        return "privileged"
     if None in parts:
         return "lacks one of the modes step-by-step and end-to-end"
     return "" if all(part and part.headline for part in parts) else "has no headline in one of the modes"

@@ -139,7 +139,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
     assert "GTA, step by step: as its scorer has it, and corrected" in told
     assert "107.8" in told
     assert "gpt-4-1106-preview" in told
-    assert "Not comparable with the printed rows: this policy sees the gold" in " ".join(told.split())
+    assert "Not comparable with the printed rows: this policy is privileged" in " ".join(told.split())
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "as its scorer has it, and corrected" in page
     assert "107.8" in page

@@ -78,6 +78,9 @@ def test_topics_not_covered_and_entries_not_verified_are_flagged():
     assert "topic_not_covered" in found.flags
     assert [hit.section for hit in found.hits] == ["names"]
     assert "nothing on reference values" in found.notes[0]
+    asked_in_words = lookup_agronomy("Colorado potato beetle threshold")
+    assert "nothing on thresholds" in asked_in_words.notes[0]
+    assert not lookup_agronomy("what does damage by the Colorado potato beetle look like").notes
     for entry in load().entries[::20]:
         found = lookup_agronomy(entry.names.en, kb_id=entry.id, top_k=1)
         assert ("not_verified" in found.flags) == (entry.coverage != "verified")

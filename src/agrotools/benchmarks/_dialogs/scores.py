@@ -258,7 +258,7 @@ def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[
 
 def differences_of_settings(manifest: Manifest, paper: PaperRun) -> list[str]:
     """Return the differences in policy, protocol and number of questions."""
-    differences = ["this policy sees the gold"] if manifest.privileged else []
+    differences = ["this policy is privileged"] if manifest.privileged else []
     if is_baseline(manifest.model):
         differences.append("a baseline, which is no model and has no protocol")
     elif manifest.protocol != paper.protocol:

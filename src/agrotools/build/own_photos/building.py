@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
@@ -39,7 +40,7 @@ _MOST_WARNED = 8
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
-    """A finished benchmark. ``used``: pictures with a value, by column; ``skipped``: unused items with reasons;
+    """A finished benchmark. ``used``: pictures in questions, by column; ``skipped``: unused items with reasons;
     ``warnings``: names that the knowledge base does not have.
     """
 
@@ -92,6 +93,7 @@ def _built(
     cleaned_paths: set[Path] = set()
     part_of: dict[str, list[Pictured]] = {}
     opened: dict[Path, str | None] = {}
+    names: dict[str, str] = {}
     for column in columns:
         files: dict[Path, SampleFile] = {}
         for path in sorted(pictures & values[column.column].keys()):
@@ -110,13 +112,21 @@ def _built(
                 else:
                     files[path] = originals.add_content(cleaned, path.suffix.lower(), **facts)
                     cleaned_paths.add(path)
+                names[str(files[path].sha256)] = path.name
         part_of[column.column] = [
             Pictured(files[path], value) for path, value in values[column.column].items() if path in files
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
     warnings = tuple(_unknown_names(columns, part_of))
-    used = {column: len(pictured) for column, pictured in part_of.items()}
+    shown: dict[str, set[str]] = {column: set() for column in part_of}
+    for sample in load_folder(out).samples:
+        shown[str(sample.metadata["column"])] |= {str(file.sha256) for file in sample.files}
+    for column, pictured in part_of.items():
+        for digest in sorted({str(each.file.sha256) for each in pictured} - shown[column]):
+            reason = "is in no question of this column: its value is near 0 or others, or samples is reached"
+            skipped.add(column, reason, "lower abs_tol or raise samples in the plan", example=names[digest])
+    used = {column: len(digests) for column, digests in shown.items()}
     return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths))
 
 

@@ -73,6 +73,7 @@ def _of_column(
     """Return the template for a column, none if it has no limits to ask about."""
     measure = measures()[column.ask]
     limits = round_limits(values) if template.template == "own_limit" else []
+    limits = [limit for limit in limits if abs(limit) >= tolerance_of(column, measure)[0]]  # else it is as good as 0
     if template.template == "own_limit" and not limits:
         return []
     plain = json.dumps(template.model_dump(mode="json", by_alias=True))

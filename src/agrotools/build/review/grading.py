@@ -19,6 +19,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, model
 from agrotools.build.review.agreement import Agreement, cohens_kappa
 from agrotools.build.review.material import Material, facts_of_sample
 from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
+from agrotools.core.base import benchmark_title
 from agrotools.report.curve import common_mode
 from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.html.runs import value_of
@@ -224,7 +225,7 @@ def open_sheet(
         of_sample = facts_of_sample(item.record.sample, ())
         facts[key] = replace(of_sample, content=scheme.digest)
     material = Material(
-        title=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
+        title=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
         journal=log or default_journal(runs),
         samples={key: item.record.sample for key, item in items.items()},
         facts=facts,

@@ -11,7 +11,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
 from agrotools.build.quality.checking import BLIND_CHECK, CHECKS
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import Progress, benchmark_title, no_progress
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
 from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
@@ -118,7 +118,7 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
         notes.append(f"{BLIND_CHECK}, {len(blind)} of {len(benchmark.samples)} samples: {CHECKS[BLIND_CHECK]}")
     for sample_id in blind:
         flags[sample_id] = [flag for flag in flags[sample_id] if flag.check != BLIND_CHECK]
-    title = f"{benchmark.name} {benchmark.version}"
+    title = benchmark_title(benchmark.name, benchmark.version)
     facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
     roots = [benchmark.root]
     return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes)
@@ -140,7 +140,7 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
         flags, more = read_flags(root / QUALITY_FILE)
         notes += more
     facts = {name: facts_of_sample(sample, flags.get(name, ())) for name, sample in samples.items()}
-    title = f"run {run.resolve().name} ({manifest.benchmark} {manifest.benchmark_version})"
+    title = f"run {run.resolve().name} ({benchmark_title(manifest.benchmark, manifest.benchmark_version)})"
     return Material(title, journal, samples, facts, roots, [run, *roots], flags, None, notes)
 
 

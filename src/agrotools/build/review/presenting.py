@@ -14,6 +14,7 @@ from agrotools.build.review.agreement import checks_of
 from agrotools.build.review.material import Material, reference_flags
 from agrotools.build.review.pictures import Shape, count_things, drawn_shapes, files_of, shapes_of
 from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
+from agrotools.core.base import number_text
 from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
@@ -95,7 +96,8 @@ def _format_error(value: JsonValue, true: JsonValue) -> str:
     """Return the error of a number, in percent of the truth, or absolute if the truth is zero."""
     if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
         return ""
-    return f"{100 * (value - true) / abs(true):+.3g} %" if true else f"{value - true:+.3g}"
+    error = 100 * (value - true) / abs(true) if true else value - true
+    return f"{'+' * (error > 0)}{number_text(error, 3)}{' %' if true else ''}"
 
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000

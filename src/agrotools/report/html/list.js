@@ -26,7 +26,7 @@ function readIndex({ modes, facets, samples, parts, records: rows }) {
 // Score of a record where these runs are compared: a refusal counts 0 because of its twin only if all of them have a score of the twin.
 const valueAmong = (record, some) => (record.twin && !some.every((run) => scored.has(`${run} ${record.mode} ${record.twin}`)) ? 1 : record.value);
 
-// Runs disagree on a sample if its best and worst scores are at least half apart; baselines that saw the reference do not count.
+// Runs disagree on a sample if its best and worst scores are at least half apart; privileged baselines do not count.
 function markDisagreements() {
   const ends = new Map(), compared = [...runs.keys()].filter((at) => !runs[at].privileged);
   for (const record of records) {

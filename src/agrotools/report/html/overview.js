@@ -61,7 +61,7 @@ function runsCard() {
     el("span.name", {},
       el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
         el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
-      run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "saw the reference")],
+      run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
       run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
     figure(run),
     run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
@@ -70,9 +70,17 @@ function runsCard() {
   const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
     el("span.name.dim", {}, head.measure.mode.replaceAll("-", " ")),
     el("span.figure.dim", {}, term(head.measure.label)),
-    el("span.scale.labels", {}, references.every((mark) => mark.score[0] >= 0.05) && el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
+    el("span.scale.labels", {}, references.every((mark) => mark.score[0] >= 0.05) && el("span.end", {}, "0"), scaleLabels(references), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
     el("span.spent"));
   return el(`section.card.runs${runs.length > MANY_RUNS ? ".many" : ""}`, { "aria-label": "Runs" }, heads, rows, pairLine());
+}
+
+// The names of the ticks, each at its place, or in one row where these would cover each other.
+function scaleLabels(references) {
+  const shown = [...references].sort((a, b) => a.score[0] - b.score[0]);
+  const crowded = shown.some((mark, at) => at && mark.score[0] - shown[at - 1].score[0] < 0.7 / (shown.length - 1));
+  const labels = shown.map((mark, at) => el(`span.${crowded ? "" : "label."}${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${crowded && at ? " · " : ""}${mark.role} ${onScale(mark.score[0])}`));
+  return crowded ? el("span.side", { style: { left: `${100 * Math.min(0.3, shown[0].score[0])}%` } }, labels) : labels;
 }
 
 // --- differences ----------------------------------------------------------------------------------------------------
@@ -97,7 +105,7 @@ function pairLine() {
   const flips = flipped(pair.first, pair.second, pair.mode);
   return el("p.pair", {}, el("b", {}, runs[pair.first].label), " minus ", el("b", {}, runs[pair.second].label), ` ${value} (${interval}): `,
     el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, verdict),
-    [pair.first, pair.second].filter((at) => runs[at].privileged).map((at) => `; ${runs[at].label} saw the reference`),
+    [pair.first, pair.second].filter((at) => runs[at].privileged).map((at) => `; ${runs[at].label} is privileged`),
     flips.up.length + flips.down.length > 0 && `; ${count(flips.up.length, "sample")} up, ${flips.down.length} down, ${flips.same} equal `,
     " ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "see"));
 }
@@ -129,6 +137,7 @@ function lostSplit() {
 
 function lostCard() {
   const run = runs[chosenRun];
+  if (run.withheld) return null;
   const { run: split, joint, exact } = lostSplit();
   const parts = Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
   if (!parts.length) return null;

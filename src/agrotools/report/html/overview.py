@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Mode
+from agrotools.core.base import benchmark_title
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
@@ -39,7 +40,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
     beside = [(name, summary) for name, summary in references.items() if name not in {each.model for each in summaries}]
     names = run_names(summaries)
     return {
-        "title": f"{summaries[0].benchmark} {summaries[0].benchmark_version}".strip(),
+        "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
         "synthetic": summaries[0].synthetic,
         "measure": _measure_data(measure) if measure else None,
         "runs": [_run_data(run, name, measure) for run, name in zip(runs, names, strict=True)],
@@ -49,7 +50,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
         ],
-        "process": [row for row in _process_rows(summaries) if any(value is not None for value in row["values"])],
+        "process": [row for row in _process_rows(summaries) if any(each is not None for each in row["values"])],
         "pairs": list(_pairs(differences)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
@@ -140,7 +141,8 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
                 "low": info.lower_is_better,
                 "values": [metric.overall.value if metric else None for metric in values],
             }
-    parts = [summary.modes.get("end-to-end") for summary in summaries]
+    of_runs = [summary.modes.get("end-to-end") for summary in summaries]
+    parts = [part if part and part.headline else None for part in of_runs]
     ratios = [part.call_ratio.mean if part and part.call_ratio else None for part in parts]
     counts = [part.counts if part else None for part in parts]
     failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]

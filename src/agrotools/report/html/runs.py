@@ -15,7 +15,7 @@ import orjson
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
 from agrotools.core import AgrotoolsError, CallTools, Halt, Record, Score, Unparseable
-from agrotools.core.base import Progress, count_text, no_progress
+from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
@@ -361,7 +361,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "model": manifest.model,
         "privileged": manifest.privileged,
         "unsealed": manifest.sealed is False,
-        "benchmark": f"{manifest.benchmark} {manifest.benchmark_version}",
+        "benchmark": benchmark_title(manifest.benchmark, manifest.benchmark_version),
         "synthetic": manifest.synthetic,
         "finished": _written(folder / RECORDS_FILE),
         "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],

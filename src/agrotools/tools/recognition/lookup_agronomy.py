@@ -13,11 +13,14 @@ from agrotools.tools.result import ResultPart
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import Hit
 
-"""Back-end that also compares text embeddings."""
 LABEL_NOTE = (
     "chemical control: check the local label and registration; which products may be used, and how much, "
     "differs by country and crop"
 )
+
+
+_TOPICS_BY_WORDS = ("thresholds", "management", "life_cycle")
+"""Topics that words of a query ask for; the others are also answered by names, or by how a thing looks."""
 
 
 class CitedSource(ResultPart):
@@ -55,7 +58,7 @@ class KnowledgeHit(ResultPart):
     """how well the entry accounts for the query, 0 to 1"""
     sources: tuple[CitedSource, ...]
     coverage: Coverage
-    """verified: every claim was read on a page; partial: some are general knowledge; stub: names only"""
+    """verified: every claim was read on a page; partial: some or all are general knowledge; stub: names only"""
     last_reviewed: str
     """date, year-month-day"""
     note: str | None
@@ -86,7 +89,7 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     return {**call, "query": entry.id} if entry else call
 
 
-@tool(category="recognition", version="2", resolves=_resolve, data_files=kb_files)
+@tool(category="recognition", version="3", resolves=_resolve, data_files=kb_files)
 def lookup_agronomy(
     query: Annotated[
         str,
@@ -114,12 +117,13 @@ def lookup_agronomy(
     ] = None,
     top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5, description="passages at most")] = 3,
 ) -> KnowledgeHits:
-    """Look up pests, diseases, weeds, crops and methods in a knowledge base whose every claim names its source.
+    """Look up pests, diseases, weeds, crops and methods in a knowledge base that says where each claim is from.
 
     Give a name (English, scientific or Chinese; misspellings are understood), a description of symptoms, or a
     question; or kb_id, the id that a diagnosis returned, to read that entry. topic picks a part: identification (with
     order and family), symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow
-    the search. Returns passages with sources and coverage: verified (read on a page), partial, or stub (names only).
+    the search. Returns passages with sources and coverage: verified (read on a page), partial (some or all is general
+    knowledge), or stub (names only).
     Thresholds hold for the region and condition they state. If the base does not hold the matter, not_found is true
     and there are no hits; then say so rather than guess (notes tell what is only of like name). Never gives doses or
     product names: these are on the local label.
@@ -132,7 +136,7 @@ def lookup_agronomy(
     """
     from agrotools.knowledge.evidence import is_group
     from agrotools.knowledge.retrieval import closest_ids, knowledge_base
-    from agrotools.knowledge.words import tokens
+    from agrotools.knowledge.words import section_asked, tokens
 
     if not tokens(query):
         raise ToolError(
@@ -154,9 +158,10 @@ def lookup_agronomy(
         kb_id=kb_id,
         top_k=top_k,
     )
-    if section is not None and hits and not any(hit.document.section == section for hit in hits):
+    asked = section or (words if (words := section_asked(query)) in _TOPICS_BY_WORDS else None)
+    if asked is not None and hits and not any(hit.document.section == asked for hit in hits):
         flags.append("topic_not_covered")
-        notes.append(f"the base holds the entry but nothing on {section.replace('_', ' ')}")
+        notes.append(f"the base holds the entry but nothing on {asked.replace('_', ' ')}")
     if not hits and (similar := index.similarly_named(query, kind=None if kind == "any" else kind, crop=crop)):
         others = ", ".join(f"{entry.title}, {entry.id}" for entry in similar)
         notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")

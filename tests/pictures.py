@@ -1,0 +1,45 @@
+"""Pictures of the pages in ``docs/images``: ``python tests/pictures.py`` runs two scripted agents and draws them."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from support.browser import Page, browser
+from support.command import run_command
+from support.review_server import reviewing
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+AGENTS = ("--model", "baseline:planted:0.6:1", "--model", "baseline:planted:0.4:2")
+SAMPLE = "pots-008"
+
+
+async def draw(runs: Sequence[Path], report: str) -> None:
+    """Open the report of the runs and a page of grading, and write three pictures."""
+    async with browser() as chromium:
+        page = await chromium.open(f"{report}#overview", width=1400, height=900)
+        await write(page, "report-overview.png", "document.body.dataset.ready")
+        await page.goto(f"{report}#samples?run=0")
+        row = f"[...document.querySelectorAll('#list a.row')].find((row) => row.textContent.includes('{SAMPLE}'))"
+        await page.until(f"({row}?.click(), document.querySelector('#detail h2')?.textContent.includes('{SAMPLE}'))")
+        await write(page, "report.png", "document.querySelector('#detail img')")
+        with reviewing(*runs, "--reviewer", "Ada", "--samples", "10", command="grade") as server:
+            page = await chromium.open(server.address, width=1400, height=900)
+            await write(page, "grading.png", "document.querySelector('img')")
+
+
+async def write(page: Page, name: str, ready: str) -> None:
+    """Write what is seen in a light page, once ``ready`` is true and its pictures have had a second."""
+    await page.prefer("light")
+    await page.until(ready)
+    await asyncio.sleep(1)
+    (IMAGES / name).write_bytes(await page.screenshot())
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run_command("eval", "embedded", "--quick", "--mode", "end-to-end", *AGENTS, cwd=folder)
+        runs = sorted((folder / "runs").iterdir(), reverse=True)
+        run_command("report", *(f"runs/{run.name}" for run in runs), "--out", "report.html", cwd=folder)
+        asyncio.run(draw(runs, (folder / "report.html").as_uri()))
