@@ -340,15 +340,11 @@ async def _execute(
     stop: threading.Event | None,
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
-    """Probe the endpoint, print the estimate, and execute ``items``."""
+    """Print the estimate, ask before spending, probe the endpoint, and execute ``items``."""
     source, contact = accounts.source, accounts.contact
     pace = _pace(config.concurrency, source.stats)
     if vision is not None:
         bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
-    if contact is not None:
-        await _expect(items, benchmark, source, contact)
-        if not config.cache:  # otherwise all replies may be in the cache
-            await contact.probe_endpoint(config.settings)
     if source.base_url and not (source.price and source.price.is_free):
         from agrotools.runner.estimate import budget_warning, estimate
 
@@ -360,8 +356,11 @@ async def _execute(
         if expected is not None and (warning := budget_warning(expected, config.budget, spent_usd)):
             bar.note(warning)
         if expected is not None and confirm is not None:
-            bar.pause()
             confirm(expected)
+    if contact is not None:
+        await _expect(items, benchmark, source, contact)
+        if not config.cache:  # otherwise all replies may be in the cache
+            await contact.probe_endpoint(config.settings)
     try:
         runs_tools = any(part.mode == "end-to-end" for part in items.parts)
         async with executor_class(config.executor if runs_tools else "local")(
