@@ -32,7 +32,7 @@ from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
-from agrotools.scoring.event_counts import RESUME, mostly_unread
+from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 from agrotools.scoring.units import by_sample
@@ -113,7 +113,9 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     ladder = _ladder(steps, measure, width) if measure else [Text("No records to score yet.")]
     meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
-    warned = [line.removesuffix(RESUME) if shown.faults else line for line in warning_lines(shown.summaries)]
+    # Reasons and bounds of invalid records follow as caveats.
+    warned = [line for line in warning_lines(shown.summaries) if INVALID_TEXT not in line]
+    warned = [line.removesuffix(RESUME) if shown.faults else line for line in warned]
     faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries)))]
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
@@ -151,7 +153,9 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     title.append(", quick part" if summary.quick else "", style="bold")
     title.append(f", shard {summary.shard}" if summary.shard else "", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
-        size = f": {count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
+        n_samples = summary.modes[measure[0].mode].n_samples if measure else estimate.n
+        size = f"{estimate.n} of {n_samples} samples have this score," if estimate.n < n_samples and not common else ""
+        size = f": {size or count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
     remark = SYNTHETIC_NOTE if summary.synthetic else ""
     return [title, Text(remark, style="yellow")]

@@ -315,6 +315,11 @@ class ModeAggregator:
         """True if more than half of the records ended with output that is neither a call nor an answer."""
         return mostly_unread(self._endings, sum(self._epochs))
 
+    @property
+    def invalid_share(self) -> float:
+        """Share of the records that are invalid."""
+        return sum(self._invalid) / sum(self._epochs)
+
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
@@ -342,18 +347,18 @@ class ModeAggregator:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
         import numpy as np
 
-        n_records, n_invalid = sum(self._epochs), sum(self._invalid)
+        share = self.invalid_share
         clusters = clusters_of(np.asarray(self._samples.view), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True
         return ModeSummary(
-            n_records=n_records,
+            n_records=sum(self._epochs),
             n_samples=len(self._samples),
             n_clusters=int(is_cluster.sum()),
             epochs=self._n_epochs,
-            invalid=Invalid(n=n_invalid, share=n_invalid / n_records, reasons=dict(self._reasons)),
+            invalid=Invalid(n=sum(self._invalid), share=share, reasons=dict(self._reasons)),
             endings=dict(self._endings),
-            headline=allow_invalid or n_invalid / n_records <= MAX_INVALID_SHARE,
+            headline=allow_invalid or share <= MAX_INVALID_SHARE,
             metrics=_metrics(units, self._table),
             ots_chance=self.chance.estimate() if self.chance else None,
             counts=self._counts.counts(self.twins.n_withdrawn),

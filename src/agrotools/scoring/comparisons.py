@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score, UsageError
 from agrotools.core.base import count_text
-from agrotools.scoring.aggregate import RunAggregator, common_twins, metric_differences, tallied
+from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator, common_twins, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
@@ -66,7 +66,7 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
     fields: dict[str, dict[Mode, Any]] = {
-        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired", "unread")
+        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired", "unread", "withheld")
     }
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
@@ -77,8 +77,11 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         theirs = {name: _renumbered(units, second.table, first.table) for name, units in others.items()}
         valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
         fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
-        if unread := tuple(name for run, name in zip((mine, other), names, strict=True) if run.is_unread):
+        named = [*zip((mine, other), names, strict=True)]
+        if unread := tuple(name for run, name in named if run.is_unread):
             fields["unread"][mode] = unread
+        if withheld := tuple(name for run, name in named if run.invalid_share > MAX_INVALID_SHARE):
+            fields["withheld"][mode] = withheld
         fields["modes"][mode] = metrics = metric_differences(ours, theirs, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])
