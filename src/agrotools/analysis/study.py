@@ -200,8 +200,8 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
     except AgrotoolsError as error:
         return RunState(run, problem=error.message)
     n_invalid = sum(map(failed.__contains__, plan.keys()))
-    lacking = tuple(mode for mode in prepared.settings.modes if mode not in prepared.source.modes)
-    return RunState(run, len(plan), len(plan) - len(todo), n_invalid, expected, lacking=lacking)
+    lacking: list[Mode] = [mode for mode in prepared.settings.modes if mode not in prepared.source.modes]
+    return RunState(run, len(plan), len(plan) - len(todo), n_invalid, expected, lacking=tuple(lacking))
 
 
 async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Estimate | None:

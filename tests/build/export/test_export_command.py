@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 def test_a_benchmark_is_written(run, folder, tmp_path, format):
     result = run("export", folder, "--format", format, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "every-slot 3: 7 samples" in result.stdout
+    assert "every-slot, version 3: 7 samples" in result.stdout
     assert "Terms of use: CC BY 4.0" in result.stdout
 
 

@@ -50,7 +50,11 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
         ],
-        "process": [row for row in _process_rows(summaries) if any(each is not None for each in row["values"])],
+        "process": [
+            row
+            for row in _process_rows(summaries)
+            if any(row["values"]) or (not row["low"] and {*row["values"]} != {None})
+        ],
         "pairs": list(_pairs(differences)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
