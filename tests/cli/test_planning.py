@@ -16,7 +16,7 @@ from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import Estimate
-from agrotools.runner.evaluate import execute
+from agrotools.runner.evaluate import evaluate
 from agrotools.scoring import ModeSummary, Summary
 from support.command import run_command
 from support.text_benchmark import write_text_benchmark
@@ -128,6 +128,6 @@ def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:
         raise UsageError(f"{expected.requests} not started")
 
     options: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "price": "1/4", "out": tmp_path / "run"}
-    config = EvalConfig(benchmark="embedded", model="m1", mode="end-to-end", limit=1, **options)
+    config = EvalConfig(benchmark=str(write_text_benchmark(tmp_path / "b", 1)), model="m1", **options)
     with pytest.raises(UsageError, match="not started"):
-        execute(config, io.StringIO(), confirm=decline)
+        evaluate(config, io.StringIO(), confirm=decline)

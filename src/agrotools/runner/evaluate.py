@@ -106,7 +106,7 @@ def evaluate(
         model: object to use instead of the model that ``config`` names.
         benchmark: benchmark to use instead of the one that ``config`` names.
         stop: event that prevents further samples from starting, like Ctrl-C.
-        confirm: callback for the estimated cost before the first sample; it may raise a UsageError.
+        confirm: callback for the estimated cost before the first request; it may raise a UsageError.
         on_start: callback for the folder before the first sample.
 
     Raises:
