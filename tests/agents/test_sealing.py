@@ -27,6 +27,13 @@ def reads_records(task):
 def lists_opt(task):
     return f"mean_yield: 1 {[path for path in ('/opt', '/usr/src', sys.prefix + '/project') if os.path.exists(path)]}"
 
+def draws_again(task):
+    try:
+        import agrotools.build.sources.drawn.drawing
+    except ImportError as error:
+        return f"mean_yield: 1 {error.name}"
+    return "mean_yield: drawn"
+
 def floods(task):
     for _ in range(300):
         sys.stderr.write("A" * 1_000_000)
@@ -79,6 +86,13 @@ def test_projects_beside_the_systems_programs_are_hidden(project: Path, folder: 
     run = evaluated(folder, "python:my_agent:lists_opt", tmp_path / "run", limit=1)
     (record,) = run.samples()
     assert record.trajectory.steps[-1].text == "mean_yield: 1 []"
+
+
+@pytest.mark.skipif(not is_available(), reason="needs bubblewrap")
+def test_scenes_cannot_be_drawn_again_with_their_truth(project: Path, folder: Path, tmp_path: Path):
+    run = evaluated(folder, "python:my_agent:draws_again", tmp_path / "run", limit=1)
+    (record,) = run.samples()
+    assert record.trajectory.steps[-1].text == "mean_yield: 1 agrotools.build.sources.drawn.drawing"
 
 
 def test_paths_in_answers_are_refused(project: Path, folder: Path):

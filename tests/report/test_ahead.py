@@ -64,7 +64,7 @@ def test_index_refuses_a_record_that_changed_after_it_was_yielded(tmp_path: Path
 
 @pytest.mark.process
 def test_scores_and_page_of_a_run_scored_while_it_went_on_are_those_of_scoring_it_afterwards(tmp_path, monkeypatch):
-    monkeypatch.setattr("agrotools.report.ahead._FEWEST", 1)
+    monkeypatch.setattr("agrotools.report.ahead.FEWEST", 1)
     run, records = tmp_path / "run", made_records()
     with ScoringAhead(allow_invalid=False) as ahead:
         with open_run(run) as store:
@@ -111,7 +111,7 @@ def test_draft_that_takes_over_some_records_adds_the_others(tmp_path):
 
 @pytest.mark.process
 def test_run_is_scored_as_usual_if_its_process_fails_or_has_nothing_to_score(tmp_path, monkeypatch):
-    monkeypatch.setattr("agrotools.report.ahead._FEWEST", 1)
+    monkeypatch.setattr("agrotools.report.ahead.FEWEST", 1)
     run = tmp_path / "run"
     with ScoringAhead(allow_invalid=False) as ahead, open_run(run):
         ahead.begin(run)

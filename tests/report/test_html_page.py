@@ -265,6 +265,7 @@ def test_benchmarks_that_moved_and_runs_of_other_folders_are_found(two_runs, tmp
         (picture((1, 2, 3))[:400], "damaged"),
         (b"<VRTDataset><SourceFilename>/etc/passwd</SourceFilename></VRTDataset>", "virtual raster"),
         (b"GIF89a" + b"\0" * 90, "GIF"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\1\0\0\0\1\0\0\x08\0\0\0\0I\xefo?\0\0\0\1IDAT\0", "million pixels"),
     ],
 )
 def test_broken_and_hostile_picture_files_are_said_to_be(tmp_path: Path, content: bytes, reason: str):

@@ -1,4 +1,5 @@
 import io
+import re
 from functools import cache
 
 import pytest
@@ -194,6 +195,14 @@ def test_no_line_is_wider_than_asked_and_no_value_is_cut(width, n_runs):
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     assert "\n".join(lines_of(text, "Step by step")).count("strict 50.0") == 2 * n_runs
+
+
+@pytest.mark.parametrize("name", ["a", "gpt4", "mid-sized"])
+def test_no_figure_is_cut_beside_a_short_name(name):
+    def figures(width):
+        return sorted(re.findall(r"\d[\d.–]*", tables_text([full(model=name)], width=width)))
+
+    assert [width for width in range(60, 126) if figures(width) != figures(200)] == []
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])

@@ -1,14 +1,18 @@
 """Running one sample: what is no mistake of the model is never counted as one."""
 
 import asyncio
+import io
 import shutil
 from pathlib import Path
 
+import orjson
 import pytest
 
+from agrotools.api import evaluate
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, Record
 from agrotools.models import Endpoint
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.execute import Pace, RunContext, execute, run_item
 from agrotools.runner.plan import work_items
@@ -20,7 +24,9 @@ from support.text_benchmark import write_text_benchmark
 
 
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
-async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, tmp_path: Path, mode: Mode):
+async def test_a_sample_whose_file_was_replaced_or_went_away_is_invalid(
+    small_benchmark: Path, tmp_path: Path, mode: Mode
+):
     benchmark = load_benchmark(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(benchmark=str(benchmark.root), mode=mode)
@@ -32,11 +38,17 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
         async with ToolExecutor(workers=1) as executor:
             context = RunContext(source, benchmark, store, executor, Pace(1), max_steps=3)
             there = await run_item(item, context)
+            path = benchmark.file_path(item.sample.files[0])
+            content = path.read_bytes()
+            path.write_bytes(content[:-1])
+            replaced = await run_item(item, context)
+            path.write_bytes(content)
+            put_back = await run_item(item, context)
             shutil.rmtree(benchmark.root / "files")
             gone = await run_item(item, context)
-    assert there.invalid is None
-    assert gone.invalid is not None
-    assert "can no longer be read" in gone.invalid
+    assert (there.invalid, put_back.invalid) == (None, None)
+    assert f"{path} was changed during the run" in str(replaced.invalid)
+    assert "can no longer be read" in str(gone.invalid)
 
 
 async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp_path: Path):
@@ -64,3 +76,15 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
         "no more than those in flight are kept back"
     )
     assert ticks[0] < 20, "others get their turn"
+
+
+def test_pictures_that_a_model_is_not_shown_are_named(tmp_path: Path):
+    folder = write_text_benchmark(tmp_path / "benchmark", 2)
+    (folder / "cut.jpg").write_bytes(b"\xff\xd8\xff\xe0 cut")
+    samples = [orjson.loads(line) for line in (folder / "samples.jsonl").read_bytes().splitlines()]
+    samples[0]["files"] = [{"name": "image", "path": "cut.jpg", "kind": "image"}]
+    (folder / "samples.jsonl").write_bytes(b"\n".join(map(orjson.dumps, samples)))
+    progress = io.StringIO()
+    model = ScriptedModel(lambda _messages, _tools, _settings: "Final Answer: 1", name="mine")
+    evaluate(folder, model, mode="no-tool", out=tmp_path / "run", progress=progress)
+    assert "1 file could not be shown; their samples were asked without (first cut.jpg: image is" in progress.getvalue()

@@ -245,6 +245,19 @@ def leftovers() -> Sequence[str]:
     return sorted(path.name for path in Path().iterdir() if "merg" in path.name)
 
 
+def test_a_merge_that_was_stopped_while_it_was_scored_says_how_to_go_on(farm: Path, monkeypatch: pytest.MonkeyPatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    runs = shards_of(farm, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("agrotools.runner.rescore.score_runs", stop)
+        done = run_command("merge", *(run.path for run in runs), "--out", "my merged")
+    assert done.returncode == 130
+    assert "not scored; agrotools score 'my merged' scores the run" in done.stderr
+    assert "no-tool" in run_command("score", "my merged").stdout
+
+
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_an_interrupted_merge_leaves_nothing(farm: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException):
     runs = shards_of(farm, 2, mode="no-tool")

@@ -262,6 +262,10 @@ def _is_at_hand(file: SampleFile) -> bool:
     return is_small and _stored_preview_of(path, stat.st_mtime_ns, stat.st_size) is not None
 
 
+UNSHOWN: dict[str, str] = {}
+"""Reasons why files could not be shown to a model, by name."""
+
+
 def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
     """Return a line for each file, followed by its image unless ``images`` is False.
 
@@ -273,6 +277,8 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(preview.image)
+        elif isinstance(preview, Unreadable):
+            UNSHOWN[Path(file.path).name] = preview.reason
     return tuple(parts)
 
 

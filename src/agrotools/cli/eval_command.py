@@ -259,7 +259,7 @@ def evaluate(
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import without_keys
-    from agrotools.report.ahead import ScoringAhead
+    from agrotools.report.ahead import FEWEST, ScoringAhead
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
     from agrotools.runner.evaluate import Evaluation, load_for_run
     from agrotools.runner.evaluate import evaluate as execute
@@ -296,6 +296,8 @@ def evaluate(
         on_start = None if len(configs) > 1 or changes_scores or first.repeat_until else ahead.begin
         runs: list[Evaluation] = []
         failure: AgrotoolsError | None = None
+        if on_start and not (dry_run or first.quick or (first.limit or FEWEST) < FEWEST):
+            ahead.prepare()
         with stop_message("no sample was run", "to start anew"):
             benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
         with stop_message("finished samples are kept"):

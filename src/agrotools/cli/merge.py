@@ -1,11 +1,12 @@
 """``agrotools merge``: join the shards of a run."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import FAULTS, count_text, stop_message, terminal_progress
+from agrotools.cli.output import FAULTS, STOPPED, count_text, stop_message, terminal_progress
 
 
 def merge(
@@ -34,5 +35,10 @@ def merge(
         )
     n_shards = len({run.resolve() for run in runs})
     typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(n_shards, 'shard')}", err=as_json)
-    code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
+    try:
+        code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
+    except KeyboardInterrupt:
+        scoring = shlex.join(["agrotools", "score", str(out)])
+        typer.echo(f"\nstopped: all shards are merged, but not scored; {scoring} scores the run", err=True)
+        code = STOPPED
     raise typer.Exit(code or (FAULTS if merged.gaps else 0))

@@ -9,10 +9,11 @@ import os
 import re
 import shutil
 import threading
+import time
 import tomllib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -373,6 +374,23 @@ def sha256_of_file(path: Path) -> str:
     """Return the SHA-256 of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def was_changed(path: Path, sha256: str) -> bool:
+    """Return True if a file was written since this process began, and has another content than that of a hash."""
+    try:
+        changed_ns = path.stat().st_ctime_ns
+        return changed_ns > _STARTED_NS and not _has_hash(path, changed_ns, sha256)
+    except OSError:
+        return False
+
+
+_STARTED_NS = time.time_ns()
+
+
+@lru_cache(maxsize=4096)
+def _has_hash(path: Path, _changed_ns: int, sha256: str) -> bool:
+    return sha256_of_file(path) == sha256
 
 
 def sha256_of_json(value: object) -> str:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from agrotools.core import Record, Score
     from agrotools.runner.rescore import Rescored
 
-_FEWEST = 1_000
+FEWEST = 1_000
 """Records from which a process of its own is worth its start."""
 _NICE = 5
+_LONGEST_S = 60.0
+"""Time after which a process that does not hand over, which it does between two records, is given up."""
 
 
 class ScoringAhead:
@@ -37,6 +39,20 @@ class ScoringAhead:
         self._connection: Connection | None = None
         self._has_floor = False
         """True if a floor will be computed, whose scores need scipy in this process, too."""
+
+    def prepare(self) -> None:
+        """Start the process, which gets ready while the benchmark is loaded."""
+        if (os.cpu_count() or 1) > 1:
+            # A copy of this process has its imports; with threads, a lock could stay closed in it.
+            is_copy = threading.active_count() == 1
+            context: Any = multiprocessing.get_context("fork" if is_copy else "spawn")
+            self._connection, its_end = context.Pipe()
+            with suppress(OSError):
+                ends = its_end, self._connection if is_copy else None
+                process: BaseProcess = context.Process(target=_serve, args=(*ends, self._allow_invalid), daemon=True)
+                process.start()
+                self._process = process
+            its_end.close()
 
     def begin(self, run: Path) -> None:
         """Begin to score the run in a folder, if it is long, but not longer than a page lists."""
@@ -51,22 +67,13 @@ class ScoringAhead:
         plugin = plugin_of(manifest.benchmark)
         has_paper = plugin is not None and plugin.reporting.paper is not None
         is_whole = n_planned == n_runs * len(manifest.sample_ids)
-        if is_whole and not has_paper and _FEWEST <= n_planned <= MOST_LISTED and (os.cpu_count() or 1) > 1:
-            # A copy of this process has what both import at the end; with threads, a lock could stay closed in it.
-            import agrotools.report.html.building
-            import agrotools.runner.rescore  # noqa: F401
-
-            is_copy = threading.active_count() == 1
-            context: Any = multiprocessing.get_context("fork" if is_copy else "spawn")
-            self._connection, its_end = context.Pipe()
-            with suppress(OSError):
-                ends = its_end, self._connection if is_copy else None
-                process: BaseProcess = context.Process(
-                    target=_serve, args=(*ends, run, self._allow_invalid), daemon=True
-                )
-                process.start()
-                self._process = process
-            its_end.close()
+        if is_whole and not has_paper and FEWEST <= n_planned <= MOST_LISTED:
+            if self._process is None:
+                self.prepare()
+            self._send(run)
+        elif self._connection is not None:
+            self._connection.close()  # which ends the process
+            self._connection = None
 
     def end(self) -> None:
         """Send the process the end of the run."""
@@ -78,7 +85,7 @@ class ScoringAhead:
         The process adds no further record to it.
         """
         self._send("hand over")
-        return self._received()
+        return self._received(_LONGEST_S)
 
     def scored(self) -> "Rescored | None":
         """Return the scores of all records, after :meth:`collected`; None if the run has to be scored as usual."""
@@ -86,18 +93,17 @@ class ScoringAhead:
             import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # while it is waited for
         return self._received()
 
-    def _send(self, message: str) -> None:
+    def _send(self, message: object) -> None:
         if self._connection is not None:
             with suppress(OSError):  # it has ended before
                 self._connection.send(message)
 
-    def _received(self) -> Any:
-        if self._connection is None:
-            return None
-        try:
-            return self._connection.recv()
-        except (EOFError, OSError):
-            return None
+    def _received(self, longest_s: float | None = None) -> Any:
+        with suppress(EOFError, OSError):
+            if self._connection is not None and self._connection.poll(longest_s):
+                return self._connection.recv()
+        self._connection = None  # it has ended, or was stopped
+        return None
 
     def __enter__(self) -> "ScoringAhead":
         return self
@@ -154,8 +160,21 @@ def _score(
     connection.send(scored)
 
 
-def _serve(connection: Connection, other_end: Connection | None, run: Path, allow_invalid: bool) -> None:
-    """Score ``run`` in this process, which ends with it, or with the process that started it.
+def _get_ready() -> None:
+    """Import what scoring needs, and compile patterns that most answers need."""
+    import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]
+
+    import agrotools.report.html.building
+    import agrotools.runner.rescore  # noqa: F401
+    from agrotools.core import ToleranceSlot
+    from agrotools.scoring.slots import score_slot
+
+    slot = ToleranceSlot(name="count", label="trees", value=1)
+    score_slot(slot, [slot], "One of the 2 rows has trees.\ntrees: 1")
+
+
+def _serve(connection: Connection, other_end: Connection | None, allow_invalid: bool) -> None:
+    """Score the run whose folder comes first, in this process, which ends with it or with the one that started it.
 
     ``other_end``: a copy of that process's end of the connection; while it is open, the connection does not end.
     """
@@ -169,6 +188,9 @@ def _serve(connection: Connection, other_end: Connection | None, run: Path, allo
         ended, asked = threading.Event(), threading.Event()
         if other_end is not None:
             other_end.close()
+        warnings.showwarning = lambda *_: os._exit(1)  # a warning is for the user, who sees nothing of this process
+        _get_ready()
+        run = connection.recv()
 
         def receive() -> None:
             try:
@@ -179,7 +201,6 @@ def _serve(connection: Connection, other_end: Connection | None, run: Path, allo
                 os._exit(1)
 
         threading.Thread(target=receive, daemon=True).start()
-        warnings.showwarning = lambda *_: os._exit(1)  # a warning is for the user, who sees nothing of this process
         _score(run, ended, asked, connection, allow_invalid=allow_invalid)
     except BaseException:
         os._exit(1)

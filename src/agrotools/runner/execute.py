@@ -41,9 +41,11 @@ from agrotools.core import (
     InfrastructureError,
     Record,
     Sample,
+    SampleView,
     ToolCall,
     Trajectory,
 )
+from agrotools.core.files import was_changed
 from agrotools.models import WireStats
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
@@ -251,10 +253,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
             await policy.end_sample()
     if policy is not None and reports_usage(policy):
         add_requests(policy.usage.requests)
-    # A drive that became unavailable during the run is not an error of the model.
-    gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
-    if gone:
-        trajectory, actions, invalid = None, None, f"the benchmark's file {gone[0]} can no longer be read"
+    if view.files and (fault := _fault_of_files(sample, view, context.benchmark)):
+        trajectory, actions, invalid = None, None, fault
     return Record(
         sample=sample,
         mode=item.mode,
@@ -266,6 +266,18 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         faults=tuple(faulty.faults) if faulty and trajectory else (),
         agent_replies=policy.usage.replies if policy is not None and reports_usage(policy) else None,
     )
+
+
+def _fault_of_files(sample: Sample, view: SampleView, benchmark: Benchmark) -> str:
+    """Return what happened to the files of a sample during the run, which is no error of the model; usually empty."""
+    for file in view.files:
+        if not os.access(file.path, os.R_OK):
+            return f"the benchmark's file {file.path} can no longer be read"
+    for file in sample.files:
+        path = Benchmark.file_path(benchmark, file)  # the original of a degraded one
+        if file.sha256 and was_changed(path, file.sha256):
+            return f"the benchmark's file {path} was changed during the run"
+    return ""
 
 
 def _is_raised_by(policy: Policy, error: BaseException) -> bool:

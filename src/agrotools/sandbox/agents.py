@@ -28,7 +28,8 @@ _SYSTEM = (
     *(f"/usr/{part}" for part in _PARTS),
     *(f"/usr/local/{part}" for part in (*_PARTS, "cuda")),
 )
-_PACKED = "data/benchmarks"
+_WITH_ANSWERS = ("data/benchmarks", "build/sources/drawn")
+"""Folders of this package with packed benchmarks, and with the code that draws scenes and their truth again."""
 _MOST_FOLDERS = 50_000
 """Folders below the paths of an agent that are searched for answers; with more, the paths are refused."""
 _SETTINGS = (
@@ -36,7 +37,7 @@ _SETTINGS = (
     *("ca-certificates.conf", "localtime", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types"),
 )
 _PASSED = ("LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
-_ANSWERS = ((MANIFEST_FILE, RECORDS_FILE), ("benchmark.toml", "samples.jsonl"))
+_ANSWERS = ((MANIFEST_FILE, RECORDS_FILE), (".manifest.copy.json", RECORDS_FILE), ("benchmark.toml", "samples.jsonl"))
 _TEMPORARY_BYTES = 2**30
 HOME = "/tmp/home"
 
@@ -98,7 +99,7 @@ def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) 
     bound = _without_nested([*_python_folders(), *readable])
     for path in bound:
         argv += ["--ro-bind", str(path), str(path)]
-    for path in {*_packed_benchmarks(bound), *hidden}:
+    for path in {*_of_packages(bound), *hidden}:
         with suppress(OSError):
             path.mkdir(parents=True, exist_ok=True)  # one that was made later would not be hidden
         argv += ["--tmpfs", str(path)]
@@ -107,7 +108,7 @@ def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) 
 
 
 def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list[Path]:
-    """Return the folders below ``readable`` that hold answers: run folders, benchmark folders, packed benchmarks.
+    """Return the folders below ``readable`` that hold answers: run folders, benchmark folders, those of the package.
 
     Args:
         readable: files and folders that an agent may read.
@@ -137,8 +138,8 @@ def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list
                 beside = here.parent if here.parent.name == "runs" and not _inside(given, here.parent) else here
                 found.append(beside)
                 names.clear()
-            elif here.name == "agrotools" and (here / _PACKED).is_dir():
-                found.append(here / _PACKED)
+            elif here.name == "agrotools":
+                found += _of_package(here)
     return sorted(set(found))
 
 
@@ -151,14 +152,18 @@ def _holds_answers(folder: Path) -> bool:
     return any(all((folder / name).exists() for name in names) for names in _ANSWERS)
 
 
-def _packed_benchmarks(bound: Sequence[Path]) -> list[Path]:
-    """Return the packed benchmarks of every copy of this package below the system and Python's folders."""
+def _of_package(package: Path) -> list[Path]:
+    return [package / name for name in _WITH_ANSWERS if (package / name).is_dir()]
+
+
+def _of_packages(bound: Sequence[Path]) -> list[Path]:
+    """Return the folders with answers of every copy of this package below the system and Python's folders."""
     spec = find_spec("agrotools")
     copies = {Path(place).resolve() for place in (spec.submodule_search_locations if spec else None) or ()}
     for root in (*map(Path, _SYSTEM), *bound):
         places = [root] if root.name.endswith("-packages") else [*root.glob("python3*/*-packages")]
         copies |= {place / "agrotools" for place in places}
-    return [copy / _PACKED for copy in copies if (copy / _PACKED).is_dir()]
+    return [folder for copy in copies for folder in _of_package(copy)]
 
 
 def interpreter_of(program: Path) -> tuple[Path, list[Path]]:

@@ -7,6 +7,7 @@ import base64
 import io
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -349,13 +350,13 @@ def _decoded(
 def _plain_image(path: Path, longest_px: int) -> Image.Image | None:
     """Return a usual 8-bit picture that is upright, several times as fast as readers of all kinds of files do."""
     try:
-        with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image:
             usual = image.mode in ("L", "RGB") and image.width * image.height <= _LARGEST_PLAIN
             if not usual or image.getexif().get(_ORIENTATION, 1) != 1:
                 return None
             image.thumbnail((longest_px, longest_px), Image.Resampling.BILINEAR, reducing_gap=1.0)
             return image.copy()
-    except (OSError, ValueError, SyntaxError):
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return None
 
 
