@@ -64,7 +64,7 @@ def _ask_for(farm: Path, samples: int) -> None:
 def test_without_a_terminal_the_plan_is_written_and_nothing_is_built(farm: Path):
     done = _build(farm)
     assert done.exit_code == 3
-    assert "Nothing has to be filled in. Check the plan and run the same command again" in done.stdout
+    assert "No crop: set crop in the plan if all photos show one. Check the plan and run" in done.stdout
     assert "--yes" in done.stdout
     assert not (farm / "made").exists()
     plan = read_plan(farm / "answers.plan.toml")

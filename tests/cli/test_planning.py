@@ -1,5 +1,6 @@
 """Suggested commands, the plan of ``--dry-run`` and the question before a run that costs money."""
 
+import io
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import Estimate
+from agrotools.runner.evaluate import evaluate
 from agrotools.scoring import ModeSummary, Summary
 from support.command import run_command
 from support.text_benchmark import write_text_benchmark
@@ -117,3 +119,15 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     assert "OPENAI_API_KEY is not set" in done.stderr
     done = run_command("eval", folder, "-m", "nobody:gpt-4.1", "--dry-run")
     assert "unknown provider 'nobody'" in done.stderr
+
+
+def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:
+    """Nobody answers at the address, so a request would fail with another error."""
+
+    def decline(expected: Estimate) -> None:
+        raise UsageError(f"{expected.requests} not started")
+
+    options: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "price": "1/4", "out": tmp_path / "run"}
+    config = EvalConfig(benchmark=str(write_text_benchmark(tmp_path / "b", 1)), model="m1", **options)
+    with pytest.raises(UsageError, match="not started"):
+        evaluate(config, io.StringIO(), confirm=decline)

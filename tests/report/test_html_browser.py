@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Reply, SampleFile, Step, ToolCall, Usage
+from agrotools.core import (
+    AbstainSlot,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Reply,
+    SampleFile,
+    Step,
+    ToolCall,
+    Usage,
+)
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.runner.prompts import PromptLog
@@ -216,6 +226,22 @@ async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_ru
         await page.evaluate("location.hash = 'nowhere/at/all/%zz'")
         await page.until("document.body.dataset.view === 'overview'")
         assert faults(page) == ([], [])
+
+
+async def test_a_policy_does_not_differ_from_itself_on_a_part_without_the_twins(tmp_path: Path):
+    yes = made_sample("yes", twin="no", may_abstain=True)
+    refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
+    no = made_sample("no", twin="yes", may_abstain=True, answer=(refusal,))
+    write_files(tmp_path, [yes, no])
+    everything = [end_to_end(sample, answer="cannot be determined: no scale") for sample in (yes, no)]
+    runs = [write_run(tmp_path / name, records) for name, records in (("all", everything), ("part", everything[1:]))]
+    async with browser() as chromium:
+        page = await opened(chromium, build_report(runs, tmp_path / "report.html").path, "#compare")
+        shown = "document.getElementById('compare').textContent"
+        await page.until(f"{shown}.includes('1 samples are in both runs')")
+        assert "0 score higher in the first, 0 in the second, 1 are equal" in await page.evaluate(shown)
+        await page.evaluate("location.hash = 'samples?facet=runs%20disagree'")
+        await page.until(f"{FOUND}.startsWith('0 of')")
 
 
 async def test_a_class_of_errors_leads_to_a_sample_whatever_is_filtered(report: Path):

@@ -125,6 +125,6 @@ def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
 
 def test_scores_without_and_with_tools_are_of_the_same_questions() -> None:
     pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
-    run = of_pairs([*pairs, *(scored(at, "end-to-end", 1.0) for at in range(12))], "m1")
+    run = of_pairs([*pairs, *(scored(at, "end-to-end", float(at < 10)) for at in range(3, 23))], "m1")
     text = " ".join(line.plain for line in screen(Screen([Path("a")], [run])))
-    assert "On the 12 questions that can be asked without tools: 41.7 without, 100.0 with tools (+58.3" in text
+    assert "On the 17 questions that can be asked without tools: 11.8 without, 41.2 with tools (+29.4" in text

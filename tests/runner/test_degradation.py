@@ -214,6 +214,16 @@ def test_a_run_shows_degraded_files_under_their_names_and_says_what_it_left_out(
         at.evaluate(folder, looker, degrade="blur=3", out=tmp_path / "run", progress=io.StringIO())
 
 
+def test_a_baseline_that_learns_from_other_samples_is_the_same_at_every_dose(tmp_path: Path):
+    """The prior of a sample is the answer to the other one, which is about a table and left out at a dose."""
+    folder = tmp_path / "tiny"
+    samples = [number_sample(folder, "tiny-1"), number_sample(folder, "tiny-2", 2)]
+    samples[1]["files"][0]["kind"] = "table"
+    options: dict[str, Any] = {"degrade": "blur=1", "mode": "no-tool", "progress": io.StringIO()}
+    run = at.evaluate(write_folder(folder, samples), "baseline:prior", out=tmp_path / "run", **options)
+    assert [record.trajectory and record.trajectory.answer for record in run.samples()] == ["mean_yield: 5.4 t/ha"]
+
+
 @pytest.mark.parametrize("options", [{"mode": "step-by-step"}, {"backends": {"*": "recorded"}}])
 def test_what_was_recorded_on_the_original_files_is_refused(tmp_path: Path, options: dict[str, Any]):
     with pytest.raises(UsageError, match="recorded on the original files"):

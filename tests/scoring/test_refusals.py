@@ -26,14 +26,20 @@ from agrotools.core import (
 )
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.report.comparison import comparison_tables
+from agrotools.report.curve import dose_curve
 from agrotools.report.layout import PLAIN_WIDTH, rendered
 from agrotools.report.screen import Screen, screen
-from agrotools.runner.rescore import Rescored, rescore
+from agrotools.runner.rescore import Rescored, rescore, scored_run
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
+from agrotools.scoring.aggregate import tallied
+from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference, unpaired_comparison
+from agrotools.scoring.gate import gate
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.slots import refuses
+from agrotools.scoring.units import SampleTable
 from agrotools.text.answer_form import REFUSAL_LINE, form_lines, format_answer
 from support.command import run_command
+from support.made_runs import write_run
 from support.plain_sample import plain_sample
 from support.runs import manifest
 
@@ -264,6 +270,41 @@ def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     rows = {row.metric: row.value for row in score_record(record(NO, REFUSAL))}
     assert rows["agrotools.guess"] == 1.0  # A size in mm is asked for, and nothing gives the scale.
     assert "agrotools.css" not in rows
+
+
+PAIRS = [
+    (sample(f"yes-{k}", answerable=True, twin=f"no-{k}"), sample(f"no-{k}", answerable=False, twin=f"yes-{k}"))
+    for k in range(12)
+]
+
+
+def test_one_policy_does_not_differ_from_itself_on_a_selection_without_the_twins(tmp_path: Path):
+    """By itself a run without the twins gets 100 for the refusals that get 0 beside refused twins."""
+    some = [record(no, REFUSAL) for _, no in PAIRS]
+    everything = [record(each, REFUSAL) for pair in PAIRS for each in pair]
+    assert (value(some), value(everything)) == (1.0, 0.0)
+    common = {"benchmark_path": str(tmp_path), "modes": ("end-to-end",), "sample_ids": ()}
+    runs = [
+        write_run(tmp_path / "some", some, degrade="blur=1", clean_hash="c", benchmark_hash="d", **common),
+        write_run(tmp_path / "everything", everything, benchmark_hash="c", **common),
+    ]
+    compared = compare(some, everything)
+    assert compared.modes["end-to-end"][FAS].overall.value == 0.0
+    assert compared.means["end-to-end"] == (1.0, 1.0)
+    assert (compared.flips["end-to-end"].up, compared.flips["end-to-end"].down) == ((), ())
+    tallies = [scored_run(run) for run in runs]
+    assert paired_difference(*tallies, "end-to-end", FAS).value == 0.0
+    samples = common_samples(tallies, "end-to-end", FAS)
+    assert {mean_on(samples, tally, "end-to-end", FAS).value for tally in tallies} == {1.0}
+    for new, old in (tallies, tallies[::-1]):
+        assert gate(new, old, "end-to-end", 0.0, allow_invalid=True).passed
+    assert [(point.label, point.score.value) for point in dose_curve(runs).points] == [("none", 1.0), ("blur=1", 1.0)]
+
+
+def test_runs_on_different_samples_count_no_twin_if_one_of_them_lacks_some():
+    halves = [PAIRS[:6], [(yes, no) for (yes, _), (_, no) in zip(PAIRS[:6], PAIRS[6:], strict=True)]]
+    tallies = [tallied([record(s, REFUSAL) for pair in half for s in pair], None, SampleTable()) for half in halves]
+    assert unpaired_comparison(*tallies, ("a", "b")).means["end-to-end"] == (0.5, 0.5)
 
 
 def answer(policy, of) -> str:

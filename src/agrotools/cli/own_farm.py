@@ -12,6 +12,7 @@ from agrotools.cli.output import NOT_DONE, count_text
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
+    from agrotools.build.own_photos.plan import Column
     from agrotools.core.base import Progress
     from agrotools.formats.benchmark import BenchmarkHeader
 
@@ -99,7 +100,15 @@ def _step_before_build(plan: "Plan", *, needs: bool) -> str:
         return "Complete the plan and run the same command again"
     if not any(column.is_asked for column in plan.columns):
         return "All columns are ignored: set ask for one of them in the plan and run the same command again"
-    return "Nothing has to be filled in. Check the plan and run the same command again to build the benchmark"
+    first = _NO_CROP.capitalize() if any(map(_lacks_crop, plan.columns)) else "Nothing has to be filled in"
+    return f"{first}. Check the plan and run the same command again to build the benchmark"
+
+
+_NO_CROP = "no crop: set crop in the plan if all photos show one"
+
+
+def _lacks_crop(column: "Column") -> bool:
+    return column.ask in ("disease", "diseased") and not column.crop
 
 
 def _is_terminal() -> bool:
@@ -133,8 +142,8 @@ def _print_plan(plan: "Plan") -> None:
             more = ", ".join(
                 f"{key} {value}" for key, value in column_fields.items() if key not in ("column", "ask", "yes", "no")
             )
-            if column.ask in ("disease", "diseased") and not column.crop:
-                more = ", ".join(filter(None, (more, "no crop: set crop in the plan if all photos show one")))
+            if _lacks_crop(column):
+                more = ", ".join(filter(None, (more, _NO_CROP)))
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 

@@ -151,7 +151,7 @@ class _Runs(NamedTuple):
     notes: tuple[str, ...]
 
     def mean(self, run: str, samples: frozenset[str] | None = None, *, whole: bool = False) -> Estimate | None:
-        return mean_on(samples or self.shared, self.tallies[run], self.mode, self.metric, whole=whole)
+        return mean_on(self.shared, self.tallies[run], self.mode, self.metric, part=samples, whole=whole)
 
 
 def chart_of(

@@ -8,7 +8,7 @@ that: a model near the floor has nothing to lose, and the distance shrinks. Inte
 recovered from (:mod:`agrotools.scoring.recovery`).
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,8 @@ from agrotools.runner.faults import Faults
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import METRICS, Estimate, score_record
+from agrotools.scoring import METRICS, Estimate, RunAggregator, score_record
+from agrotools.scoring.comparisons import common_samples
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.recovery import Recovery, recoveries
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 ORACLE = "baseline:oracle"
 _COMBINED = "several doses"
 _SUFFIXES = (".svg", ".png", ".pdf")
+_Doses = tuple[tuple[str, float], ...]
 
 
 class CurvePoint(FrozenModel):
@@ -134,15 +136,22 @@ def common_mode(manifests: Sequence[Manifest], mode: str | None = None) -> Mode:
 
 
 class _RunScores(NamedTuple):
-    """Mean score and mean number of calls over epochs of each sample of a run, and the samples' clusters."""
+    """Scores of a run, and the mean number of calls over epochs and the cluster of each sample."""
 
     model: str
-    doses: tuple[tuple[str, float], ...]
-    scores: Mapping[str, float]
+    doses: _Doses
+    tally: RunAggregator
     clusters: Mapping[str, str]
     calls: Mapping[str, float]
     faulty: Sequence[tuple[Record, float]]
     """Records with faults, and their scores."""
+
+    def scores(self, mode: Mode, metric: str, twins: frozenset[str]) -> dict[str, float]:
+        """Return the mean score of each sample. ``twins``: twins by which refusals count."""
+        units = self.tally.modes[mode].headline_units(metric, twins=twins)
+        assert units is not None
+        values = units.values[units.valued].tolist()
+        return dict(zip(self.tally.table.ids(units.samples[units.valued]), values, strict=True))
 
 
 def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "agrotools.fas") -> Curve:
@@ -171,12 +180,14 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         hint = "add runs of eval --degrade, e.g. --degrade blur=1, or of eval --faults, e.g. --faults error=.2"
         raise UsageError("no run is on degraded pictures or has faults", hint=hint)
     parts = [_read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)]
-    known = set.union(*(set(part.scores) for part in parts))
-    shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
-    if not shared:
+    known = set.union(*(set(part.clusters) for part in parts))
+    common = common_samples([part.tally for part in parts], mode, metric)
+    if not common:
         raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
+    shared = [sample_id for sample_id in parts[0].clusters if sample_id in common]
     clusters = [parts[0].clusters[sample_id] for sample_id in shared]
-    values = {(part.model, part.doses): [part.scores[sample_id] for sample_id in shared] for part in parts}
+    scores = {(part.model, part.doses): part.scores(mode, metric, common) for part in parts}
+    values = {key: [each[sample_id] for sample_id in shared] for key, each in scores.items()}
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
     return Curve(
@@ -187,7 +198,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         n=len(shared),
         n_dropped=len(known) - len(shared),
         points=tuple(
-            _point(model, each, values, clusters).model_copy(update={"recovery": _recovery(model, each, parts)})
+            _point(model, each, values, clusters).model_copy(update={"recovery": _recovery(model, each, parts, scores)})
             for model in models
             for each in doses
             if (model, each) in values
@@ -195,11 +206,13 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     )
 
 
-def _recovery(model: str, doses: tuple[tuple[str, float], ...], parts: Sequence[_RunScores]) -> tuple[Recovery, ...]:
+def _recovery(
+    model: str, doses: _Doses, parts: Sequence[_RunScores], scores: Mapping[tuple[str, _Doses], Mapping[str, float]]
+) -> tuple[Recovery, ...]:
     """Return the recovery of a run from its faults, beside the same model at the same other doses without faults."""
     runs = {part.doses: part for part in parts if part.model == model}
     clean = runs.get(tuple(each for each in doses if each[0] not in Faults.model_fields))
-    before = {each: (clean.scores[each], clean.calls[each]) for each in clean.scores} if clean else None
+    before = {name: (each, clean.calls[name]) for name, each in scores[model, clean.doses].items()} if clean else None
     return recoveries(runs[doses].faulty, before)
 
 
@@ -208,11 +221,13 @@ def _name(manifest: Manifest) -> str:
 
 
 def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
-    sums, counts, clusters = defaultdict[str, float](float), Counter[str](), dict[str, str]()
+    tally, counts, clusters = RunAggregator(), Counter[str](), dict[str, str]()
     calls, faulty = Counter[str](), list[tuple[Record, float]]()
-    for record in iter_records(run):
-        if record.mode == mode and not is_invalid(record) and (value := _value(record, metric)) is not None:
-            sums[record.sample.id] += value
+    for record in (each for each in iter_records(run) if each.mode == mode and not is_invalid(each)):
+        rows = score_record(record)
+        tally.add(record, rows)
+        value = next((row.value for row in rows if row.metric == metric and row.slot is None), None)
+        if value is not None:
             counts[record.sample.id] += 1
             clusters[record.sample.id] = record.sample.cluster or record.sample.id
             calls[record.sample.id] += len(record.trajectory.calls) if record.trajectory else 0
@@ -222,23 +237,19 @@ def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
         known = ", ".join(sorted(name for name in METRICS if name.startswith("agrotools.")))
         raise UsageError(f"{run} has no {metric} in {mode}", hint=f"--metric, one of {known}")
     doses = (*Degradation.parse(manifest.degrade).doses.items(), *Faults.parse(manifest.faults).doses.items())
-    means, mean_calls = ({name: each[name] / n for name, n in counts.items()} for each in (sums, calls))
-    return _RunScores(_name(manifest), doses, means, clusters, mean_calls, faulty)
+    mean_calls = {name: calls[name] / n for name, n in counts.items()}
+    return _RunScores(_name(manifest), doses, tally, clusters, mean_calls, faulty)
 
 
-def _value(record: Record, metric: str) -> float | None:
-    return next((row.value for row in score_record(record) if row.metric == metric and row.slot is None), None)
-
-
-def _severity(doses: tuple[tuple[str, float], ...]) -> tuple[int, list[tuple[str, float]]]:
+def _severity(doses: _Doses) -> tuple[int, list[tuple[str, float]]]:
     """Return a key that sorts single doses by name and strength, before combinations."""
     return len(doses), [(name, -value if name == "jpeg" else value) for name, value in doses]
 
 
 def _point(
     model: str,
-    doses: tuple[tuple[str, float], ...],
-    values: Mapping[tuple[str, tuple[tuple[str, float], ...]], list[float]],
+    doses: _Doses,
+    values: Mapping[tuple[str, _Doses], list[float]],
     clusters: Sequence[str],
 ) -> CurvePoint:
     here, clean = values[model, doses], values.get((model, ()))

@@ -32,9 +32,10 @@ from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
-from agrotools.scoring.event_counts import RESUME, mostly_unread
+from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
+from agrotools.scoring.units import by_sample
 
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
@@ -112,7 +113,9 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     ladder = _ladder(steps, measure, width) if measure else [Text("No records to score yet.")]
     meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
-    warned = [line.removesuffix(RESUME) if shown.faults else line for line in warning_lines(shown.summaries)]
+    # Reasons and bounds of invalid records follow as caveats.
+    warned = [line for line in warning_lines(shown.summaries) if INVALID_TEXT not in line]
+    warned = [line.removesuffix(RESUME) if shown.faults else line for line in warned]
     faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries)))]
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
@@ -150,7 +153,9 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     title.append(", quick part" if summary.quick else "", style="bold")
     title.append(f", shard {summary.shard}" if summary.shard else "", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
-        size = f": {count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
+        n_samples = summary.modes[measure[0].mode].n_samples if measure else estimate.n
+        size = f"{estimate.n} of {n_samples} samples have this score," if estimate.n < n_samples and not common else ""
+        size = f": {size or count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
     remark = SYNTHETIC_NOTE if summary.synthetic else ""
     return [title, Text(remark, style="yellow")]
@@ -342,13 +347,14 @@ def _place(
 def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:
     """Yield a line on the refusals of each model, and one on its score in each other mode that is scored alike."""
     names = run_names(shown.summaries)
-    for name, summary in zip(names, shown.summaries, strict=True):
+    for name, scored in zip(names, shown.scored, strict=True):
+        summary = scored.summary
         of_whom = f"{shortened_name(name, 30)}: " if len(names) > 1 else ""
         for mode, part in summary.modes.items() if measure else ():
             if not part.headline or measure is None:
                 continue
             if mode != measure[0].mode:
-                text = _other_score(mode, part, summary, measure[1])
+                text = _other_score(mode, part, scored, measure[1])
             else:
                 text = "" if len(names) > 1 and _is_baseline(summary) else _refusals(part)
             if text:
@@ -370,20 +376,18 @@ def _share_text(estimate: Estimate, part: ModeSummary) -> str:
     return f"{share} of {estimate.n}"
 
 
-def _other_score(mode: Mode, part: ModeSummary, summary: Summary, metric: str) -> str:
+def _other_score(mode: Mode, part: ModeSummary, scored: Rescored, metric: str) -> str:
     """Return a sentence on the headline metric in another mode, with the gain by tools; empty if it has none."""
     out_of, of_mode = METRICS[metric].out_of, part.metrics.get(metric)
     if of_mode is None:
         return ""
-    paired = summary.no_tool_part if mode == "no-tool" else None
-    if paired is None or metric not in paired.gain:
+    paired = scored.summary.no_tool_part if mode == "no-tool" else None
+    if scored.tally is None or paired is None or metric not in paired.gain:
         return f"{_TITLES[mode]}: {METRICS[metric].label} {on_scale(of_mode.overall.value, out_of)}."
-    gain, with_tools = paired.gain[metric].overall, paired.metrics[metric].overall
+    means = by_sample(*(units[metric] for units in scored.tally.tool_units())).means
+    gain, (with_tools, without) = paired.gain[metric].overall, (on_scale(each, out_of) for each in means)
     p = "not significant" if gain.p_adjusted is not None else f"fewer than {MIN_CLUSTERS} clusters, not tested"
     if gain.differs():
         p = f"p {gain.p_adjusted:.3f}" if gain.p_adjusted and gain.p_adjusted >= 0.001 else "p <0.001"
     questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
-    if with_tools.n != gain.n:  # some were answered in one of the modes alone
-        return f"On the {questions}: {points(gain.value)} by tools ({p})."
-    without, value = (on_scale(abs(each), out_of) for each in (with_tools.value - gain.value, with_tools.value))
-    return f"On the {questions}: {without} without, {value} with tools ({points(gain.value)}, {p})."
+    return f"On the {questions}: {without} without, {with_tools} with tools ({points(gain.value)}, {p})."

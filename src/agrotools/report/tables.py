@@ -417,7 +417,10 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
         lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
     if any(part.invalid.n for summary in summaries for part in summary.modes.values()):
-        lines.append("Run the same agrotools eval command again to retry invalid samples.")
+        lines.append(
+            "Run the same agrotools eval command again to retry invalid samples, if necessary with a smaller "
+            "--concurrency or a larger --timeout."
+        )
     return lines
 
 

@@ -107,7 +107,7 @@ def evaluate(
         model: object to use instead of the model that ``config`` names.
         benchmark: benchmark to use instead of the one that ``config`` names.
         stop: event that prevents further samples from starting, like Ctrl-C.
-        confirm: callback for the estimated cost before the first sample; it may raise a UsageError.
+        confirm: callback for the estimated cost before the first request; it may raise a UsageError.
         on_start: callback for the folder before the first sample.
 
     Raises:
@@ -236,6 +236,7 @@ def prepare_run(
         raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
+    known_samples = benchmark.samples  # before some are left out, so that a baseline knows the same ones at every dose
     if config.degrade:
         benchmark = _degraded(benchmark, config)
     if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
@@ -250,7 +251,7 @@ def prepare_run(
     endpoint = config.endpoint
     source = policy_source(
         endpoint,
-        benchmark.samples,
+        known_samples,
         agents=AgentOptions(
             protocol=settings.protocol,
             settings=config.settings,
@@ -344,15 +345,11 @@ async def _execute(
     stop: threading.Event | None,
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
-    """Probe the endpoint, print the estimate, and execute ``items``."""
+    """Print the estimate, ask before spending, probe the endpoint, and execute ``items``."""
     source, contact = accounts.source, accounts.contact
     pace = _pace(config.concurrency, source.stats)
     if vision is not None:
         bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
-    if contact is not None:
-        await _expect(items, benchmark, source, contact)
-        if not config.cache:  # otherwise all replies may be in the cache
-            await contact.probe_endpoint(config.settings)
     if source.base_url and not (source.price and source.price.is_free):
         from agrotools.runner.estimate import budget_warning, estimate
 
@@ -364,8 +361,11 @@ async def _execute(
         if expected is not None and (warning := budget_warning(expected, config.budget, spent_usd)):
             bar.note(warning)
         if expected is not None and confirm is not None:
-            bar.pause()
             confirm(expected)
+    if contact is not None:
+        await _expect(items, benchmark, source, contact)
+        if not config.cache:  # otherwise all replies may be in the cache
+            await contact.probe_endpoint(config.settings)
     try:
         runs_tools = any(part.mode == "end-to-end" for part in items.parts)
         async with executor_class(config.executor if runs_tools else "local")(

@@ -253,14 +253,8 @@ class Progress:
             self._show(now)
 
     def note(self, text: str) -> None:
-        """Write a permanent line above the live one."""
+        """Write a permanent line above the live one, if that is drawn already."""
         self._line.print(text)
-        if self._line.live and not self._closed:
-            self._show(self._clock())
-
-    def pause(self) -> None:
-        """Keep the live line as it is, for a question below it."""
-        self._line.end()
 
     def close(self) -> None:
         """Show the final state. Further calls do nothing."""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -141,7 +142,7 @@ class RunAggregator:
             warnings=(*left_out, *warnings_of(of_modes, missing, is_baseline=is_baseline)),
             missing=missing,
             modes=of_modes,
-            no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
+            no_tool_part=self._no_tool_part(),
             correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
         )
         return with_gains_adjusted([summary])[0]
@@ -153,18 +154,23 @@ class RunAggregator:
             return ()
         return tuple(correlations(step_by_step, end_to_end, self.table))
 
-    def _no_tool_part(
-        self, no_tool: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
-    ) -> NoToolPart | None:
-        if no_tool is None and end_to_end is None:
+    def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
+        """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
+        modes = [self.modes.get(mode) for mode in ("end-to-end", "no-tool")]
+        twins = common_twins(*filter(None, modes))
+        with_tools, without = (mode.units(twins) if mode else dict[str, Units]() for mode in modes)
+        return units_where(with_tools, self.table, lambda kind: kind.no_tool_eligible), without
+
+    def _no_tool_part(self) -> NoToolPart | None:
+        if not self.modes.keys() & {"no-tool", "end-to-end"}:
             return None
-        able = units_where(end_to_end or {}, self.table, lambda kind: kind.no_tool_eligible)
+        able, no_tool = self.tool_units()
         # A policy that predicts the whole trajectory in one reply is run on all samples.
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
         return NoToolPart(
             n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
             metrics=_metrics(able, self.table),
-            gain=metric_differences(able, no_tool or {}, self.table),
+            gain=metric_differences(able, no_tool, self.table),
         )
 
 
@@ -192,13 +198,22 @@ class TwinCredits:
         elif FALSE_REFUSAL in values:
             self._refused[record.sample.id, record.epoch] = bool(values[FALSE_REFUSAL])
 
-    def with_credits(self, rows: Rows) -> Rows:
-        """Return ``rows`` and the rows of unanswerable samples."""
+    @property
+    def known(self) -> frozenset[str]:
+        """Ids of the answerable twins with a valid record."""
+        return frozenset(name for name, _ in self._refused)
+
+    def with_credits(self, rows: Rows, among: frozenset[str] | None = None) -> Rows:
+        """Return ``rows`` and the rows of unanswerable samples. ``among``: ids of the twins that count; None for all.
+
+        Where runs are compared, only twins that all of them have may count (:func:`common_twins`).
+        """
         if not self._credits:
             return rows
         everything = deepcopy(rows)
         for place, twin, value in self._credits:
-            everything.add(place, None, 0.0 if self._refused.get(twin, False) else value)
+            counts = among is None or twin[0] in among
+            everything.add(place, None, 0.0 if counts and self._refused.get(twin, False) else value)
         return everything
 
     @property
@@ -278,9 +293,11 @@ class ModeAggregator:
                 self.chance = OpenTextChance(self._table)
             self.chance.add(record)
 
-    def units(self) -> Mapping[str, Units]:
-        """Return the units of each metric of the mode, which are computed when they are asked for."""
-        return _UnitsOfMode(self.metrics, self._units)
+    def units(self, twins: frozenset[str] | None = None) -> Mapping[str, Units]:
+        """Return the units of each metric of the mode, which are computed when they are asked for.
+
+        ``twins``: ids of the twins by which refusals count; None for all."""
+        return _UnitsOfMode(self.metrics, partial(self._units, twins=twins))
 
     @property
     def metrics(self) -> list[str]:
@@ -298,20 +315,26 @@ class ModeAggregator:
         """True if more than half of the records ended with output that is neither a call nor an answer."""
         return mostly_unread(self._endings, sum(self._epochs))
 
+    @property
+    def invalid_share(self) -> float:
+        """Share of the records that are invalid."""
+        return sum(self._invalid) / sum(self._epochs)
+
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
-    def headline_units(self, metric: str, *, whole: bool = False) -> Units | None:
+    def headline_units(self, metric: str, *, whole: bool = False, twins: frozenset[str] | None = None) -> Units | None:
         """Return the units of a headline metric; None if the mode has no such metric or no values of it.
 
-        ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged."""
+        ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged. ``twins``: see
+        :meth:`units`."""
         if metric not in self._rows:
             return None
-        units = self._units(metric, whole=whole)
+        units = self._units(metric, whole=whole, twins=twins)
         return units if units.valued.any() else None
 
-    def _units(self, metric: str, *, whole: bool = False) -> Units:
-        rows = self.twins.with_credits(self._rows[metric]) if metric == FAS else self._rows[metric]
+    def _units(self, metric: str, *, whole: bool = False, twins: frozenset[str] | None = None) -> Units:
+        rows = self.twins.with_credits(self._rows[metric], twins) if metric == FAS else self._rows[metric]
         rows = rows.whole() if whole else rows
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
@@ -324,18 +347,18 @@ class ModeAggregator:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
         import numpy as np
 
-        n_records, n_invalid = sum(self._epochs), sum(self._invalid)
+        share = self.invalid_share
         clusters = clusters_of(np.asarray(self._samples.view), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True
         return ModeSummary(
-            n_records=n_records,
+            n_records=sum(self._epochs),
             n_samples=len(self._samples),
             n_clusters=int(is_cluster.sum()),
             epochs=self._n_epochs,
-            invalid=Invalid(n=n_invalid, share=n_invalid / n_records, reasons=dict(self._reasons)),
+            invalid=Invalid(n=sum(self._invalid), share=share, reasons=dict(self._reasons)),
             endings=dict(self._endings),
-            headline=allow_invalid or n_invalid / n_records <= MAX_INVALID_SHARE,
+            headline=allow_invalid or share <= MAX_INVALID_SHARE,
             metrics=_metrics(units, self._table),
             ots_chance=self.chance.estimate() if self.chance else None,
             counts=self._counts.counts(self.twins.n_withdrawn),
@@ -364,6 +387,11 @@ class ModeAggregator:
             self._epochs.append(0)
             self._invalid.append(0)
         return self._place_of[number]
+
+
+def common_twins(*modes: ModeAggregator) -> frozenset[str]:
+    """Return the ids of the twins that all of these modes have a valid record of."""
+    return frozenset[str].intersection(*(mode.twins.known for mode in modes))
 
 
 class _UnitsOfMode(Mapping[str, Units]):

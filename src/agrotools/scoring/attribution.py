@@ -219,9 +219,11 @@ class CauseTally:
     def losses(self, mode: Mode, sample_id: str, score: float) -> dict[str, float]:
         """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
 
-        A refusal that does not count because the answerable twin was refused too is of the reading."""
-        if mode == "end-to-end" and self._splits.get(sample_id):
-            return self._splits[sample_id]
+        A refusal that does not count because the answerable twin was refused too is of the reading. A split is of
+        the score in the run; a refusal may count otherwise in a comparison."""
+        split = self._splits.get(sample_id, {}) if mode == "end-to-end" else {}
+        if split and abs(sum(split.values()) + score - 1) < 1e-6:
+            return split
         losses = self._losses.get((mode, sample_id), {READING: 1.0})
         return {part: (1 - score) * loss / sum(losses.values()) for part, loss in losses.items()}
 

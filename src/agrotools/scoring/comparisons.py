@@ -1,6 +1,7 @@
 """Comparison of runs, paired by sample: differences with intervals, flips, and causes of lost points.
 
-Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
+Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`). A refusal that counts
+only if the answerable twin is not refused depends, in all runs that are compared, on twins that all of them have.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score, UsageError
 from agrotools.core.base import count_text
-from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
+from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator, common_twins, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
@@ -65,20 +66,25 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
     fields: dict[str, dict[Mode, Any]] = {
-        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired", "unread")
+        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired", "unread", "withheld")
     }
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
         mine, other = first.modes[mode], second.modes[mode]
-        theirs = {name: _renumbered(units, second.table, first.table) for name, units in other.units().items()}
+        twins = common_twins(mine, other)
+        ours, others = mine.units(twins), other.units(twins)
+        theirs = {name: _renumbered(units, second.table, first.table) for name, units in others.items()}
         valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
         fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
-        if unread := tuple(name for run, name in zip((mine, other), names, strict=True) if run.is_unread):
+        named = [*zip((mine, other), names, strict=True)]
+        if unread := tuple(name for run, name in named if run.is_unread):
             fields["unread"][mode] = unread
-        fields["modes"][mode] = metrics = metric_differences(mine.units(), theirs, first.table)
+        if withheld := tuple(name for run, name in named if run.invalid_share > MAX_INVALID_SHARE):
+            fields["withheld"][mode] = withheld
+        fields["modes"][mode] = metrics = metric_differences(ours, theirs, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
-            pair = by_sample(mine.units()[name], theirs[name])
+            pair = by_sample(ours[name], theirs[name])
             fields["headline"][mode], fields["means"][mode] = name, pair.means
             fields["flips"][mode] = _flips(name, mode, pair, first, second)
             if name == FAS and first.causes and second.causes:
@@ -98,7 +104,9 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
-        units = [run.modes[mode].units() for run in (first, second)]
+        # Samples differ, so that no twin is common; where one run lacks twins, none counts in either.
+        twins = frozenset[str]() if any(run.modes[mode].twins.n_alone for run in (first, second)) else None
+        units = [run.modes[mode].units(twins) for run in (first, second)]
         shared = [name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in][:1]
         modes[mode] = {}
         for name in (*shared, *(each for each in FLOOR_METRICS if each in units[0] and each in units[1])):
@@ -143,8 +151,9 @@ def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> He
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
     if mode not in first.modes or mode not in second.modes:
         return None
+    twins = common_twins(first.modes[mode], second.modes[mode])
     for metric in (name for name in first.modes[mode].metrics if mode in METRICS[name].compared_in):
-        mine, other = (run.modes[mode].headline_units(metric) for run in (first, second))
+        mine, other = (run.modes[mode].headline_units(metric, twins=twins) for run in (first, second))
         if mine is None or other is None:
             continue
         if (pair := paired_units(mine, _renumbered(other, second.table, first.table))) is not None:
@@ -241,8 +250,12 @@ def paired_difference(
 
     ``samples``: ids of the samples that count; empty for all.
     """
-    units = [each.modes[mode].headline_units(metric) for each in (first, second) if mode in each.modes]
-    if len(units) < 2 or units[0] is None or units[1] is None:
+    if mode not in first.modes or mode not in second.modes:
+        return None
+    twins = common_twins(first.modes[mode], second.modes[mode])
+    twins = twins & samples if samples else twins
+    units = [each.modes[mode].headline_units(metric, twins=twins) for each in (first, second)]
+    if units[0] is None or units[1] is None:
         return None
     mine = _among(samples, units[0], first.table) if samples else units[0]
     return overall_difference(mine, _renumbered(units[1], second.table, first.table), first.table)
@@ -256,15 +269,25 @@ def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str
 
 
 def mean_on(
-    samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str, *, whole: bool = False
+    samples: frozenset[str],
+    aggregator: RunAggregator,
+    mode: Mode,
+    metric: str,
+    *,
+    part: frozenset[str] | None = None,
+    whole: bool = False,
 ) -> Estimate | None:
-    """Return the mean of a run over these samples; None if it has no score of any of them.
+    """Return the mean of a run over common samples (:func:`common_samples`); None if it has no score of any of them.
 
-    ``whole``: the share of scores of 1 instead of the mean score."""
-    units = aggregator.modes[mode].headline_units(metric, whole=whole) if mode in aggregator.modes else None
+    Args:
+        part: those of ``samples`` that are averaged; None for all.
+        whole: return the share of scores of 1 instead of the mean score."""
+    if mode not in aggregator.modes:
+        return None
+    units = aggregator.modes[mode].headline_units(metric, whole=whole, twins=samples)
     if units is None:
         return None
-    units = _among(samples, units.where(units.valued), aggregator.table)
+    units = _among(samples if part is None else part, units.where(units.valued), aggregator.table)
     clusters = clusters_of(units.samples, aggregator.table)
     return estimate_mean(units.values, clusters) if len(units.values) else None
 

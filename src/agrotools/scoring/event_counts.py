@@ -212,6 +212,7 @@ class SecondsTally:
 
 
 INVALID = "infrastructure"
+INVALID_TEXT = "are invalid, without a reply that could be scored"
 REPORTED_SHARE = 0.05
 """Share of the records of a mode above which a cause of termination is reported."""
 RESUME = " Run the agrotools eval command of this run again to resume."
@@ -242,7 +243,7 @@ _CAUSES = {
     ),
     "max_steps": ("ended without an answer after --max-steps turns", "try a larger --max-steps"),
     INVALID: (
-        "are invalid, without a reply that could be scored",
+        INVALID_TEXT,
         "run the same command again, if necessary with a smaller --concurrency or a larger --timeout",
     ),
 }

@@ -422,6 +422,8 @@ class Comparison(FrozenModel):
     """Numbers of samples with valid records only in the first run, and only in the second."""
     unread: dict[Mode, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
+    withheld: dict[Mode, tuple[str, ...]] = {}
+    """Runs with more than 1 % invalid records, whose own score is withheld."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------

@@ -350,7 +350,7 @@ def option_notes(part: ModeSummary) -> Iterator[str]:
         unread = f"; nothing read from {places.unread} of {places.n}" if places.unread else ""
         yield f"places chosen/right: {shares}; preference {percent(places.preference)} points{unread}"
         if places.constant is not None:
-            yield f"floor: the best constant answer for each kind of choice question gets {percent(places.constant)}"
+            yield f"the best constant answer for each kind of choice question gets {percent(places.constant)}"
     if rotations is not None:
         yield (
             f"every rotation of {rotations.n_questions} questions, each question counted once: "

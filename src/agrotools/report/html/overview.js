@@ -200,7 +200,7 @@ function processCard() {
   return el("section.card.process", {}, el("h2", {}, "Process", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
     el("table.numbers", {},
       shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label.split(/(?<=:)/).flatMap((part) => [part, el("wbr")]))))),
-      el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at])).map((row) => el("tr", {},
+      el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at] !== null)).map((row) => el("tr", {},
         el("th", { scope: "row" }, el("abbr", { title: row.meaning }, row.label), row.unit === "%" && el("span.dim", {}, " %"), row.low && el("span.dim", { title: "lower is better" }, " ↓")),
         shown.map((at) => el("td", {}, text(row, row.values[at]))))))));
 }

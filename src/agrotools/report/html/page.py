@@ -40,7 +40,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import credited, stored_rows
+from agrotools.runner.rescore import credited, stored_rows, withdrawing_twin
 from agrotools.scoring import RunAggregator, Summary, score_record
 from agrotools.scoring.attribution import first_part, read_attribution
 
@@ -206,6 +206,7 @@ class Page:
             data["seconds"],
             sum(data["tokens"]),
             sum("call" in step for step in data["steps"]),
+            withdrawing_twin(scores) or 0,
         ]
         if record.mode == "end-to-end" and value is not None and value < 1:
             self._wrong.append(row)
