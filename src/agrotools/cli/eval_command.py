@@ -258,7 +258,7 @@ def evaluate(
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import without_keys
-    from agrotools.report.ahead import FEWEST, ScoringAhead
+    from agrotools.report.ahead import ScoringAhead
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
     from agrotools.runner.evaluate import Evaluation, load_for_run
     from agrotools.runner.evaluate import evaluate as execute
@@ -295,7 +295,7 @@ def evaluate(
         on_start = None if len(configs) > 1 or changes_scores or first.repeat_until else ahead.begin
         runs: list[Evaluation] = []
         failure: AgrotoolsError | None = None
-        if on_start and not (dry_run or first.quick or (first.limit or FEWEST) < FEWEST):
+        if on_start and not dry_run and _may_be_long(first):
             ahead.prepare()
         with stop_message("no sample was run", "to start anew"):
             benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
@@ -339,6 +339,21 @@ def evaluate(
             times = {"loaded_ns": loaded_ns, "scored_ns": scored_ns}
             keep_screen("".join(screen), notes, folders, benchmark, configs, config, **times)
         raise typer.Exit(code or int(missing))
+
+
+def _may_be_long(config: "EvalConfig") -> bool:
+    """Return False if a run is seen to be short without loading its benchmark."""
+    from agrotools.formats.benchmark import SAMPLES_FILE
+    from agrotools.report.ahead import FEWEST
+
+    if config.quick or (config.limit or FEWEST) < FEWEST:
+        return False
+    samples = Path(config.benchmark) / SAMPLES_FILE
+    return not samples.is_file() or samples.stat().st_size > FEWEST * _SHORTEST_SAMPLE
+
+
+_SHORTEST_SAMPLE = 150
+"""Bytes of a sample."""
 
 
 def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConfig"]) -> Path:
