@@ -85,28 +85,29 @@ def test_a_terminal_that_cannot_show_a_character_gets_a_question_mark():
         (
             "agrotools.runner.evaluate.load_for_run",
             "eval embedded -m baseline:echo",
-            "no sample was run; run the same command again to start anew",
+            ": no sample was run; run the same command again to start anew",
         ),
         (
             "agrotools.benchmarks.load_benchmark",
             "eval embedded -m baseline:echo --fresh-seed 5",
-            "no sample was run, drawn scenes are kept; run the same command again to resume",
+            ": no sample was run, drawn scenes are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.sources.drawn.benchmark.build_scenes",
             "scenes --out drawn",
-            "no benchmark is written, drawn scenes are kept; run the same command again to resume",
+            ": no benchmark is written, drawn scenes are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.sources.build_sources",
             "build --source cwfid=none --out built",
-            "no benchmark is written, finished measurements are kept; run the same command again to resume",
+            ": no benchmark is written, finished measurements are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.accuracy.studies.run",
             "tools bench --folder drawn_canopies --out page.md",
-            "0 figures measured so far; page.md is not written",
+            ": 0 figures measured so far; page.md is not written",
         ),
+        ("agrotools.runner.rescore.stored_summaries", "score run", " before it was done; run the same command again"),
     ],
 )
 def test_ctrl_c_says_what_is_kept(
@@ -119,4 +120,4 @@ def test_ctrl_c_says_what_is_kept(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, command.split())
     assert done.exit_code == 130
-    assert f"stopped: {said}" in done.output
+    assert f"stopped{said}" in done.output

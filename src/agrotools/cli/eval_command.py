@@ -292,30 +292,28 @@ def evaluate(
     compared = texts.comparisons()
     first = configs[0]
     changes_scores = judging.judge or texts.extra or texts.embedder or texts.embedder_path
-    with ScoringAhead(allow_invalid=allow_invalid) as ahead:
+    with ScoringAhead(allow_invalid=allow_invalid) as ahead, stop_message("finished samples are kept"):
         on_start = None if len(configs) > 1 or changes_scores or first.repeat_until else ahead.begin
         runs: list[Evaluation] = []
         failure: AgrotoolsError | None = None
         with stop_message("no sample was run", "to start anew"):
             benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
-        with stop_message("finished samples are kept"):
-            loaded_ns = time.time_ns()
-            if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
-                configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
-            if dry_run:
-                configs = [
-                    each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each
-                    for each in configs
-                ]
-                raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
-            try:
-                for each in configs:
-                    confirm = None if yes else ask_before_spending(each)
-                    runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm, on_start=on_start))
-            except AgrotoolsError as error:
-                if not runs:
-                    raise
-                failure = error  # shown below the scores of the previous models
+        loaded_ns = time.time_ns()
+        if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
+            configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
+        if dry_run:
+            configs = [
+                each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each for each in configs
+            ]
+            raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
+        try:
+            for each in configs:
+                confirm = None if yes else ask_before_spending(each)
+                runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm, on_start=on_start))
+        except AgrotoolsError as error:
+            if not runs:
+                raise
+            failure = error  # shown below the scores of the previous models
         ahead.end()
         missing = ask_judges([each.run for each in runs], judging)
         folders, scored_ns = [each.run for each in runs], time.time_ns()

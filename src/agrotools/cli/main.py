@@ -15,6 +15,7 @@ from agrotools.cli.output import (
     NOT_DONE,
     WARNED,
     code_of,
+    end_stopped,
     make_streams_safe,
     redirect_unread_streams,
 )
@@ -91,6 +92,10 @@ class LazyCommands(TyperGroup):
                 raise
             except BaseException as error:
                 end = error
+                # Python 3.11 raises CancelledError if tasks of the event loop fail when it is interrupted.
+                if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
+                    end = end_stopped()
+                    raise end from None
                 raise
             finally:
                 sys.stdout.flush()

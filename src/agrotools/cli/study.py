@@ -31,7 +31,7 @@ def study(
         return
     with stop_message("finished samples are kept"):
         states = run_study(plan, sys.stderr)
-    result = study_result(plan, states, allow_invalid=allow_invalid)
+        result = study_result(plan, states, allow_invalid=allow_invalid)
     if not result.scored:
         typer.echo("error: no run of the study has any record; the lines above say why", err=True)
         raise typer.Exit(3)
