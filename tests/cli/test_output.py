@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from typer.testing import CliRunner
 
 from agrotools.cli import output
 from agrotools.cli.main import app
+from agrotools.report.layout import print_parts
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
+from support.command import run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,6 +80,54 @@ def test_a_terminal_that_cannot_show_a_character_gets_a_question_mark():
         [sys.executable, "-c", code], env={"PYTHONIOENCODING": "ascii", "PATH": ""}, capture_output=True, check=True
     )
     assert done.stdout == b"a ? b\n"
+
+
+@pytest.mark.parametrize(
+    "command", [["eval", ""], ["eval", "--base-url", ""], ["eval", "--out="], ["score", "run", ""], ["study", ""]]
+)
+def test_an_empty_argument_is_refused(command: list[str]) -> None:
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "An argument is empty" in done.output
+
+
+def test_an_argument_of_blanks_and_empty_arguments_of_a_server_are_not_empty() -> None:
+    assert CliRunner().invoke(app, ["kb", "search", "rust "]).exit_code == 0
+    for words in (["--serve-args", ""], ["--serve-args="]):
+        done = CliRunner().invoke(app, ["eval", "embedded", "-m", "baseline:echo", "--quick", "--dry-run", *words])
+        assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("columns", ["0", "00", "60"])
+def test_tables_are_printed_whatever_the_terminal_says(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    written = StringIO()
+    print_parts(["a table"], written)
+    assert written.getvalue() == "a table\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("--max-output-tokens 99999999999999999999999", "max_output_tokens: should be a number below 2^63"),
+        ("--repeat-until nan", "repeat_until: should be a number below 2^63 (got nan)"),
+        ("--temperature inf", "temperature: should be a finite number"),
+        ("--shard 1/99999999999", "99999999999 shards of"),
+    ],
+)
+def test_numbers_beyond_what_can_be_stored_are_refused_before_the_run(command: str, said: str) -> None:
+    done = run_command("eval", "embedded", "-m", "baseline:echo", "--quick", "--dry-run", *command.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run\udcff"
+    done = run_command("eval", "embedded", "-m", "baseline:echo", "--quick", "--limit", 2, "--out", run)
+    assert done.returncode == 0, done.stderr
+    refused = run_command("export", "--format", "parquet", "--out", run, run)
+    assert refused.returncode == 2
+    assert "is not a name in UTF-8" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
+import re
 import sys
 import warnings
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from agrotools.cli.output import (
     ARGUMENTS,
+    BAD_USAGE,
     IMAGE_LIBRARIES,
     NOT_DONE,
     WARNED,
@@ -73,7 +76,8 @@ class PanelCommand(TyperCommand):
                 formatter.write_dl(panels[panel])
 
 
-_OF_RUNS = ("attribute", "chart", "compare", "curve", "explain", "gate", "merge", "report", "runs", "score", "view")
+_EMPTY = re.compile(r"(?!--serve-args\0).*\0|.*\0--(?!serve-args)[a-z-]+=", re.DOTALL)
+"""An argument without content, after the one before it; arguments of a server may be none."""
 
 
 class LazyCommands(TyperGroup):
@@ -113,7 +117,8 @@ class LazyCommands(TyperGroup):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             close = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
-        if args and args[0] in _OF_RUNS and "" in args:  # an empty path would be that of the current folder
+        # An empty path would be that of the current folder, an empty address that of OpenAI.
+        if any(_EMPTY.fullmatch(f"{before}\0{each}") for before, each in pairwise(["", *args])):
             ctx.fail("An argument is empty. Is a variable of the shell not set?")
         return super().resolve_command(ctx, args)
 
@@ -194,6 +199,9 @@ def main() -> None:
         # Imported here because --help must not wait for pydantic.
         from agrotools.core.base import AgrotoolsError
 
+        if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
+            _print_error(f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8")
+            sys.exit(BAD_USAGE)
         if (code := code_of(error)) is None:
             raise
         if isinstance(error, AgrotoolsError):

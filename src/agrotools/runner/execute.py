@@ -13,7 +13,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
