@@ -1,5 +1,6 @@
 """One exit code for one kind of fault, whichever command meets it."""
 
+import shlex
 import subprocess
 import sys
 from io import StringIO
@@ -91,11 +92,22 @@ def test_an_empty_argument_is_refused(command: list[str]) -> None:
     assert "An argument is empty" in done.output
 
 
+@pytest.mark.process
 def test_an_argument_of_blanks_and_empty_arguments_of_a_server_are_not_empty() -> None:
-    assert CliRunner().invoke(app, ["kb", "search", "rust "]).exit_code == 0
+    assert "An argument is empty" not in CliRunner().invoke(app, ["score", "no run "]).output
     for words in (["--serve-args", ""], ["--serve-args="]):
         done = CliRunner().invoke(app, ["eval", "embedded", "-m", "baseline:echo", "--quick", "--dry-run", *words])
         assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("name", ["a b", "-dash", "$(x)", "it's"])
+def test_commands_to_go_on_with_can_be_pasted_into_a_shell(name: str, tmp_path: Path) -> None:
+    command = ("eval", "embedded", "-m", "baseline:echo", "--quick", "--limit", 2, "--mode", "no-tool")
+    assert run_command(*command, f"--out={name}", cwd=tmp_path).returncode == 0
+    scored = run_command("score", "--", name, cwd=tmp_path).stdout.splitlines()
+    words = shlex.split(scored[-1].rpartition(": ")[2])
+    explained = run_command(*words[1:], cwd=tmp_path)
+    assert explained.returncode == 0, explained.stderr
 
 
 @pytest.mark.parametrize("columns", ["0", "00", "60"])

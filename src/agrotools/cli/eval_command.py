@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import stop_message
+from agrotools.cli.output import command_line, stop_message
 
 if TYPE_CHECKING:
     from agrotools.runner.config import EvalConfig
@@ -328,7 +328,7 @@ def evaluate(
                 ahead=ahead,
             )
             if len({(each.degrade, each.faults) for each in configs}) > 1:
-                typer.echo(f"score against dose: agrotools curve {' '.join(map(str, folders))}", err=as_json)
+                typer.echo(f"score against dose: {command_line('curve', *folders)}", err=as_json)
         if failure:
             raise failure
         if not (code or missing or changes_scores):

@@ -129,6 +129,13 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return base.count_text(count, noun, plural)
 
 
+def command_line(*words: object) -> str:
+    """Return :func:`agrotools.core.base.command_line`, imported on first use."""
+    from agrotools.core import base
+
+    return base.command_line(*words)
+
+
 def terminal_progress() -> "Progress":
     """Return a callback that shows the progress of a command on standard error."""
     from agrotools.runner.progress import stage_progress

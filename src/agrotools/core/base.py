@@ -3,9 +3,11 @@
 Every error has a message with the problem and a hint on what to change.
 """
 
+import shlex
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -71,6 +73,12 @@ def no_progress(what: str, done: int, total: int) -> None:
 def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: ``1 sample``, ``1,002 samples``; ``plural`` is an irregular plural."""
     return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
+
+
+def command_line(*words: object) -> str:
+    """Return a command of agrotools as it is typed in a shell, also with a path that begins with a dash."""
+    typed = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(["agrotools", *typed])
 
 
 @cache

@@ -18,6 +18,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
+from agrotools.core.base import command_line
 from agrotools.core.files import copy_whole, read_lines, temporary_sibling
 from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
@@ -71,7 +72,7 @@ def other_version_summary(run: Path) -> Summary | None:
     except (OSError, ValueError, KeyError, ValidationError) as error:
         raise RunStoreError(
             f"the scores of {run}, of scoring version {version}, cannot be read: {str(error).splitlines()[0]}",
-            hint=f"agrotools score {run} --rescore scores it again by version {SCORING_VERSION}",
+            hint=f"{command_line('score', run, '--rescore')} scores it again by version {SCORING_VERSION}",
         ) from error
 
 
