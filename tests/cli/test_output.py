@@ -1,5 +1,6 @@
 """One exit code for one kind of fault, whichever command meets it."""
 
+import errno
 import shlex
 import subprocess
 import sys
@@ -108,6 +109,50 @@ def test_commands_to_go_on_with_can_be_pasted_into_a_shell(name: str, tmp_path: 
     words = shlex.split(scored[-1].rpartition(": ")[2])
     explained = run_command(*words[1:], cwd=tmp_path)
     assert explained.returncode == 0, explained.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(errno.ENOSPC, "free some space"), (errno.EMFILE, "ulimit -n"), (errno.EACCES, "check that it can be read")],
+)
+def test_what_helps_against_an_error_of_the_system(number: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(number, "as the system says", "a/file")
+
+    monkeypatch.setattr("agrotools.runner.rescore.stored_summaries", fails)
+    done = run_command("score", "run")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: a/file: as the system says"
+    assert said in done.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    "cause", [MemoryError(), RuntimeError("can't start new thread"), ImportError("failed to map segment")]
+)
+def test_a_lack_of_memory_is_an_error_that_a_user_can_mend(cause: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ImportError("the install seems to be broken") from cause
+
+    monkeypatch.setattr("agrotools.runner.rescore.stored_summaries", fails)
+    done = run_command("score", "run")
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: not enough memory or threads")
+
+
+@pytest.mark.process
+def test_a_full_disk_behind_standard_output_is_named() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "agrotools", "kb", "search", "rust"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: standard output or a file: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["score", "report"])
+def test_a_run_is_given_once(command: str) -> None:
+    done = run_command(command, "runs/a", "runs/../runs/a")
+    assert done.returncode == 2
+    assert "are one run" in done.stderr
 
 
 @pytest.mark.parametrize("columns", ["0", "00", "60"])

@@ -6,6 +6,7 @@ import sys
 import warnings
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -203,16 +204,35 @@ def main() -> None:
             _print_error(f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8")
             sys.exit(BAD_USAGE)
         if (code := code_of(error)) is None:
-            raise
+            if not _lacks_memory(error):
+                raise
+            code = NOT_DONE
+            _print_error(f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)")
         if isinstance(error, AgrotoolsError):
             _print_error(error.message, error.hint)
         elif isinstance(error, OSError):
             # A full disk or an unreadable file can occur in any command.
-            where = f"{error.filename}: " if error.filename else ""
-            _print_error(
-                f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space"
-            )
+            from agrotools.core.files import remedy
+
+            _print_error(f"{_place_of(error)}: {error.strerror or error}", remedy(error))
         sys.exit(code)
+
+
+def _place_of(error: OSError) -> str:
+    """Return what an error of the system is about; an error of an open file does not name it."""
+    try:
+        return error.filename or (Path.cwd() and "standard output or a file")
+    except OSError:
+        return "the current folder"
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """True if an error comes from a limit on memory or threads; libraries raise others while they are imported."""
+    while error is not None and not isinstance(error, MemoryError):
+        if re.search("start new thread|before it is started|failed to map segment|allocate memory", str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:

@@ -19,7 +19,7 @@ from pydantic import JsonValue, ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.base import command_line
-from agrotools.core.files import copy_whole, read_lines, temporary_sibling
+from agrotools.core.files import copy_whole, read_lines, remedy, temporary_sibling
 from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
@@ -225,7 +225,7 @@ def rescore(
     except OSError as error:
         raise RunStoreError(
             f"cannot write the scores into {run}: {error.strerror or error}",
-            hint="free some space, or score a copy of the folder in a place where you may write",
+            hint=f"{remedy(error)}, or score a copy of the folder in a place where you may write",
         ) from error
     return Rescored(summary, telling_sample, tally)
 
@@ -291,7 +291,7 @@ def rerun_width(run: Path, looks: int) -> float:
 
 
 def check_distinct(runs: Sequence[Path]) -> None:
-    """Raise an error if a run is given twice: compared with itself it never differs.
+    """Raise an error if a run is given twice.
 
     Raises:
         UsageError: two paths are of one folder.

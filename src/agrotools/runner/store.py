@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError, command_line
-from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, temporary_sibling
+from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, remedy, sync, temporary_sibling
 from agrotools.core.packed import PackedBytes
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
@@ -172,7 +172,7 @@ class RunStore:
         except OSError as error:
             raise RunStoreError(
                 f"cannot write to the run folder {self.folder}: {error.strerror or error}",
-                hint="free some space and run the same command again to resume",
+                hint=f"{remedy(error)} and run the same command again to resume",
             ) from error
 
     def close(self, *, discard_unused: bool = False) -> None:
@@ -355,10 +355,9 @@ def _has_manifest(folder: Path) -> bool:
 def folder_error(folder: Path, error: OSError) -> RunStoreError:
     """Return the error of a run folder that cannot be written."""
     file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return RunStoreError(
         f"cannot write the run folder {folder}: {f'{file} is a file' if file else error.strerror or error}",
-        hint="choose another folder with --out" + (", or free some space" if is_full else ""),
+        hint=f"choose another folder with --out, or {remedy(error)}",
     )
 
 
