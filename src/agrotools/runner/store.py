@@ -355,9 +355,10 @@ def _has_manifest(folder: Path) -> bool:
 def folder_error(folder: Path, error: OSError) -> RunStoreError:
     """Return the error of a run folder that cannot be written."""
     file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return RunStoreError(
         f"cannot write the run folder {folder}: {f'{file} is a file' if file else error.strerror or error}",
-        hint=f"choose another folder with --out, or {remedy(error)}",
+        hint="choose another folder with --out" + (", or free some space" if is_full else ""),
     )
 
 
