@@ -5,32 +5,48 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 _INTERRUPTED = 130
-"""Exit code of a command that SIGINT has ended (``STOPPED`` in :mod:`agrotools.cli.output`, imported too late)."""
+"""Exit code of a command that a signal has ended (``STOPPED`` in :mod:`agrotools.cli.output`, imported too late)."""
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Entry point. Ctrl-C ends it with exit code 130 during the imports and while threads are waited for, too."""
-    code: object = 0
+    """Entry point. Ctrl-C ends it with exit code 130 during the imports and while threads are waited for, too.
+
+    SIGTERM and SIGHUP are treated as Ctrl-C, unless they are ignored (nohup).
+    """
+    code: object = 1
+    stops = [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in stops:
+        signal.signal(number, signal.default_int_handler)
     atexit.register(lambda: _leave(code))  # runs as the last of its kind
     try:
         from agrotools.cli.main import main as run_command
 
         run_command()
+        code = 0
     except SystemExit as end:
         code = end.code or 0
         raise
     except KeyboardInterrupt:
         code = _INTERRUPTED
-        sys.exit(_INTERRUPTED)
+        _end_interrupted()
     except Exception as error:
-        code = _INTERRUPTED if _is_interrupt(error) else 1
-        if code == _INTERRUPTED:
-            sys.exit(_INTERRUPTED)
+        if _is_interrupt(error):
+            code = _INTERRUPTED
+            _end_interrupted()
         raise
     finally:
-        signal.signal(signal.SIGINT, _exit_at_once)
+        for number in stops:
+            signal.signal(number, _exit_at_once)
+
+
+def _end_interrupted() -> NoReturn:
+    if sys.stderr:  # None if the shell has closed it
+        sys.stderr.write("\nstopped before it was done; run the same command again\n")
+    sys.exit(_INTERRUPTED)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
@@ -42,7 +58,8 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 def _leave(code: object) -> None:
     """Leave Python without its last steps: visiting all objects takes long, and there Ctrl-C has its default action."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     try:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from agrotools.report.html import build_report
 from agrotools.sandbox.agents import agent_command, is_available
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
+from support.eval_process import wait_for
 
 PROGRAM = """
 import asyncio, json, sys
@@ -270,8 +272,7 @@ def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(tmp_path, fold
         monkeypatch.setattr("agrotools.sandbox.agents.is_available", lambda: False)
     run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, timeout_s=60)
     assert run.samples()[0].trajectory.answer == "mean_yield: 2"
-    commands = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
-    assert str(tmp_path / "code" / "program.py") not in commands
+    assert str(tmp_path / "code" / "program.py") not in processes()
 
 
 @pytest.mark.skipif(not is_available(), reason="needs bubblewrap")
@@ -463,3 +464,35 @@ def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path):
         assert command[-1] == "agent"
         assert "secret-key" not in " ".join(command)
         assert environment["API_KEY"] == "secret-key"
+
+
+SLOW = """
+import time
+
+def solve(task):
+    time.sleep(2)
+    return "mean_yield: 1"
+"""
+
+
+def processes() -> str:
+    return subprocess.check_output(["ps", "axwwo", "args"], text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(folder, tmp_path, agent_module, number):
+    agent_module(SLOW)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "agrotools", "eval", str(folder), "-m", "python:my_agent:solve"]
+    command += ["--mode", "end-to-end", "--out", str(tmp_path / "run")]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: len([*temporary.glob("agrotools-agents-*/*/*")]) == 3)  # the files of three tasks
+        os.killpg(process.pid, number)
+    wait_for(lambda: str(tmp_path) not in processes(), 10)
+    if number != signal.SIGKILL:
+        records = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
+        assert [record["invalid"] for record in records] == [None] * 3
+        assert process.returncode == 130
+        assert not [*temporary.iterdir()]

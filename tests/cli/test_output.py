@@ -1,7 +1,10 @@
 """One exit code for one kind of fault, whichever command meets it."""
 
+import errno
+import shlex
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ from typer.testing import CliRunner
 from agrotools.cli import output
 from agrotools.cli.main import app
 from agrotools.cli.tool_text import result_text
+from agrotools.report.layout import print_parts
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
+from support.command import run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,33 +87,137 @@ def test_a_terminal_that_cannot_show_a_character_gets_a_question_mark():
 
 
 @pytest.mark.parametrize(
+    "command", [["eval", ""], ["eval", "--base-url", ""], ["eval", "--out="], ["score", "run", ""], ["study", ""]]
+)
+def test_an_empty_argument_is_refused(command: list[str]) -> None:
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "An argument is empty" in done.output
+
+
+@pytest.mark.process
+def test_an_argument_of_blanks_and_empty_arguments_of_a_server_are_not_empty() -> None:
+    assert "An argument is empty" not in CliRunner().invoke(app, ["score", "no run "]).output
+    for words in (["--serve-args", ""], ["--serve-args="]):
+        done = CliRunner().invoke(app, ["eval", "embedded", "-m", "baseline:echo", "--quick", "--dry-run", *words])
+        assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("name", ["a b", "-dash", "$(x)", "it's"])
+def test_commands_to_go_on_with_can_be_pasted_into_a_shell(name: str, tmp_path: Path) -> None:
+    command = ("eval", "embedded", "-m", "baseline:echo", "--quick", "--limit", 2, "--mode", "no-tool")
+    assert run_command(*command, f"--out={name}", cwd=tmp_path).returncode == 0
+    scored = run_command("score", "--", name, cwd=tmp_path).stdout.splitlines()
+    words = shlex.split(scored[-1].rpartition(": ")[2])
+    explained = run_command(*words[1:], cwd=tmp_path)
+    assert explained.returncode == 0, explained.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(errno.ENOSPC, "free some space"), (errno.EMFILE, "ulimit -n"), (errno.EACCES, "check that it can be read")],
+)
+def test_what_helps_against_an_error_of_the_system(number: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(number, "as the system says", "a/file")
+
+    monkeypatch.setattr("agrotools.runner.rescore.stored_summaries", fails)
+    done = run_command("score", "run")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: a/file: as the system says"
+    assert said in done.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    "cause", [MemoryError(), RuntimeError("can't start new thread"), ImportError("failed to map segment")]
+)
+def test_a_lack_of_memory_is_an_error_that_a_user_can_mend(cause: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ImportError("the install seems to be broken") from cause
+
+    monkeypatch.setattr("agrotools.runner.rescore.stored_summaries", fails)
+    done = run_command("score", "run")
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: not enough memory or threads")
+
+
+@pytest.mark.process
+def test_a_full_disk_behind_standard_output_is_named() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "agrotools", "kb", "search", "rust"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: standard output or a file: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["score", "report"])
+def test_a_run_is_given_once(command: str) -> None:
+    done = run_command(command, "runs/a", "runs/../runs/a")
+    assert done.returncode == 2
+    assert "are one run" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "00", "60"])
+def test_tables_are_printed_whatever_the_terminal_says(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    written = StringIO()
+    print_parts(["a table"], written)
+    assert written.getvalue() == "a table\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("--max-output-tokens 99999999999999999999999", "max_output_tokens: should be a number below 2^63"),
+        ("--repeat-until nan", "repeat_until: should be a number below 2^63 (got nan)"),
+        ("--temperature inf", "temperature: should be a finite number"),
+        ("--shard 1/99999999999", "99999999999 shards of"),
+    ],
+)
+def test_numbers_beyond_what_can_be_stored_are_refused_before_the_run(command: str, said: str) -> None:
+    done = run_command("eval", "embedded", "-m", "baseline:echo", "--quick", "--dry-run", *command.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run\udcff"
+    done = run_command("eval", "embedded", "-m", "baseline:echo", "--quick", "--limit", 2, "--out", run)
+    assert done.returncode == 0, done.stderr
+    refused = run_command("export", "--format", "parquet", "--out", run, run)
+    assert refused.returncode == 2
+    assert "is not a name in UTF-8" in refused.stderr
+
+
+@pytest.mark.parametrize(
     ("stage", "command", "said"),
     [
         (
             "agrotools.runner.evaluate.load_for_run",
             "eval embedded -m baseline:echo",
-            "no sample was run; run the same command again to start anew",
+            ": no sample was run; run the same command again to start anew",
         ),
         (
             "agrotools.benchmarks.load_benchmark",
             "eval embedded -m baseline:echo --fresh-seed 5",
-            "no sample was run, drawn scenes are kept; run the same command again to resume",
+            ": no sample was run, drawn scenes are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.sources.drawn.benchmark.build_scenes",
             "scenes --out drawn",
-            "no benchmark is written, drawn scenes are kept; run the same command again to resume",
+            ": no benchmark is written, drawn scenes are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.sources.build_sources",
             "build --source cwfid=none --out built",
-            "no benchmark is written, finished measurements are kept; run the same command again to resume",
+            ": no benchmark is written, finished measurements are kept; run the same command again to resume",
         ),
         (
             "agrotools.build.accuracy.studies.run",
             "tools bench --folder drawn_canopies --out page.md",
-            "0 figures measured so far; page.md is not written",
+            ": 0 figures measured so far; page.md is not written",
         ),
+        ("agrotools.runner.rescore.stored_summaries", "score run", " before it was done; run the same command again"),
     ],
 )
 def test_ctrl_c_says_what_is_kept(
@@ -121,7 +230,7 @@ def test_ctrl_c_says_what_is_kept(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, command.split())
     assert done.exit_code == 130
-    assert f"stopped: {said}" in done.output
+    assert f"stopped{said}" in done.output
 
 
 def test_results_of_tools_have_units_and_whole_counts() -> None:

@@ -1,6 +1,7 @@
 """``agrotools report`` as a user runs it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_the_report_of_a_run_lies_in_its_folder(run: Path):
 
 def test_json_says_what_was_written(run: Path, tmp_path: Path):
     out = tmp_path / "r.html"
-    written = json.loads(report(run, run, "--out", out, "--json").stdout)
+    written = json.loads(report(run, shutil.copytree(run, tmp_path / "copy"), "--out", out, "--json").stdout)
     assert written == {
         "path": str(out),
         "bytes": out.stat().st_size,
@@ -61,7 +62,7 @@ def test_scores_are_printed_as_a_table(run: Path):
     table = report(run, "--format", "md").stdout
     assert "| run" in table
     assert "100.0" in table
-    lines = report(run, run, "--format", "csv").stdout.splitlines()
+    lines = report(run, "--format", "csv").stdout.splitlines()
     assert lines[0] == "run,mode,metric,task,value,lower,upper,n,clusters"
     assert any(",end-to-end,agrotools.fas,organ_counting,1.0," in line for line in lines)
     assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"

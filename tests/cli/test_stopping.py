@@ -22,7 +22,7 @@ def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_text_benchmark(tmp_path_factory.mktemp("stopping") / "benchmark", SAMPLES)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_lets_samples_in_flight_finish(benchmark_folder: Path, tmp_path: Path, number: int) -> None:
     with running(latency_s=0.3) as endpoint:
         process = start(benchmark_folder, tmp_path / "run", endpoint)
@@ -78,24 +78,40 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(benchmark_fo
     assert sorted(finished(tmp_path / "run")) == sorted(f"q{index}" for index in range(SAMPLES))
 
 
+def test_nohup_lets_a_command_run_on(benchmark_folder: Path, tmp_path: Path) -> None:
+    with running(latency_s=0.1) as endpoint:
+        ignored = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            process = start(benchmark_folder, tmp_path / "run", endpoint)
+        finally:
+            signal.signal(signal.SIGHUP, ignored)
+        wait_for(lambda: finished(tmp_path / "run"))
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert len(finished(tmp_path / "run")) == SAMPLES
+
+
 @pytest.mark.parametrize(
-    ("moment", "expected"),
+    ("moment", "name", "expected"),
     [
-        ("sys.meta_path.insert(0, SimpleNamespace(find_spec=interrupt))", 130),
-        ("sys.meta_path.insert(0, SimpleNamespace(find_spec=wrapped))", 130),
-        ("threading._register_atexit(interrupt)", 130),
-        ("atexit.register(interrupt)", 0),
+        ("sys.meta_path.insert(0, SimpleNamespace(find_spec=interrupt))", "SIGTERM", 130),
+        ("sys.meta_path.insert(0, SimpleNamespace(find_spec=wrapped))", "SIGINT", 130),
+        ("threading._register_atexit(interrupt)", "SIGHUP", 130),
+        ("atexit.register(interrupt)", "SIGTERM", 0),
     ],
     ids=["imports", "classes", "shutdown", "last moments"],
 )
-def test_ctrl_c_ends_imports_and_shutdown_and_is_ignored_in_the_last_moments(moment: str, expected: int) -> None:
+def test_signals_end_imports_and_shutdown_and_are_ignored_in_the_last_moments(
+    moment: str, name: str, expected: int
+) -> None:
     code = f"""
 import atexit, os, signal, sys, threading
 from types import SimpleNamespace
 from agrotools.__main__ import main
 def interrupt(*_):
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, SimpleNamespace)]
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.{name})
 def wrapped(*_):
     try:
         interrupt()
@@ -106,4 +122,6 @@ sys.argv = ["agrotools", "--version"]
 main()
 """
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert (process.returncode, process.stderr) == (expected, "")
+    assert process.returncode == expected
+    said = "stopped before it was done; run the same command again"
+    assert process.stderr.strip() == (said if "meta_path" in moment else "")

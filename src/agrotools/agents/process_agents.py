@@ -187,8 +187,8 @@ class _Worker:
 
     async def end(self) -> None:
         if self.process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
         with suppress(Exception):
             await asyncio.wait_for(self.process.wait(), 5)
         if self.reading is not None:
@@ -287,6 +287,7 @@ class PythonAgents:
             stderr=asyncio.subprocess.PIPE,
             env=environment,
             limit=_LONGEST_LINE,
+            start_new_session=True,
         )
         worker = _Worker(process, folder, token)
         self._all.add(worker)

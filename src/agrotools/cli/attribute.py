@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import print_json, terminal_progress
+from agrotools.cli.output import command_line, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.runner.estimate import Estimate
@@ -57,7 +57,7 @@ def attribute(
         print_json(attribution.model_dump(mode="json"))
         return
     print_parts(attribution_tables(attribution))
-    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: agrotools report {run}")
+    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: {command_line('report', run)}")
 
 
 def _confirm(expected: "Estimate", *, yes: bool) -> None:

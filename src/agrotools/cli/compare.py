@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import command_line, print_json
 
 
 def compare(
@@ -36,7 +36,7 @@ def compare(
         elif split is None and any(other for other, _ in splits):
             typer.echo(
                 f"warning: {run} has no split of its lost points, so causes are the first part of a sample that went "
-                f"wrong: agrotools attribute {run}",
+                f"wrong: {command_line('attribute', run)}",
                 err=True,
             )
     compared = [with_reasons(each, pair, flips) for each, pair in zip(compared, combinations(runs, 2), strict=True)]

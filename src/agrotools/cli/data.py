@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.options import AsJson
-from agrotools.cli.output import FAULTS, count_text, print_json, terminal_progress
+from agrotools.cli.output import FAULTS, command_line, count_text, print_json, terminal_progress
 
 app = typer.Typer(
     help="Download the files of benchmarks from their public addresses; list what is here.",
@@ -72,13 +72,13 @@ def get(
         size = sum(path.stat().st_size for path in obtained.files)
         typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
         typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
-        where = f" --out {out}" if out else ""
-        ending = f"next: agrotools eval {name}{f' --data-root {out}' if out else ''}"
+        again = command_line("data", "get", name, *(["--out", out] if out else []))
+        ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
         if obtained.failures:
             n_missing = count_text(len(obtained.failures), "file")
-            ending = f"incomplete: {n_missing} missing; try again: agrotools data get {name}{where}"
+            ending = f"incomplete: {n_missing} missing; try again: {again}"
         elif obtained.lacking:
-            ending = f"incomplete: {obtained.lacking}; then run again: agrotools data get {name}{where}"
+            ending = f"incomplete: {obtained.lacking}; then run again: {again}"
         for line in (*obtained.notes, *failure_lines(obtained.failures), ending):
             typer.echo(line)
     raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)

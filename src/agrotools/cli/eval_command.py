@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import stop_message
+from agrotools.cli.output import command_line, stop_message
 
 if TYPE_CHECKING:
     from agrotools.runner.config import EvalConfig
@@ -291,7 +291,7 @@ def evaluate(
     compared = texts.comparisons()
     first = configs[0]
     changes_scores = judging.judge or texts.extra or texts.embedder or texts.embedder_path
-    with ScoringAhead(allow_invalid=allow_invalid) as ahead:
+    with ScoringAhead(allow_invalid=allow_invalid) as ahead, stop_message("finished samples are kept"):
         on_start = None if len(configs) > 1 or changes_scores or first.repeat_until else ahead.begin
         runs: list[Evaluation] = []
         failure: AgrotoolsError | None = None
@@ -299,24 +299,22 @@ def evaluate(
             ahead.prepare()
         with stop_message("no sample was run", "to start anew"):
             benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
-        with stop_message("finished samples are kept"):
-            loaded_ns = time.time_ns()
-            if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
-                configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
-            if dry_run:
-                configs = [
-                    each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each
-                    for each in configs
-                ]
-                raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
-            try:
-                for each in configs:
-                    confirm = None if yes else ask_before_spending(each)
-                    runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm, on_start=on_start))
-            except AgrotoolsError as error:
-                if not runs:
-                    raise
-                failure = error  # shown below the scores of the previous models
+        loaded_ns = time.time_ns()
+        if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
+            configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
+        if dry_run:
+            configs = [
+                each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each for each in configs
+            ]
+            raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
+        try:
+            for each in configs:
+                confirm = None if yes else ask_before_spending(each)
+                runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm, on_start=on_start))
+        except AgrotoolsError as error:
+            if not runs:
+                raise
+            failure = error  # shown below the scores of the previous models
         ahead.end()
         missing = ask_judges([each.run for each in runs], judging)
         folders, scored_ns = [each.run for each in runs], time.time_ns()
@@ -331,7 +329,7 @@ def evaluate(
                 ahead=ahead,
             )
             if len({(each.degrade, each.faults) for each in configs}) > 1:
-                typer.echo(f"score against dose: agrotools curve {' '.join(map(str, folders))}", err=as_json)
+                typer.echo(f"score against dose: {command_line('curve', *folders)}", err=as_json)
         if failure:
             raise failure
         if not (code or missing or changes_scores):

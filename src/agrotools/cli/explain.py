@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import command_line, count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.core import Record
@@ -85,7 +85,7 @@ def explain(
             state = _twin_state(twin)
             if withdrawing_twin(scores):
                 state += " too, so this refusal counts 0"
-            typer.echo(f"twin {record.sample.twin}: {state}; agrotools explain {run} {record.sample.twin}")
+            typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
     if outdated:
         typer.echo(outdated, err=True)
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):

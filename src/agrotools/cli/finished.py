@@ -80,7 +80,7 @@ def keep_screen(
     trees |= {config.data_root for config in configs if config.data_root is not None}
     files = [Path(config.model.partition(":")[2]) for config in configs if config.model.startswith("scripted:")]
     beside = {run.absolute().parent for run in runs}
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):  # TypeError: a path that is not UTF-8
         kinds = [("tree", trees), ("file", files), ("run", runs), ("beside", beside), ("file", _foreign_modules())]
         states = [(kind, str(path), _state_of(kind, str(path))) for kind, paths in kinds for path in paths]
         limits = {"run": scored_ns, "beside": scored_ns}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from agrotools.cli.output import FAULTS, count_text, print_json
+from agrotools.cli.output import FAULTS, command_line, count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.core import Mode
@@ -56,7 +56,7 @@ def gate(
         print_json({**result.model_dump(mode="json"), "passed": result.passed})
     else:
         typer.echo("\n".join(lines))
-        typer.echo(f"samples that changed, by task and by cause: agrotools compare {new} {against}")
+        typer.echo(f"samples that changed, by task and by cause: {command_line('compare', new, against)}")
     if junit is not None:
         _write_junit(junit, result, lines)
     if markdown is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.options import HelperOptions
-from agrotools.cli.output import count_text, stop_message, terminal_progress
+from agrotools.cli.output import command_line, count_text, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.build.assist.paraphrase import ParaphraseResult
@@ -87,8 +87,9 @@ def _print_proposals(out: Path, result: "ProposalResult") -> None:
     for reason, count in result.dropped.most_common():
         typer.echo(f"  {count} {reason}")
     if result.samples:
-        typer.echo(f"  not part of {out}; review them: agrotools review {result.out}")
-        typer.echo(f"  then write a benchmark of the accepted ones: agrotools review {result.out} --apply --out NEW")
+        apply = command_line("review", result.out, "--apply", "--out", "NEW")
+        typer.echo(f"  not part of {out}; review them: {command_line('review', result.out)}")
+        typer.echo(f"  then write a benchmark of the accepted ones: {apply}")
 
 
 def _end(helper: "PricedModel", stopped: "AgrotoolsError | None") -> bool:

@@ -1,9 +1,12 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
+import re
 import sys
 import warnings
 from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,10 +14,12 @@ from typer.core import TyperCommand, TyperGroup
 
 from agrotools.cli.output import (
     ARGUMENTS,
+    BAD_USAGE,
     IMAGE_LIBRARIES,
     NOT_DONE,
     WARNED,
     code_of,
+    end_stopped,
     make_streams_safe,
     redirect_unread_streams,
 )
@@ -72,7 +77,8 @@ class PanelCommand(TyperCommand):
                 formatter.write_dl(panels[panel])
 
 
-_OF_RUNS = ("attribute", "chart", "compare", "curve", "explain", "gate", "merge", "report", "runs", "score", "view")
+_EMPTY = re.compile(r"(?!--serve-args\0).*\0|.*\0--(?!serve-args)[a-z-]+=", re.DOTALL)
+"""An argument without content, after the one before it; arguments of a server may be none."""
 
 
 class LazyCommands(TyperGroup):
@@ -91,6 +97,10 @@ class LazyCommands(TyperGroup):
                 raise
             except BaseException as error:
                 end = error
+                # Python 3.11 raises CancelledError if tasks of the event loop fail when it is interrupted.
+                if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
+                    end = end_stopped()
+                    raise end from None
                 raise
             finally:
                 sys.stdout.flush()
@@ -108,7 +118,8 @@ class LazyCommands(TyperGroup):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             close = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
-        if args and args[0] in _OF_RUNS and "" in args:  # an empty path would be that of the current folder
+        # An empty path would be that of the current folder, an empty address that of OpenAI.
+        if any(_EMPTY.fullmatch(f"{before}\0{each}") for before, each in pairwise(["", *args])):
             ctx.fail("An argument is empty. Is a variable of the shell not set?")
         return super().resolve_command(ctx, args)
 
@@ -189,17 +200,39 @@ def main() -> None:
         # Imported here because --help must not wait for pydantic.
         from agrotools.core.base import AgrotoolsError
 
+        if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
+            _print_error(f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8")
+            sys.exit(BAD_USAGE)
         if (code := code_of(error)) is None:
-            raise
+            if not _lacks_memory(error):
+                raise
+            code = NOT_DONE
+            _print_error(f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)")
         if isinstance(error, AgrotoolsError):
             _print_error(error.message, error.hint)
         elif isinstance(error, OSError):
             # A full disk or an unreadable file can occur in any command.
-            where = f"{error.filename}: " if error.filename else ""
-            _print_error(
-                f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space"
-            )
+            from agrotools.core.files import remedy
+
+            _print_error(f"{_place_of(error)}: {error.strerror or error}", remedy(error))
         sys.exit(code)
+
+
+def _place_of(error: OSError) -> str:
+    """Return what an error of the system is about; an error of an open file does not name it."""
+    try:
+        return error.filename or (Path.cwd() and "standard output or a file")
+    except OSError:
+        return "the current folder"
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """True if an error comes from a limit on memory or threads; libraries raise others while they are imported."""
+    while error is not None and not isinstance(error, MemoryError):
+        if re.search("start new thread|before it is started|failed to map segment|allocate memory", str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:

@@ -1,12 +1,12 @@
 """``agrotools merge``: join the shards of a run."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from agrotools.cli.output import FAULTS, STOPPED, count_text, stop_message, terminal_progress
+from agrotools.core.base import command_line
 
 
 def merge(
@@ -38,7 +38,7 @@ def merge(
     try:
         code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
     except KeyboardInterrupt:
-        scoring = shlex.join(["agrotools", "score", str(out)])
+        scoring = command_line("score", out)
         typer.echo(f"\nstopped: all shards are merged, but not scored; {scoring} scores the run", err=True)
         code = STOPPED
     raise typer.Exit(code or (FAULTS if merged.gaps else 0))

@@ -5,7 +5,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -31,7 +31,7 @@ BAD_USAGE = 2
 NOT_DONE = 3
 """The command failed because of a disk, an endpoint, a damaged file, or a lock held by another process."""
 STOPPED = 130
-"""The command was interrupted (Ctrl-C, SIGTERM)."""
+"""The command was interrupted (Ctrl-C, SIGTERM, SIGHUP)."""
 
 _CALLER_ERRORS = frozenset(
     "invalid_argument unknown_tool missing_metadata file_not_found unreadable_file path_outside_workspace region_empty "
@@ -129,6 +129,13 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return base.count_text(count, noun, plural)
 
 
+def command_line(*words: object) -> str:
+    """Return :func:`agrotools.core.base.command_line`, imported on first use."""
+    from agrotools.core import base
+
+    return base.command_line(*words)
+
+
 def terminal_progress() -> "Progress":
     """Return a callback that shows the progress of a command on standard error."""
     from agrotools.runner.progress import stage_progress
@@ -146,8 +153,14 @@ def stop_message(text: str, again: str = "to resume") -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\nstopped: {text}; run the same command again {again}", err=True)
-        raise typer.Exit(STOPPED) from None
+        raise end_stopped(f": {text}", f" {again}") from None
+
+
+def end_stopped(text: str = " before it was done", again: str = "") -> typer.Exit:
+    """Say that the command was stopped and what is kept, and return the end of the command."""
+    with suppress(OSError):  # the terminal may be gone
+        typer.echo(f"\nstopped{text}; run the same command again{again}", err=True)
+    return typer.Exit(STOPPED)
 
 
 def print_json(value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agrotools.cli.output import NOT_DONE, count_text
+from agrotools.cli.output import NOT_DONE, command_line, count_text
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
@@ -66,7 +66,7 @@ def print_next_steps(out: Path) -> None:
     from agrotools.core.base import install_command
 
     extra = f" (first: {install_command('review')})" if missing_package() else ""
-    typer.echo(f"Next, review the questions: agrotools review {out}{extra}")
+    typer.echo(f"Next, review the questions: {command_line('review', out)}{extra}")
 
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, count_text
+from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, command_line, count_text
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import RunState
@@ -117,7 +117,7 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
         file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
         return [f"{_changed('--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"]
-    return [shlex.join(["agrotools", "score", *map(str, runs), "--details"])]
+    return [command_line("score", *runs, "--details")]
 
 
 def _merge_command(run: Path) -> str:
@@ -128,7 +128,7 @@ def _merge_command(run: Path) -> str:
 
     manifest = read_manifest(run)
     if run != default_folder(manifest):  # chosen by the user
-        return f"agrotools merge {shlex.quote(str(run))} OTHER_SHARD... --out MERGED  (when all shards are done)"
+        return f"{command_line('merge', run, 'OTHER_SHARD...', '--out', 'MERGED')}  (when all shards are done)"
     start, _, end = str(run).rpartition("-shard-")
     pattern = f"{shlex.quote(start)}-shard-*{end[end.index('-of-') :]}"
     return f"agrotools merge {pattern} --out {shlex.quote(str(default_folder(whole_manifest(manifest))))}"

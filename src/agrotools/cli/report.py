@@ -33,7 +33,9 @@ def report(
     """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
     from agrotools.core import UsageError
     from agrotools.report.html import build_report
+    from agrotools.runner.rescore import check_distinct
 
+    check_distinct(runs)
     if format_ and share:
         raise UsageError("--share is for the page, not for --format", hint="omit one of them")
     if format_ and as_json:

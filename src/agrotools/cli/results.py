@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from agrotools.cli.options import JudgeOptions
-from agrotools.cli.output import allow_closed_pipe, count_text, print_json, stop_message, terminal_progress
+from agrotools.cli.output import (
+    allow_closed_pipe,
+    command_line,
+    count_text,
+    print_json,
+    stop_message,
+    terminal_progress,
+)
 
 if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Record, Score
@@ -285,9 +292,9 @@ def _print_screen(
     modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     commands = next_commands(summaries[at], runs, evaluated)
     if sample := rescored[at].telling_sample:
-        commands.append(f"agrotools explain {runs[at]} {sample}")
+        commands.append(command_line("explain", runs[at], sample))
     if has_paper:
-        commands.append(f"agrotools score {runs[at]} --paper")
+        commands.append(command_line("score", runs[at], "--paper"))
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     with allow_closed_pipe():
@@ -299,11 +306,11 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 
     print_tables([each.summary for each in rescored], details=details)
     if not details:
-        typer.echo(f"by task and answer type: agrotools score {' '.join(map(str, runs))} --details")
+        typer.echo(f"by task and answer type: {command_line('score', *runs, '--details')}")
     if len(runs) > 1:
-        typer.echo(f"differences by task, by cause and by sample: agrotools compare {' '.join(map(str, runs))}")
+        typer.echo(f"differences by task, by cause and by sample: {command_line('compare', *runs)}")
     if sample := rescored[0].telling_sample:
-        typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
+        typer.echo(f"one sample, from question to score: {command_line('explain', runs[0], sample)}")
 
 
 def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_json: bool) -> None:
@@ -320,8 +327,7 @@ def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_jso
             if paper:
                 print_parts(part for tables in filled for part in tables.terminal())
             else:
-                names = " ".join(map(str, runs))
-                typer.echo(f"compare with the figures of the paper: agrotools score {names} --paper")
+                typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")
 
 
 def _lost_most(runs: Sequence[Path], summaries: "Sequence[Summary]") -> bool:

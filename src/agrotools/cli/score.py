@@ -68,9 +68,10 @@ def score(
     """
     from agrotools.cli.results import ask_judges, show_runs
     from agrotools.core import UsageError
-    from agrotools.runner.rescore import stored_summaries
+    from agrotools.runner.rescore import check_distinct, stored_summaries
 
     runs = runs or []
+    check_distinct(runs)
     if predictions is not None or benchmark is not None:
         if predictions is None or benchmark is None or runs or format_ or judgements:
             raise UsageError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.options import AllowInvalid
-from agrotools.cli.output import allow_closed_pipe, count_text, stop_message
+from agrotools.cli.output import allow_closed_pipe, command_line, count_text, stop_message
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
@@ -31,7 +31,7 @@ def study(
         return
     with stop_message("finished samples are kept"):
         states = run_study(plan, sys.stderr)
-    result = study_result(plan, states, allow_invalid=allow_invalid)
+        result = study_result(plan, states, allow_invalid=allow_invalid)
     if not result.scored:
         typer.echo("error: no run of the study has any record; the lines above say why", err=True)
         raise typer.Exit(3)
@@ -40,7 +40,7 @@ def study(
     with allow_closed_pipe():
         typer.echo(markdown(tables))
         typer.echo(f"the tables: {', '.join(map(str, paths))}")
-        typer.echo(f"a run with its samples: agrotools report {result.scored[0][0].folder}")
+        typer.echo(f"a run with its samples: {command_line('report', result.scored[0][0].folder)}")
     if incomplete := [state for state in states if not state.complete]:
         runs = "; ".join(f"{state.run.title} ({state.problem or f'{state.invalid} invalid'})" for state in incomplete)
         typer.echo(f"{count_text(len(incomplete), 'run')} incomplete, run the same command again: {runs}", err=True)

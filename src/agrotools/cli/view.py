@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.options import DataRoot, Port
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import command_line, count_text, print_json
 
 
 def view(
@@ -70,7 +70,7 @@ def runs(
         shown = [entry.problem, *[""] * (len(shown) - 1)] if entry.problem else shown
         table.add_row(*(escape(harmless(cell)) for cell in (entry.name, *shown)))
     print_parts([table])
-    typer.echo(f"on a page: agrotools view {folder}")
+    typer.echo(f"on a page: {command_line('view', folder)}")
 
 
 def _check_folder(folder: Path) -> None:

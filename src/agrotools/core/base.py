@@ -4,10 +4,12 @@ Every error has a message with the problem and a hint on what to change.
 """
 
 import gc
+import shlex
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -96,6 +98,12 @@ def number_text(value: float, digits: int = 6) -> str:
     """Return a number with ``digits`` significant digits, and no exponent for a large one: ``8.93``, ``1857``."""
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text and abs(value) < 1e15 else text
+
+
+def command_line(*words: object) -> str:
+    """Return a command of agrotools as it is typed in a shell, also with a path that begins with a dash."""
+    typed = (f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word) for word in words)
+    return shlex.join(["agrotools", *typed])
 
 
 @cache

@@ -322,8 +322,17 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
 def _unwritable(path: Path, error: OSError) -> RunStoreError:
     return RunStoreError(
         f"{path} cannot be written: {error.strerror or error}",
-        hint="free some space and run the same command again to resume",
+        hint=f"{remedy(error)} and run the same command again to resume",
     )
+
+
+def remedy(error: OSError) -> str:
+    """Return what helps against an error of the system with a file."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "free some space"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "allow more open files (ulimit -n)"
+    return "check that it can be read and written"
 
 
 def cache_dir(*parts: str) -> Path:

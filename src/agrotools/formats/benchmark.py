@@ -30,7 +30,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.base import NoFileError, from_valid, without_collecting
+from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
 from agrotools.core.files import sha256_of_file
 from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.clusters import cluster_firsts
@@ -473,4 +473,5 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
 
 
 def _broken(root: Path, message: str) -> BenchmarkError:
-    return BenchmarkError(f"benchmark {root.name}: {message}", hint=f"`agrotools validate {root}` lists all faults")
+    hint = f"`{command_line('validate', root)}` lists all faults"
+    return BenchmarkError(f"benchmark {root.name}: {message}", hint=hint)

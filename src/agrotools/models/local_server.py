@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from agrotools.core import UsageError
 from agrotools.core.base import LocalServerError
+from agrotools.core.interrupts import on_stop_signal
 from agrotools.core.processes import NOT_STARTED, kill_descendants
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class LocalServers:
         """
         task = asyncio.current_task()
         assert task is not None
-        loop, interrupted = asyncio.get_running_loop(), False
+        interrupted = False
 
         def interrupt() -> None:
             nonlocal interrupted
@@ -232,18 +233,14 @@ class LocalServers:
         with ExitStack() as stack:
             stack.callback(self.end)
             try:
-                with ExitStack() as signals:
-                    for number in (signal.SIGINT, signal.SIGTERM):
-                        with suppress(RuntimeError, ValueError):  # only the main thread receives signals
-                            loop.add_signal_handler(number, interrupt)
-                            signals.callback(loop.remove_signal_handler, number)
+                with on_stop_signal(interrupt):
                     await self._start(folder, note, stop)
             except asyncio.CancelledError:
                 if interrupted:
                     task.uncancel()
                     raise KeyboardInterrupt from None
                 raise
-            watching = loop.create_task(self._watch(task))
+            watching = asyncio.create_task(self._watch(task))
             stack.callback(watching.cancel)
             try:
                 return await work()

@@ -19,6 +19,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agrotools.core.interrupts import STOP_SIGNALS
+
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
     from agrotools.runner.rescore import Rescored
@@ -180,7 +182,8 @@ def _serve(connection: Connection, other_end: Connection | None, allow_invalid: 
 
     ``other_end``: a copy of that process's end of the connection; while it is open, the connection does not end.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end of the run decides
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)  # the end of the run decides
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         with suppress(AttributeError, OSError):

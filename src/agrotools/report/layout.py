@@ -140,8 +140,12 @@ def console_for(file: IO[str] | None) -> Console:
     """
     # Kernels of notebooks set FORCE_COLOR, which is not meant for text that goes into a page.
     force_terminal = None if file is None else file.isatty()
-    console = Console(file=file, highlight=False, force_terminal=force_terminal, force_jupyter=False)
-    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+    columns = os.environ.get("COLUMNS", "").lstrip("0")  # 0: the width is not known
+    environment = {**os.environ, "COLUMNS": columns}
+    console = Console(
+        file=file, highlight=False, force_terminal=force_terminal, force_jupyter=False, _environ=environment
+    )
+    if not console.is_terminal and not columns.isdigit():
         console.width = PLAIN_WIDTH
     return console
 

@@ -58,7 +58,7 @@ class EvalConfig(FrozenModel):
     """Options of a benchmark that is given by name."""
     data_root: Path | None = None
     model: str = "baseline:planner"
-    base_url: str | None = None
+    base_url: Annotated[str | None, Field(min_length=1)] = None
     api_key_env: str | None = None
     serve: Literal["vllm", "llama", "transformers"] | None = None
     """Program that serves the model on this machine during the run."""
@@ -91,7 +91,7 @@ class EvalConfig(FrozenModel):
     """Maximum model turns per sample; None: that of the benchmark's published runs, else of the protocol, else 20."""
     seed: int | None = None
     """Seed of baselines (default 0); sent to the endpoint only if given, because some reject it."""
-    temperature: Annotated[float | None, Field(ge=0)] = None
+    temperature: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
     """Number of token alternatives to request; options are then also scored by the likelihood of their letter."""
@@ -130,6 +130,13 @@ class EvalConfig(FrozenModel):
     agent_base_url: str | None = None
     agent_api_key_env: str | None = None
     out: Path | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_a_number(cls, value: object) -> object:
+        if isinstance(value, int | float) and (value != value or (isinstance(value, int) and abs(value) >= 2**63)):
+            raise ValueError("should be a number below 2^63")  # requests and records hold no others
+        return value
 
     @field_validator("benchmark")
     @classmethod

@@ -8,13 +8,12 @@ import gc
 import itertools
 import os
 import shutil
-import signal
 import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.files import was_changed
+from agrotools.core.interrupts import on_stop_signal
 from agrotools.models import WireStats
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 HANDFUL = 8
 """Samples between two attempts that do not count against the limit, even if the limit is lower."""
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Pace:
@@ -142,12 +140,11 @@ class Pace:
 
 @contextmanager
 def interrupts(on_first: Callable[[], None]) -> Generator[None]:
-    """Within the block, the first SIGINT or SIGTERM calls ``on_first``, and the next one cancels the current task.
+    """Within the block, the first signal to stop calls ``on_first``, and the next one cancels the current task.
 
     Raises:
         KeyboardInterrupt: the block was cancelled by a signal.
     """
-    loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None
     seen = 0
@@ -160,20 +157,13 @@ def interrupts(on_first: Callable[[], None]) -> Generator[None]:
         else:
             task.cancel()
 
-    # Only the main thread receives signals; in other threads, the caller handles interrupts.
-    with suppress(RuntimeError, ValueError):
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, received)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if seen > 1:
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        with suppress(RuntimeError, ValueError):
-            for number in _SIGNALS:
-                loop.remove_signal_handler(number)
+    with on_stop_signal(received):
+        try:
+            yield
+        except asyncio.CancelledError:
+            if seen > 1:
+                raise KeyboardInterrupt from None
+            raise
 
 
 _NUMBERS = itertools.count()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from agrotools.agents.images import Preview, make_preview
 from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
-from agrotools.core.files import LineFile, artifact_path, write_whole
+from agrotools.core.files import LineFile, artifact_path, remedy, write_whole
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.response_cache import KEPT
@@ -77,7 +77,7 @@ def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
             if other != path:
                 other.unlink()
     except OSError as error:
-        raise RunStoreError(f"cannot write to {run}: {error.strerror or error}", hint="free some space") from error
+        raise RunStoreError(f"cannot write to {run}: {error.strerror or error}", hint=remedy(error)) from error
 
 
 def judge_run(

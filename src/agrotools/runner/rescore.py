@@ -18,8 +18,8 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
-from agrotools.core.base import benchmark_title
-from agrotools.core.files import copy_whole, read_lines, temporary_sibling
+from agrotools.core.base import benchmark_title, command_line
+from agrotools.core.files import copy_whole, read_lines, remedy, temporary_sibling
 from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
@@ -72,7 +72,7 @@ def other_version_summary(run: Path) -> Summary | None:
     except (OSError, ValueError, KeyError, ValidationError) as error:
         raise RunStoreError(
             f"the scores of {run}, of scoring version {version}, cannot be read: {str(error).splitlines()[0]}",
-            hint=f"agrotools score {run} --rescore scores it again by version {SCORING_VERSION}",
+            hint=f"{command_line('score', run, '--rescore')} scores it again by version {SCORING_VERSION}",
         ) from error
 
 
@@ -225,7 +225,7 @@ def rescore(
     except OSError as error:
         raise RunStoreError(
             f"cannot write the scores into {run}: {error.strerror or error}",
-            hint="free some space, or score a copy of the folder in a place where you may write",
+            hint=f"{remedy(error)}, or score a copy of the folder in a place where you may write",
         ) from error
     return Rescored(summary, telling_sample, tally)
 
@@ -291,7 +291,7 @@ def rerun_width(run: Path, looks: int) -> float:
 
 
 def check_distinct(runs: Sequence[Path]) -> None:
-    """Raise an error if a run is given twice: compared with itself it never differs.
+    """Raise an error if a run is given twice.
 
     Raises:
         UsageError: two paths are of one folder.

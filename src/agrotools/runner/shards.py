@@ -23,7 +23,7 @@ def shard_text(shard: object) -> str:
         UsageError: not of that form, or the number is not one of 1 to the count.
     """
     given = "/".join(map(str, cast("Sequence[object]", shard))) if isinstance(shard, tuple | list) else str(shard)
-    match = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", given)
+    match = re.fullmatch(r"\s*([0-9]{1,18})\s*/\s*([0-9]{1,18})\s*", given)
     if match is None:
         raise UsageError(f"shard {given!r} is not of the form NUMBER/COUNT", hint="e.g. 3/16, the third of 16 shards")
     number, count = map(int, match.groups())

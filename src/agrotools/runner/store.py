@@ -21,8 +21,8 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
-from agrotools.core.base import NoRunError
-from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, temporary_sibling
+from agrotools.core.base import NoRunError, command_line
+from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, remedy, sync, temporary_sibling
 from agrotools.core.packed import PackedBytes
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
@@ -172,7 +172,7 @@ class RunStore:
         except OSError as error:
             raise RunStoreError(
                 f"cannot write to the run folder {self.folder}: {error.strerror or error}",
-                hint="free some space and run the same command again to resume",
+                hint=f"{remedy(error)} and run the same command again to resume",
             ) from error
 
     def close(self, *, discard_unused: bool = False) -> None:
@@ -286,7 +286,8 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
         raise ScoringVersionError(
             f"{folder} holds a run that was begun under scoring version {old.scoring}; records of version "
             f"{manifest.scoring} cannot be added to it",
-            hint=f"start another run with --out; agrotools score {folder} --rescore scores the existing records again",
+            hint="start another run with --out; "
+            f"{command_line('score', folder, '--rescore')} scores the existing records again",
         )
     if changed:
         raise RunStoreError(

@@ -21,6 +21,7 @@ from math import factorial, floor
 from pathlib import Path
 
 from agrotools.core import FrozenModel, Mode, Observation, Record, Score
+from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
 from agrotools.scoring.matching import gives_truth, landed_faults, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION
@@ -130,10 +131,10 @@ def read_attribution(run: Path) -> tuple[Attribution | None, str]:
     path = run / ATTRIBUTION_FILE
     if not path.is_file():
         return None, ""
-    options = ""
+    options: list[str] = []
     try:
         attribution = Attribution.model_validate_json(path.read_bytes())
-        options = (" --rerun" if attribution.rerun else "") + (" --tool-noise" if attribution.tool_noise else "")
+        options = ["--rerun"] * attribution.rerun + ["--tool-noise"] * (attribution.tool_noise is not None)
         if attribution.scoring != SCORING_VERSION:
             why = f"is out of date: it is of scoring version {attribution.scoring}"
         elif attribution.records != records_hash(run):
@@ -142,7 +143,7 @@ def read_attribution(run: Path) -> tuple[Attribution | None, str]:
             return attribution, ""
     except (OSError, ValueError) as error:
         why = f"cannot be read: {str(error).splitlines()[0]}"
-    return None, f"{ATTRIBUTION_FILE} {why}; run again: agrotools attribute {run}{options}"
+    return None, f"{ATTRIBUTION_FILE} {why}; run again: {command_line('attribute', run, *options)}"
 
 
 def records_hash(run: Path) -> str:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shlex
-import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from agrotools.agents.mcp_server import PATH, http_server, is_token, tool_server
 from agrotools.core import UsageError
 from agrotools.core.files import cache_dir
+from agrotools.core.interrupts import on_stop_signal
 from agrotools.serve.folder_tools import (
     INSTRUCTIONS,
     RECORDED,
@@ -69,22 +69,16 @@ def access_token() -> tuple[str, bool]:
 
 async def serve_stdio(options: ServerOptions) -> None:
     """Serve one client over standard input and output until it closes them or the process is told to end."""
-    async with _server(options) as server:
-        stopped = _stop_signal()
-        running, stopping = asyncio.create_task(_run_stdio(server)), asyncio.create_task(stopped.wait())
-        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+    stopped = asyncio.Event()
+    with on_stop_signal(stopped.set):
+        async with _server(options) as server:
+            running, stopping = asyncio.create_task(_run_stdio(server)), asyncio.create_task(stopped.wait())
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
     if not running.done():
         sys.stderr.flush()
         os._exit(0)  # a thread still waits for standard input, and nothing can interrupt it
     running.result()
-
-
-def _stop_signal() -> asyncio.Event:
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    return stopped
 
 
 async def _run_stdio(server: "Server[Any]") -> None:
@@ -132,7 +126,7 @@ def _repaired(message: Any) -> Any:
 
 
 async def serve_http(options: ServerOptions, port: int, token: str, started: Callable[[str], None]) -> None:
-    """Serve any number of clients over HTTP until the process gets SIGINT or SIGTERM.
+    """Serve any number of clients over HTTP until the process is told to end.
 
     Args:
         port: number of the port; 0 for a free one.
@@ -141,13 +135,14 @@ async def serve_http(options: ServerOptions, port: int, token: str, started: Cal
     Raises:
         UsageError: the port is taken.
     """
-    async with (
-        _server(options) as server,
-        http_server(server, lambda given: is_token(given, token), port) as address,
-    ):
-        stopped = _stop_signal()
-        started(address)
-        await stopped.wait()
+    stopped = asyncio.Event()
+    with on_stop_signal(stopped.set):
+        async with (
+            _server(options) as server,
+            http_server(server, lambda given: is_token(given, token), port) as address,
+        ):
+            started(address)
+            await stopped.wait()
 
 
 @asynccontextmanager

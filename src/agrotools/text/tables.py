@@ -56,7 +56,7 @@ class Table:
         """Return the index of a column; BenchmarkError if there is none."""
         if column not in self.columns:
             known = ", ".join(self.columns[:20])
-            raise BenchmarkError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
+            raise NoFileError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
         return self.columns.index(column)
 
     def named_rows(self) -> Iterator[tuple[int, dict[str, str]]]:
@@ -170,7 +170,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
         for number, record in guarded():
             if "delimiter" in more and any(cell.strip() for cell in record[len(columns) :]):
                 why = f"{path.name}, row {number} has {len(record)} cells, but there are {len(columns)} columns"
-                raise BenchmarkError(why, hint="put quotes around a cell that contains the delimiter or a line break")
+                raise NoFileError(why, hint="put quotes around a cell that contains the delimiter or a line break")
             if below and any(record):
                 yield number, tuple(record[: len(columns)])
             below = below or any(cell.strip() for cell in record)

@@ -216,9 +216,9 @@ class Layout(NamedTuple):
             )
         root = data_root.expanduser()
         if root.is_file():
-            raise BenchmarkError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {self.source}")
+            raise NoFileError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {self.source}")
         if not root.is_dir():
-            raise BenchmarkError(f"there is no folder {root}", hint=self.source)
+            raise NoFileError(f"there is no folder {root}", hint=self.source)
         for folder in (*self.folders, "."):
             for name in self.files:
                 if (root / folder / name).is_file():

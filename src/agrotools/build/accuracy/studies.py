@@ -32,6 +32,7 @@ from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.study import Bench, Figure, calibration_points, estimate
 from agrotools.build.sources.reading import read_items
 from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, count_text
+from agrotools.core.interrupts import STOP_SIGNALS
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
 from agrotools.vision import STRANGENESS_FILES
@@ -239,8 +240,8 @@ def _run_in_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Delay Ctrl-C until the block has ended."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Delay signals that end the command until the block has ended."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
     finally:

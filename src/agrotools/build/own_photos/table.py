@@ -190,7 +190,7 @@ def _image_column(images: Images, table: Table) -> str:
     examples = ", ".join(
         f"{column} ({first[place][:30]!r})" for place, column in enumerate(table.columns) if place in first
     )
-    raise BenchmarkError(
+    raise NoFileError(
         f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}",
         hint=f"the folder contains {', '.join(images.some_names())}...; one column must contain such names",
     )

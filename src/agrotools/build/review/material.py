@@ -11,7 +11,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
 from agrotools.build.quality.checking import BLIND_CHECK, CHECKS
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
-from agrotools.core.base import Progress, benchmark_title, no_progress
+from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
 from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
@@ -211,5 +211,5 @@ def reviewed_benchmark(material: Material) -> Benchmark:
     if material.benchmark is None:
         where = material.roots[0] if material.roots else "DIR"
         why = "decisions can be applied to a benchmark folder, not to a run"
-        raise UsageError(why, hint=f"agrotools review {where} --log {material.journal} --apply --out NEW")
+        raise UsageError(why, hint=command_line("review", where, "--log", material.journal, "--apply", "--out", "NEW"))
     return material.benchmark

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.base import FrozenModel
+from agrotools.core.base import FrozenModel, command_line
 from agrotools.knowledge.corpus.documents import stamp
 from agrotools.knowledge.corpus.terms import TERMS_VERSION, UNITS, terms_of
 
@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> IndexManifest:
     except (FileNotFoundError, NotADirectoryError) as error:
         stopped = folder.is_dir() and any(folder.glob(f"{DATA}*"))
         fault = "holds an index that was not finished" if stopped else "holds no index of a corpus"
-        raise UsageError(f"{folder} {fault}", hint=f"agrotools kb index CORPUS --out {folder}") from error
+        raise UsageError(f"{folder} {fault}", hint=command_line("kb", "index", "CORPUS", "--out", folder)) from error
     except OSError as error:
         raise CorpusError(f"{path} cannot be read: {error.strerror}", hint="make it readable") from error
     except ValidationError as error:

@@ -17,7 +17,7 @@ import orjson
 from markupsafe import Markup
 
 from agrotools.core import Record, Score
-from agrotools.core.base import Progress
+from agrotools.core.base import Progress, command_line
 from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
@@ -301,7 +301,7 @@ class Page:
         scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
-        command = f"agrotools report {' '.join(harmless(str(run.folder)) for run in self._runs)}"
+        command = harmless(command_line("report", *(run.folder for run in self._runs)))
         tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
         head = head_data(self._runs, references, differences(self._runs, tallies)) | {
             "n_records": self.n_records,

@@ -60,7 +60,8 @@ _BLANK = "blank_"
 _SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
 _WORKER = f"""
 import signal
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)  # they are for the parent, which ends its workers
 from {__name__} import _work
 _work()
 """
