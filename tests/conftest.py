@@ -4,6 +4,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,11 @@ settings.register_profile(
     max_examples=int(os.environ.get("AGROTOOLS_EXAMPLES", "25")),
 )
 settings.load_profile("agrotools")
+
+# A shell ignores Ctrl-C for what it runs in the background, and so would the commands that the tests start.
+for _number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
 _GUARD = UnitGuard()

@@ -313,7 +313,7 @@ def test_files_of_tools_that_no_shard_has_are_said(farm: Path):
 def test_the_screen_of_a_shard_names_it_and_claims_nothing(farm: Path):
     done = run_command("eval", farm, "-m", "baseline:random", "--mode", "no-tool", "--shard", "2/3")
     assert done.returncode == 0, done.stderr
-    assert "questions 1, shard 2/3: " in done.stdout
+    assert "questions, version 1, shard 2/3: " in done.stdout
     assert "Shard 2/3: part of a run, whose scores are no result" in done.stdout
     assert not any(claim in done.stdout for claim in ("detectable", "cannot be told", "of the way", "too few"))
     merge = next(line for line in done.stdout.splitlines() if "agrotools merge runs" in line)

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import FAULTS, STOPPED, count_text, stop_message, terminal_progress
-from agrotools.core.base import command_line
+from agrotools.cli.output import FAULTS, STOPPED, command_line, count_text, stop_message, terminal_progress
 
 
 def merge(
