@@ -341,17 +341,18 @@ def evaluate(
 
 def _may_be_long(config: "EvalConfig") -> bool:
     """Return False if a run is seen to be short without loading its benchmark."""
+    from itertools import islice
+
     from agrotools.formats.benchmark import SAMPLES_FILE
     from agrotools.report.ahead import FEWEST
 
     if config.quick or (config.limit or FEWEST) < FEWEST:
         return False
     samples = Path(config.benchmark) / SAMPLES_FILE
-    return not samples.is_file() or samples.stat().st_size > FEWEST * _SHORTEST_SAMPLE
-
-
-_SHORTEST_SAMPLE = 150
-"""Bytes of a sample."""
+    if not samples.is_file():
+        return True
+    with samples.open("rb") as lines:
+        return sum(1 for _ in islice(lines, FEWEST)) == FEWEST
 
 
 def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConfig"]) -> Path:

@@ -69,13 +69,15 @@ class ScoringAhead:
                 self.prepare()
             self._send(run)
             self._has_begun = True
+        else:
+            self.__exit__()
 
     def end(self) -> None:
         """Send the process the end of the run."""
         if self._has_begun:
             self._send("end")
         else:
-            self._connection = None  # all is done already, or the run is short
+            self._connection = None  # all is done already
 
     def collected(self) -> dict[str, Any] | None:
         """Return what was collected for the page, after :meth:`end`; None if the run has to be scored as usual.
@@ -110,6 +112,7 @@ class ScoringAhead:
         if self._process is not None:
             self._process.kill()
             self._process.join()
+            self._process = None
 
 
 def _score(
