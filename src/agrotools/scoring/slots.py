@@ -135,7 +135,8 @@ def _knowing_rows(record: Record, answer: str | None, scored: Sequence[SlotScore
     if not sample.answerable:
         wrong = answer is not None and not any(score.value for score in scored)
         return [_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
-    wrong = answer is not None and refuses(sample.answer, answer)
+    drawn = any("points" in score.reading for score in scored)  # who draws a chart answers, whatever else is said
+    wrong = answer is not None and not drawn and refuses(sample.answer, answer)
     return [_row(record, FALSE_REFUSAL, SlotScore(float(wrong), {}, used_form=False))]
 
 
