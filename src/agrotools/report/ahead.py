@@ -119,8 +119,6 @@ def _score(
     run: Path, ended: threading.Event, asked: threading.Event, connection: Connection, *, allow_invalid: bool
 ) -> None:
     """Score a run, and send what is collected for its page, when it is ``asked`` for, and then the scores."""
-    import scipy.special  # noqa: F401  # pyright: ignore[reportMissingTypeStubs]  # needed at the end, and now is time
-
     from agrotools.core import RunStoreError
     from agrotools.plugin import NO_COMPARISONS, plugin_of
     from agrotools.report.html.building import ReportDraft
