@@ -4,6 +4,7 @@ that tools write."""
 import asyncio
 import base64
 import io
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None
     return picture if isinstance(picture, Unreadable) else _encoded(picture)
 
 
-def _as_stored(path: Path) -> Preview | None:
+def _as_stored(path: str | Path) -> Preview | None:
     """Return a photo unchanged if it is so small, in pixels and bytes, that re-encoding would only degrade it."""
     from agrotools.vision.formats import bare_jpeg
 
@@ -253,13 +254,12 @@ def _is_read(file: SampleFile, images: bool) -> bool:
 
 
 def _is_at_hand(file: SampleFile) -> bool:
-    path = Path(file.path)
     try:
-        stat = path.stat()
+        stat = os.stat(file.path)  # noqa: PTH116 - in a third of the time of a path's
     except OSError:
         return True
     is_small = file.kind == "image" and stat.st_size <= _MOST_AT_HAND
-    return is_small and _stored_preview_of(path, stat.st_mtime_ns, stat.st_size) is not None
+    return is_small and _stored_preview_of(file.path, stat.st_mtime_ns, stat.st_size) is not None
 
 
 UNSHOWN: dict[str, str] = {}
@@ -352,26 +352,25 @@ def _result_picture(artifact: Artifact, path: Path, longest: int) -> task.Pictur
 
 
 def _preview(file: SampleFile) -> Preview | Unreadable:
-    path = Path(file.path)
     try:
-        stat = path.stat()
+        stat = os.stat(file.path)  # noqa: PTH116
     except OSError:
         return Unreadable("the file is missing")
-    return _preview_of(path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
+    return _preview_of(file.path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=_PREVIEWS_KEPT)
 def _preview_of(
-    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, _modified_ns: int, _size: int
+    path: str, name: str, kind: str, bands: tuple[str, ...] | None, _modified_ns: int, _size: int
 ) -> Preview | Unreadable:
     """Return the preview of a file. It is shown at every step and in every epoch, and encoded once while unchanged."""
     if kind == "image" and (stored := _stored_preview_of(path, _modified_ns, _size)):
         return stored
-    return make_preview(path, name, kind, bands)
+    return make_preview(Path(path), name, kind, bands)
 
 
 @lru_cache(maxsize=_PREVIEWS_KEPT)
-def _stored_preview_of(path: Path, _modified_ns: int, _size: int) -> Preview | None:
+def _stored_preview_of(path: str, _modified_ns: int, _size: int) -> Preview | None:
     return _as_stored(path)
 
 

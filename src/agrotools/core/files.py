@@ -385,10 +385,10 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def was_changed(path: Path, sha256: str) -> bool:
+def was_changed(path: str, sha256: str) -> bool:
     """Return True if a file was written since this process began, and has another content than that of a hash."""
     try:
-        changed_ns = path.stat().st_ctime_ns
+        changed_ns = os.stat(path).st_ctime_ns  # noqa: PTH116 - in a third of the time of a path's
         return changed_ns > _STARTED_NS and not _has_hash(path, changed_ns, sha256)
     except OSError:
         return False
@@ -398,8 +398,8 @@ _STARTED_NS = time.time_ns()
 
 
 @lru_cache(maxsize=4096)
-def _has_hash(path: Path, _changed_ns: int, sha256: str) -> bool:
-    return sha256_of_file(path) == sha256
+def _has_hash(path: str, _changed_ns: int, sha256: str) -> bool:
+    return sha256_of_file(Path(path)) == sha256
 
 
 def sha256_of_json(value: object) -> str:

@@ -156,7 +156,7 @@ class Benchmark:
         Without tools the best estimate is asked for, so that ``no-tool`` offers no refusal.
         """
         may_abstain = sample.may_abstain and mode != "no-tool"
-        files = tuple(file.model_copy(update={"path": str(self.file_path(file))}) for file in sample.files)
+        files = tuple(from_valid(SampleFile, vars(file) | {"path": str(self.file_path(file))}) for file in sample.files)
         lines = () if self.header.bare else form_lines(sample.answer)
         fields = {
             "id": sample.id,

@@ -323,7 +323,7 @@ def _parts(message: Message) -> list[dict[str, Any]]:
 def without_surrogates(value: Any) -> Any:
     """Return JSON data with each lone surrogate replaced by a replacement character."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
         return [without_surrogates(item) for item in value]
     if isinstance(value, dict):

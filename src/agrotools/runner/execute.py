@@ -260,11 +260,11 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
 
 def _fault_of_files(sample: Sample, view: SampleView, benchmark: Benchmark) -> str:
     """Return what happened to the files of a sample during the run, which is no error of the model; usually empty."""
-    for file in view.files:
-        if not os.access(file.path, os.R_OK):
-            return f"the benchmark's file {file.path} can no longer be read"
-    for file in sample.files:
-        path = Benchmark.file_path(benchmark, file)  # the original of a degraded one
+    for file, shown in zip(sample.files, view.files, strict=True):
+        if not os.access(shown.path, os.R_OK):
+            return f"the benchmark's file {shown.path} can no longer be read"
+        is_original = shown.path.endswith(file.path)
+        path = shown.path if is_original else str(Benchmark.file_path(benchmark, file))
         if file.sha256 and was_changed(path, file.sha256):
             return f"the benchmark's file {path} was changed during the run"
     return ""
@@ -418,7 +418,7 @@ def _rare_collections() -> Generator[None]:
     """Run the garbage collector less often: a run creates few cycles, and the collector takes a tenth of its time."""
     thresholds = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 100)
+    gc.set_threshold(200_000, 20, 100)
     try:
         yield
     finally:

@@ -22,6 +22,8 @@ from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
 from agrotools.tools.result import OUT_OF_MEMORY, Reply, ToolResult, encode_result, failure, pack_frame, read_frame
+from agrotools.tools.services import VLM, AnswerNeeded, Replies
+from agrotools.tools.workspace import CallContext, call_context
 
 LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
@@ -96,9 +98,6 @@ def _run(request: dict[str, Any]) -> Reply:
     ``paths`` and ``files`` map file names of the call to paths and to metadata of the sample. With ``asking`` (the
     replies of a vision model or service so far) the reply may be another ``request``.
     """
-    from agrotools.tools.services import VLM, AnswerNeeded, Replies
-    from agrotools.tools.workspace import CallContext, call_context
-
     tool = load(request["target"])
     paths = {name: Path(path) for name, path in request["paths"].items()}
     infos = {paths[name]: SampleFile.model_validate(file) for name, file in request["files"].items()}

@@ -174,7 +174,7 @@ class BareJpeg:
     height_px: int
 
 
-def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
+def bare_jpeg(path: str | Path, longest_px: int) -> BareJpeg | None:
     """Return the stored picture of a JPEG file, without any other content of the file.
 
     Return None if the stored picture may differ from the displayed one: other formats, rotated or CMYK pictures,

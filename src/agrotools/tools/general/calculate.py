@@ -5,6 +5,8 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from agrotools.core import ToolError
+from agrotools.text.expression_functions import ExpressionError
+from agrotools.text.expressions import evaluate, evaluate_steps
 from agrotools.tools.contract import Agree, ToolResult, tool
 
 MOST_STEPS = 20
@@ -60,9 +62,6 @@ def calculate(
         ToolError: ``invalid_argument`` where the expression cannot be read, names something unknown, has no value
             (division by zero...), or would cost too much.
     """
-    from agrotools.text.expression_functions import ExpressionError
-    from agrotools.text.expressions import evaluate_steps
-
     try:
         steps = evaluate_steps(expression, variables)
     except ExpressionError as error:
@@ -93,9 +92,6 @@ def round_values(value: JsonValue, precision: int) -> JsonValue:
 
 
 def _are_finite(variables: Variables) -> bool:
-    from agrotools.text.expression_functions import ExpressionError
-    from agrotools.text.expressions import evaluate
-
     try:
         evaluate("0", variables)
     except ExpressionError:

@@ -5,9 +5,7 @@ Workers have no keys and start no processes. A tool with an external back-end is
 from which the tool builds its result.
 """
 
-import asyncio
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -114,6 +112,9 @@ def request_service(request: ServiceRequest) -> dict[str, Any]:
 
 
 def _run(reply: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    import asyncio  # not at the top: workers, which never come here, start sooner
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
