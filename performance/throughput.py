@@ -15,6 +15,9 @@ holds medians.
 agrotools writes records, scores and report, and runs tools in worker processes; a new expression for each call keeps
 its cache of results out of it. lm-eval and Inspect write their logs, tuned as their manuals say; the bare loop and the
 SDK write nothing. All peers evaluate the tool in place, in the process itself; lm-eval has no agents.
+
+Runs are written to the folder of temporary files. On ext4, let five minutes pass after many files were deleted there:
+their places are skipped one by one, which makes a new file thirty times as slow (TMPDIR names another folder).
 """
 
 import argparse
