@@ -121,6 +121,13 @@ def test_a_dry_run_needs_no_key_and_a_run_lacks_it_before_scenes_are_drawn(
     assert "unknown provider 'nobody'" in done.stderr
 
 
+def test_new_scenes_of_a_benchmark_without_drawn_ones_are_refused(tmp_path: Path) -> None:
+    folder = write_text_benchmark(tmp_path / "benchmark", 2)
+    for part in ((), ("--quick",)):
+        done = run_command("eval", folder, "-m", "baseline:echo", "--fresh-seed", "6", *part)
+        assert "is not made of drawn scenes" in done.stderr
+
+
 def test_a_run_is_confirmed_before_its_first_request(tmp_path: Path) -> None:
     """Nobody answers at the address, so a request would fail with another error."""
 

@@ -202,6 +202,8 @@ def test_clusters_join_samples_anew_over_files_content_and_twins():
     assert [sample.cluster for sample in with_clusters((*twins, alone))] == ["a", "a", "c"]
     sample = _sample("a", ("1", "h1")).model_copy(update={"cluster": "all-the-same"})
     assert with_clusters([sample])[0].cluster == "a"
+    named = [_sample(name).model_copy(update={"cluster": farm}) for name, farm in zip("abcd", "xyx", strict=False)]
+    assert [sample.cluster for sample in with_clusters([*named, _sample("d")])] == ["a", "b", "a", "d"]
 
 
 @given(st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=14))

@@ -112,6 +112,8 @@ def test_prompts_and_costs_of_all_shards_are_in_the_merged_run(farm: Path, tmp_p
         line[:41] for line in (merged.path / "prompts.jsonl").read_bytes().splitlines() if line.startswith(b'{"hash')
     ]
     assert len(hashes) == len(set(hashes)), "each content is stored once"
+    (parts[2] / "prompts.jsonl").unlink()
+    assert any(str(parts[2]) in note for note in merge_runs(parts, tmp_path / "again").notes)
     spent = [len((run / "spend.jsonl").read_bytes().splitlines()) for run in (merged.path, *parts)]
     assert spent[0] == sum(spent[1:]) >= 6
 
@@ -219,8 +221,9 @@ def test_two_folders_of_one_shard_count_once_and_the_last_finished_record_counts
         merged = at.merge([*order, order[0]], f"merged-{order[0].name}")
         assert (len(merged), merged.valid) == (7, 7)
         assert merged[sample_id].records[0].seconds == 123.0
-    notes = merge_runs([runs[0].path, copy, runs[1].path], Path("again")).notes
-    assert any(note.startswith("shard 1 is in 2 folders") for note in notes)
+    again = merge_runs([runs[0].path, copy, runs[1].path], Path("again"))
+    assert any(note.startswith("shard 1 is in 2 folders") for note in again.notes)
+    assert again.shards == 2
 
 
 def test_a_damaged_record_is_an_error_that_names_the_line_as_in_score(farm: Path):

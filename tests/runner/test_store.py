@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,6 +174,20 @@ def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
     assert second == record("s2")
 
 
+def test_a_signal_while_a_record_is_encoded_is_an_interrupt_and_leaves_no_record(tmp_path: Path):
+    def signalled():
+        yield 1
+        raise KeyboardInterrupt
+
+    broken = record("s1")
+    metadata: dict[str, Any] = {"values": signalled()}
+    with RunStore(tmp_path, manifest()) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.append(broken.model_copy(update={"sample": broken.sample.model_copy(update={"metadata": metadata})}))
+        store.append(record("s2"))
+    assert [each.sample.id for each in iter_records(tmp_path)] == ["s2"]
+
+
 def test_a_sample_that_no_file_can_hold_is_a_typed_error(tmp_path: Path):
     broken = record("s1").sample.model_copy(update={"query": "\ud800"})
     with RunStore(tmp_path, manifest()) as store, pytest.raises(RunStoreError, match="sample 's1' cannot be stored"):
@@ -183,6 +198,7 @@ KILLED = """
 import sys, os, signal
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
+from typing import Any
 from agrotools.runner.store import RunStore
 from support.runs import manifest, record
 store = RunStore(Path(sys.argv[1]), manifest())

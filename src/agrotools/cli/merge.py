@@ -32,8 +32,7 @@ def merge(
         typer.echo(
             f"hint: the agrotools eval command of a shard with --out {out}, without --shard, runs the rest", err=True
         )
-    n_shards = len({run.resolve() for run in runs})
-    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(n_shards, 'shard')}", err=as_json)
+    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(merged.shards, 'shard')}", err=as_json)
     try:
         code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
     except KeyboardInterrupt:

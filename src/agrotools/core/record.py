@@ -294,9 +294,9 @@ class Sample(FrozenModel):
     answer: Annotated[tuple[Slot, ...], Field(min_length=1)]
     no_tool_eligible: bool = True
     cluster: str | None = None
-    """Id of the group of samples that share files, directly or transitively.
+    """Id of the group of samples that share files or name the same cluster, directly or transitively.
 
-    Computed by the loader, which ignores a stored value.
+    The loader replaces a stored name by the id of the group's first sample.
     """
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)

@@ -18,8 +18,8 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 def cluster_firsts(samples: Iterable[Sample]) -> Numbers:
     """Return the place of the first sample of each sample's cluster.
 
-    Clusters are components connected by a shared file (content or path), or as twins. The samples need not be held in
-    memory.
+    Clusters are components connected by a shared file (content or path), as twins, or by a ``cluster`` that they name.
+    The samples need not be held in memory.
     """
     parents = Numbers("I")
     owners: dict[tuple[str, str], int] = {}
@@ -32,11 +32,12 @@ def cluster_firsts(samples: Iterable[Sample]) -> Numbers:
 
     number = -1
     for number, sample in enumerate(samples):
-        if not sample.files and not sample.twin:
+        if not sample.files and not sample.twin and not sample.cluster:
             continue
         parents.extend(range(len(parents), number + 1))
         keys = [key for file in sample.files for key in (("path", file.path), ("sha256", file.sha256 or file.path))]
         keys += [("twin", min(sample.id, sample.twin))] if sample.twin else []
+        keys += [("cluster", sample.cluster)] if sample.cluster else []
         for key in keys:
             first, second = root(owners.setdefault(key, number)), root(number)
             parents[max(first, second)] = min(first, second)

@@ -24,7 +24,7 @@ from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.ledger import SPEND_FILE
 from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference
-from agrotools.runner.prompts import add_prompts
+from agrotools.runner.prompts import PROMPTS_FILE, add_prompts
 from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
 from agrotools.runner.store import RunLock, RunStore, folder_error, read_manifest
@@ -41,10 +41,14 @@ _OF_MACHINE = ("agrotools", "python", "base_url", "vlm_base_url", "libraries")
 
 
 class MergedRun(NamedTuple):
-    """Folder of a merged run, its number of records, and notes for the user; ``gaps``: shards that are not complete."""
+    """Folder of a merged run, its numbers of records and shards, and notes for the user.
+
+    ``gaps``: shards that are not complete.
+    """
 
     run: Path
     records: int
+    shards: int
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -97,7 +101,8 @@ def merge_runs(
             notes += _copy_others(shards, folder, chosen)
             notes += _note_of_absent(named, folder)
         progress("shards", len(shards), len(shards))
-    return MergedRun(out, total, tuple(gaps), tuple(notes))
+    n_shards = len({each.shard.number for each in shards})
+    return MergedRun(out, total, n_shards, tuple(gaps), tuple(notes))
 
 
 def whole_manifest(manifest: Manifest) -> Manifest:
@@ -115,7 +120,7 @@ def _read_shards(runs: Sequence[Path]) -> list[_ShardRun]:
         manifest = read_manifest(run)
         if manifest.shard is None:
             raise UsageError(
-                f"{run} is not a shard: it was run without --shard",
+                f"{run} is not a shard: it was run without --shard, or merged before",
                 hint="merge the runs of agrotools eval --shard NUMBER/COUNT",
             )
         shards.append(_ShardRun(run, manifest, manifest.shard, record_index(run).undamaged()))
@@ -236,11 +241,13 @@ def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
 
 
 def _copy_others(shards: Sequence[_ShardRun], folder: Path, chosen: _Chosen) -> list[str]:
-    """Copy prompts, artifacts, ledgers and replies of judges into ``folder``; return notes on what is damaged."""
+    """Copy prompts, artifacts, ledgers and replies of judges into ``folder``; return notes on what is not there."""
     paths = [each.path for each in shards]
     known = PackedBytes()
     for number, path in enumerate(paths):
         add_prompts(path, folder, known, lambda key, number=number: chosen.is_of(key, number))
+    lacking = [str(path) for path in paths if not (path / PROMPTS_FILE).is_file()]
+    notes = [f"no requests to models are stored in {', '.join(lacking)}"] if 0 < len(lacking) < len(paths) else []
     damaged = [path for run in paths for path in _copy_artifacts(run / "artifacts", folder / "artifacts")]
     damaged = [path for path in damaged if not (folder / "artifacts" / path.name).exists()]
     for name in (SPEND_FILE, JUDGES_SPEND_FILE):
@@ -248,8 +255,10 @@ def _copy_others(shards: Sequence[_ShardRun], folder: Path, chosen: _Chosen) -> 
     _copy_judging(paths, folder)
     if probe := next((path / PROBE_FILE for path in paths if (path / PROBE_FILE).is_file()), None):
         shutil.copyfile(probe, folder / PROBE_FILE)
-    files = count_text(len(damaged), "artifact")
-    return [f"left out {files} whose content is not that of the name (first: {damaged[0]})"] if damaged else []
+    if damaged:
+        files = count_text(len(damaged), "artifact")
+        notes.append(f"left out {files} whose content is not that of the name (first: {damaged[0]})")
+    return notes
 
 
 def _copy_artifacts(source: Path, target: Path) -> list[Path]:
@@ -349,6 +358,9 @@ def _new_folder(target: Path) -> Generator[Path]:
             yield folder
             os.sync()
             folder.rename(target)
+        except RunStoreError as error:  # it names a folder that will be gone, and says that a run can be resumed
+            message = error.message.replace(str(folder), str(target))
+            raise RunStoreError(message, hint=error.hint.removesuffix(" to resume")) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:

@@ -319,6 +319,8 @@ def _stored(record: Record) -> tuple[Record, bytes]:
     try:
         return record, _line(record)
     except ValueError as error:
+        if "KeyboardInterrupt" in str(error):  # pydantic raises an error of its own for a signal that came meanwhile
+            raise KeyboardInterrupt from None
         reason = f"the record cannot be stored: {error}"
     record = record.model_copy(update={"trajectory": None, "actions": None, "invalid": reason})
     try:

@@ -54,7 +54,7 @@ def write_fresh(
     """
     samples = [each for each in published.samples if not quick or each.id in published.header.quick]
     asked = [each for each in samples if each.answerable]
-    if not all(_SCENE.fullmatch(str(each.metadata.get("subject"))) for each in asked):
+    if not asked or not all(_SCENE.fullmatch(str(each.metadata.get("subject"))) for each in asked):
         raise BenchmarkError(
             f"{published.name} is not made of drawn scenes, so that it cannot be drawn anew", hint="e.g. embedded"
         )
