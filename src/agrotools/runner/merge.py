@@ -360,7 +360,7 @@ def _new_folder(target: Path) -> Generator[Path]:
             folder.rename(target)
         except RunStoreError as error:  # it names a folder that will be gone, and says that a run can be resumed
             message = error.message.replace(str(folder), str(target))
-            raise RunStoreError(message, hint=error.hint.removesuffix(" to resume")) from error
+            raise RunStoreError(message, hint=(error.hint or "").removesuffix(" to resume")) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
