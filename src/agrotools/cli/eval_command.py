@@ -297,7 +297,7 @@ def evaluate(
         failure: AgrotoolsError | None = None
         if on_start and not dry_run and _may_be_long(first):
             ahead.prepare()
-        with stop_message("no sample was run", "to start anew"):
+        with stop_message("no sample was run", ""):
             benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
         loaded_ns = time.time_ns()
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:

@@ -153,7 +153,7 @@ def stop_message(text: str, again: str = "to resume") -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise end_stopped(f": {text}", f" {again}") from None
+        raise end_stopped(f": {text}", f" {again}".rstrip()) from None
 
 
 def end_stopped(text: str = " before it was done", again: str = "") -> typer.Exit:
