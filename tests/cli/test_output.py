@@ -189,6 +189,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
     assert "is not a name in UTF-8" in refused.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("stage", "command", "said"),
     [
