@@ -188,6 +188,7 @@ def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, ar
         ("notes.gguf", ("llama",), "notes.gguf is not a GGUF file"),
         ("my model.gguf", ("transformers",), "--serve llama serves it"),
         ("my model.gguf", ("llama", "--port 80"), "agrotools sets --port itself"),
+        ("my model.gguf", ("llama", "--api-key=secret"), "what follows --api-key would be stored"),
         ("my model.gguf", ("llama", "'open"), "No closing quotation"),
         ("Qwen/Qwen3-VL-8B", ("vllm",), "pip install vllm"),
         ("Qwen/Qwen3-VL-8B", ("transformers",), "pip install 'transformers[serving]"),

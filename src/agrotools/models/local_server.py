@@ -49,6 +49,7 @@ _VERSION_S = 60.0
 _LAST_LINES, _LAST_BYTES = 12, 20_000
 _SAMPLE_BYTES = 2**20
 _SET_HERE = frozenset({"--port", "--host", "--served-model-name", "--model", "-m"})
+_SECRETS = frozenset({"--api-key", "--hf-token", "-hft"})
 _PORT_TAKEN = re.compile(r"address already in use|couldn't bind|failed to bind|errno 98", re.IGNORECASE)
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|outofmemory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc"
@@ -123,6 +124,11 @@ class LocalServers:
             raise UsageError(f"--serve-args {self.arguments!r}: {error}", hint="quote it as in a shell") from error
         if given := [word for word in self._words if word.partition("=")[0] in _SET_HERE]:
             raise UsageError(f"--serve-args: agrotools sets {given[0]} itself", hint="omit it; --model names the model")
+        if secrets := _SECRETS.intersection(word.partition("=")[0] for word in self._words):
+            raise UsageError(
+                f"--serve-args: what follows {min(secrets)} would be stored with the run",
+                hint="omit it: only this machine reaches the server, and a token of the hub is read from HF_TOKEN",
+            )
         self._check_model()
         self._start_words = self._executable()
         oldest = self._program.oldest
