@@ -425,7 +425,8 @@ def merge(runs: Sequence[str | Path | Run], out: str | Path, *, allow_missing: b
     """
     from agrotools.runner.merge import merge_runs
 
-    folders = [each.path if isinstance(each, Run) else Path(each) for each in runs]
+    each_run = [runs] if isinstance(runs, str) else runs
+    folders = [each.path if isinstance(each, Run) else Path(each) for each in each_run]
     return Run(merge_runs(folders, Path(out), allow_missing=allow_missing).run)
 
 
