@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
+from agrotools.agents.images import UNSHOWN, reason_unreadable
 from agrotools.agents.modes import (
     reads_artifacts,
     reports_usage,
@@ -207,6 +208,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     invalid: str | None = None
     policy: Policy | None = None
     faulty: FaultyTools | None = None
+    UNSHOWN.set(unshown := set[str]())
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
@@ -243,7 +245,9 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
             await policy.end_sample()
     if policy is not None and reports_usage(policy):
         add_requests(policy.usage.requests)
-    if view.files and (fault := _fault_of_files(sample, view, context.benchmark)):
+    if view.files and (
+        fault := _fault_of_files(sample, view, context.benchmark) or _unreadable(sample, view, trajectory, unshown)
+    ):
         trajectory, actions, invalid = None, None, fault
     return Record(
         sample=sample,
@@ -267,6 +271,23 @@ def _fault_of_files(sample: Sample, view: SampleView, benchmark: Benchmark) -> s
         path = shown.path if is_original else str(Benchmark.file_path(benchmark, file))
         if file.sha256 and was_changed(path, file.sha256):
             return f"the benchmark's file {path} was changed during the run"
+    return ""
+
+
+def _unreadable(sample: Sample, view: SampleView, trajectory: Trajectory | None, unshown: Set[str]) -> str:
+    """Return which file neither the model nor a tool could read, which is no error of the model; usually empty.
+
+    Where the right answer is that the files allow none, a file may be broken on purpose.
+    """
+    calls = [(step.call, step.observation) for step in (trajectory.calls if trajectory else ())]
+    kinds = [(seen.error.kind if seen.error else "", call) for call, seen in calls if call and seen]
+    if not sample.answerable or not (unshown or any(kind == "unreadable_file" for kind, _ in kinds)):
+        return ""
+    for file in view.files:
+        of_file = {kind for kind, call in kinds if file.name in str([*call.arguments.values()])}
+        asked = file.name in unshown or "unreadable_file" in of_file
+        if asked and "" not in of_file and (reason := reason_unreadable(file)):
+            return f"the benchmark's file {file.path} cannot be read: {reason}"
     return ""
 
 

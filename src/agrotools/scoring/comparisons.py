@@ -182,9 +182,11 @@ def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAgg
     differs = (abs(pair.first - pair.second) > _ROUNDING).tolist()
     for run, values, other in ((first, pair.first, second), (second, pair.second, first)):
         assert run.causes is not None
-        each_sample = zip(names, values.tolist(), differs, strict=True)
         lost.append(
-            [run.causes.losses(mode, *each, other.causes if differs else None) for *each, differs in each_sample]
+            [
+                run.causes.losses(mode, name, value, other.causes if changed else None)
+                for name, value, changed in zip(names, values.tolist(), differs, strict=True)
+            ]
         )
     found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
     clusters = clusters_of(pair.samples, first.table)
