@@ -180,13 +180,11 @@ def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAgg
     names = first.table.ids(pair.samples.tolist())
     lost: list[list[dict[str, float]]] = []
     differs = (abs(pair.first - pair.second) > _ROUNDING).tolist()
-    for run, values, other in ((first, pair.first, second), (second, pair.second, first)):
+    for run, values, other in ((first, pair.first, second.causes), (second, pair.second, first.causes)):
         assert run.causes is not None
+        samples = zip(names, values.tolist(), differs, strict=True)
         lost.append(
-            [
-                run.causes.losses(mode, name, value, other.causes if changed else None)
-                for name, value, changed in zip(names, values.tolist(), differs, strict=True)
-            ]
+            [run.causes.losses(mode, name, value, other if differ else None) for name, value, differ in samples]
         )
     found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
     clusters = clusters_of(pair.samples, first.table)
