@@ -466,11 +466,13 @@ def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path):
         assert environment["API_KEY"] == "secret-key"
 
 
-SLOW = """
+WAITING = """
 import time
+from pathlib import Path
 
 def solve(task):
-    time.sleep(2)
+    while not Path(task.files[0].path).with_name("go").exists():
+        time.sleep(0.02)
     return "mean_yield: 1"
 """
 
@@ -481,7 +483,7 @@ def processes() -> str:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(folder, tmp_path, agent_module, number):
-    agent_module(SLOW)
+    agent_module(WAITING)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     command = [sys.executable, "-m", "agrotools", "eval", str(folder), "-m", "python:my_agent:solve"]
@@ -490,6 +492,9 @@ def test_what_a_terminal_sends_reaches_no_agent_and_none_outlives_the_run(folder
     with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL) as process:
         wait_for(lambda: len([*temporary.glob("agrotools-agents-*/*/*")]) == 3)  # the files of three tasks
         os.killpg(process.pid, number)
+        if number != signal.SIGKILL:
+            for place in temporary.glob("agrotools-agents-*/*/"):
+                (place / "go").touch()
     wait_for(lambda: str(tmp_path) not in processes(), 10)
     if number != signal.SIGKILL:
         records = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]

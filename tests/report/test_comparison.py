@@ -145,6 +145,28 @@ def test_flips_name_samples_and_causes_add_up():
 
 
 @pytest.mark.parametrize(
+    ("steps", "other", "cause"),
+    [
+        (("2*3",), ("2*3",), "answer"),
+        (("2*3", "5 + 5"), ("2*3", "5 + 5"), "answer"),
+        ((), (), "answer"),
+        (("2*3",), ("2*3", "6 + 1"), "planning"),
+        (("2*3", "6 + 1"), ("2*3", "6 + 1"), "tool:calculate"),
+    ],
+)
+def test_equal_calls_with_equal_results_are_no_cause_of_a_difference(steps, other, cause):
+    """Two runs that lack the same call lose points by planning, but differ in their answers alone."""
+    seen = [call(each, observation=Observation(result={"value": 5.0})) for each in steps]
+    wrong = end_to_end(made_sample(), *seen, answer="rows: 9")
+    beside = [
+        call(each, observation=Observation(result={"value": 4.0 if cause != "answer" else 5.0})) for each in other
+    ]
+    found = compare([end_to_end(made_sample(), *beside, answer="rows: 7")], [wrong])
+    assert [flip.cause for flip in found.flips["end-to-end"].up] == [cause]
+    assert {name: each.value for name, each in found.by_cause["end-to-end"].items()} == {cause: 1.0}
+
+
+@pytest.mark.parametrize(
     ("steps", "answer", "observed", "cause"),
     [
         (("2*3",), "rows: 9", 6.0, "planning"),

@@ -1,7 +1,11 @@
 """Which runs a command asks for."""
 
+import os
 from pathlib import Path
 
+import pytest
+
+from agrotools.core import UsageError
 from agrotools.models import Endpoint
 from agrotools.runner.config import read_config
 from agrotools.runner.policies import policy_source
@@ -24,3 +28,15 @@ def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):
     assert [config.model for config in read_config(file, {}, [])] == ["baseline:echo", "baseline:prior"]
     (config,) = read_config(file, {"limit": 5}, ["baseline:random"])
     assert (config.model, config.limit) == ("baseline:random", 5)
+
+
+def test_a_file_that_may_never_end_is_refused_and_a_pipe_of_the_shell_is_read(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(UsageError, match="is a pipe or a device"):
+            read_config(path, {}, [])
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"limit = 3")
+    os.close(write_end)
+    assert read_config(Path(f"/dev/fd/{read_end}"), {}, ["baseline:echo"])[0].limit == 3
+    os.close(read_end)

@@ -78,13 +78,33 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
     assert ticks[0] < 20, "others get their turn"
 
 
-def test_pictures_that_a_model_is_not_shown_are_named(tmp_path: Path):
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("mode", "answerable", "is_read", "invalid"),
+    [
+        ("no-tool", True, False, True),
+        ("no-tool", False, False, False),  # that the file is broken may be the point
+        ("end-to-end", True, False, True),
+        ("end-to-end", True, True, False),
+    ],
+)
+def test_a_file_that_nobody_can_read_is_no_error_of_the_model(
+    tmp_path: Path, mode: Mode, answerable: bool, is_read: bool, invalid: bool
+):
     folder = write_text_benchmark(tmp_path / "benchmark", 2)
     (folder / "cut.jpg").write_bytes(b"\xff\xd8\xff\xe0 cut")
     samples = [orjson.loads(line) for line in (folder / "samples.jsonl").read_bytes().splitlines()]
     samples[0]["files"] = [{"name": "image", "path": "cut.jpg", "kind": "image"}]
+    if not answerable:
+        refusal = {"name": "no", "label": "no answer", "type": "abstain", "reason": "unfit_image"}
+        samples[0] |= {"answer": [{**refusal, "asks": samples[0]["answer"]}], "may_abstain": True}
     (folder / "samples.jsonl").write_bytes(b"\n".join(map(orjson.dumps, samples)))
-    progress = io.StringIO()
-    model = ScriptedModel(lambda _messages, _tools, _settings: "Final Answer: 1", name="mine")
-    evaluate(folder, model, mode="no-tool", out=tmp_path / "run", progress=progress)
-    assert "1 file could not be shown; their samples were asked without (first cut.jpg: image is" in progress.getvalue()
+
+    def reply(messages, _tools, _settings) -> str:
+        # Stands for a tool of a plug-in whose reader knows the format.
+        call = 'Action: calculate\nAction Input: {"expression": "image + 1", "variables": {"image": 1}}'
+        return call if is_read and len(messages) < 3 else "Final Answer: 1"
+
+    run = evaluate(folder, ScriptedModel(reply, name="mine"), mode=mode, out=tmp_path / "run", progress=io.StringIO())
+    reasons = {record.sample.id: record.invalid for record in run.samples()}
+    assert ("cut.jpg cannot be read: image is" in str(reasons["q0"]), reasons["q1"]) == (invalid, None)

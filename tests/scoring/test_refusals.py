@@ -17,11 +17,13 @@ from agrotools.core import (
     ExactSlot,
     Fact,
     OpenTextSlot,
+    PlotSlot,
     Record,
     Sample,
     Slot,
     Step,
     ToleranceSlot,
+    ToolCall,
     Trajectory,
 )
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
@@ -329,6 +331,21 @@ def test_baselines_refuse_by_the_evidence_or_not_at_all():
         assert [refuses((SIZE,), answer(policy(each), each)) for each in (YES, NO)] == [False, False]
     assert answer(guess(YES), YES) == answer(guess(NO), NO)
     assert refuses((SIZE,), REFUSAL_LINE)
+
+
+def test_who_draws_the_chart_answers_whatever_the_text_says():
+    spec = {"kind": "bar", "series": [{"name": "weed", "x": ["A", "B"], "y": [8.9, 3.2]}], "title": "Weed cover"}
+    chart = PlotSlot(name="chart", label="chart of the weed cover", value=spec)
+    of = YES.model_copy(update={"answer": (chart,)})
+    observation = Observation(result={"spec": spec})
+    drawn = Step(turn=0, kind="call", call=ToolCall(tool="plot", arguments={}), observation=observation)
+    text = Step(turn=1, kind="answer", text="No guess.")  # of the baseline: it has nothing to say beside the chart
+    scores = {}
+    for steps in ((drawn, text), (text,)):
+        of_text = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
+        rows = {row.metric: row.value for row in score_record(of_text)}
+        scores[len(steps)] = (rows[FALSE_REFUSAL], rows[FAS] > 0.5)
+    assert scores == {2: (0.0, True), 1: (1.0, False)}
 
 
 def test_an_expression_over_the_results_is_evidence_too():

@@ -7,6 +7,7 @@ import io
 import os
 import threading
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -262,8 +263,8 @@ def _is_at_hand(file: SampleFile) -> bool:
     return is_small and _stored_preview_of(file.path, stat.st_mtime_ns, stat.st_size) is not None
 
 
-UNSHOWN: dict[str, str] = {}
-"""Reasons why files could not be shown to a model, by name."""
+UNSHOWN: ContextVar[set[str] | None] = ContextVar("UNSHOWN", default=None)
+"""Names of the files of the sample that is being run that could not be shown to a model."""
 
 
 def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
@@ -277,9 +278,15 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(preview.image)
-        elif isinstance(preview, Unreadable):
-            UNSHOWN[Path(file.path).name] = preview.reason
+        elif isinstance(preview, Unreadable) and (unshown := UNSHOWN.get()) is not None:
+            unshown.add(file.name)
     return tuple(parts)
+
+
+def reason_unreadable(file: SampleFile) -> str:
+    """Return the reason why a file has no preview; empty if it has one, or is of a kind without."""
+    preview = _preview(file) if file.kind in PREVIEWED_KINDS else None
+    return preview.reason if isinstance(preview, Unreadable) else ""
 
 
 async def read_file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:

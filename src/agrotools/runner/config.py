@@ -333,6 +333,8 @@ def read_toml(
         UsageError: it does not exist, or is not a TOML file.
     """
     try:
+        if file.exists() and not (file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")):  # bash's <(...)
+            raise UsageError(f"the {what} {file} is a pipe or a device: it may never end", hint="give a regular file")
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"there is no {what} {file}", hint=hint) from error

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
-from agrotools.agents.images import UNSHOWN
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
@@ -184,11 +183,7 @@ def _evaluate(
                 if on_start is not None:
                     on_start(folder)
                 run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
-                UNSHOWN.clear()
                 asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
-                for name, reason in itertools.islice(UNSHOWN.items(), 1):
-                    shown = f"{count_text(len(UNSHOWN), 'file')} could not be shown; their samples were asked without"
-                    bar.note(f"{shown} (first {name}: {reason})")
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise

@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
+from agrotools.agents.images import UNSHOWN, reason_unreadable
 from agrotools.agents.modes import (
     reads_artifacts,
     reports_usage,
@@ -207,6 +208,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     invalid: str | None = None
     policy: Policy | None = None
     faulty: FaultyTools | None = None
+    UNSHOWN.set(unshown := set[str]())
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
@@ -243,7 +245,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
             await policy.end_sample()
     if policy is not None and reports_usage(policy):
         add_requests(policy.usage.requests)
-    if view.files and (fault := _fault_of_files(sample, view, context.benchmark)):
+    if view.files and (fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)):
         trajectory, actions, invalid = None, None, fault
     return Record(
         sample=sample,
@@ -258,8 +260,17 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     )
 
 
-def _fault_of_files(sample: Sample, view: SampleView, benchmark: Benchmark) -> str:
-    """Return what happened to the files of a sample during the run, which is no error of the model; usually empty."""
+def _fault_of_files(
+    sample: Sample, view: SampleView, benchmark: Benchmark, trajectory: Trajectory | None, unshown: Set[str]
+) -> str:
+    """Return what is wrong with the files of a sample, which is no error of the model; usually empty.
+
+    A file that neither the model (``unshown``) nor a tool could read is broken for everyone. Where the right answer is
+    that the files allow none, it may be so on purpose.
+    """
+    calls = [(step.call, step.observation) for step in (trajectory.calls if trajectory else ())]
+    kinds = [(seen.error.kind if seen.error else "", call) for call, seen in calls if call and seen]
+    doubted = sample.answerable and (unshown or any(kind == "unreadable_file" for kind, _ in kinds))
     for file, shown in zip(sample.files, view.files, strict=True):
         if not os.access(shown.path, os.R_OK):
             return f"the benchmark's file {shown.path} can no longer be read"
@@ -267,6 +278,10 @@ def _fault_of_files(sample: Sample, view: SampleView, benchmark: Benchmark) -> s
         path = shown.path if is_original else str(Benchmark.file_path(benchmark, file))
         if file.sha256 and was_changed(path, file.sha256):
             return f"the benchmark's file {path} was changed during the run"
+        of_file = {kind for kind, call in kinds if doubted and file.name in str([*call.arguments.values()])}
+        asked = file.name in unshown or "unreadable_file" in of_file
+        if doubted and asked and "" not in of_file and (reason := reason_unreadable(shown)):
+            return f"the benchmark's file {shown.path} cannot be read: {reason}"
     return ""
 
 

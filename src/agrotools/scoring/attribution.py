@@ -12,6 +12,7 @@ contributions over all orders of replacement. See :mod:`agrotools.analysis.count
 largest remainder (the gap first, then its parts), so that the floats of ``parts`` sum to ``gap`` exactly, in any order.
 """
 
+import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,9 +40,9 @@ MEANINGS = {
     TOOL: "error of the tool",
     READING: "observation right, answer wrong",
     FORM: "answer cannot be read",
-    ANSWER: "wrong answer of a sample without tools",
+    ANSWER: "wrong answer: without tools, or after the same calls and results as in the other run",
 }
-"""Parts and their meanings. :data:`ANSWER` is only a :func:`first_part`."""
+"""Parts and their meanings. :data:`ANSWER` is only a :func:`first_part`, and a cause in comparisons."""
 AT_LIMIT = ("max_steps", "context", "timeout")
 """Endings of a sample that went on calling; the other endings without an answer are of the form."""
 _STEP = 2**20
@@ -200,9 +201,15 @@ class CauseTally:
     def __init__(self) -> None:
         self._losses: dict[tuple[Mode, str], dict[str, float]] = {}
         self._splits: dict[str, dict[str, float]] = {}
+        self._calls: dict[tuple[Mode, str], set[int]] = {}
+        """Hashes of the calls and results of each sample's epochs that ended with an answer; of the others, 0."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a valid record with its score rows."""
+        if record.mode == "end-to-end" and (made := record.trajectory) is not None:
+            calls = [each.model_dump(include={"call", "observation"}) for each in made.calls]
+            seen = hash(json.dumps(calls, sort_keys=True)) if made.answer is not None else 0
+            self._calls.setdefault((record.mode, record.sample.id), set()).add(seen)
         value = next((row.value for row in rows if row.metric == FAS and row.slot is None), 1.0)
         if value < 1:
             losses = self._losses.setdefault((record.mode, record.sample.id), {})
@@ -217,16 +224,22 @@ class CauseTally:
             for part, points in each.parts.items():
                 parts[part] = parts.get(part, 0.0) + points / 100 / epochs[each.id]
 
-    def losses(self, mode: Mode, sample_id: str, score: float) -> dict[str, float]:
+    def losses(self, mode: Mode, sample_id: str, score: float, other: "CauseTally | None" = None) -> dict[str, float]:
         """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
 
         A refusal that does not count because the answerable twin was refused too is of the reading. A split is of
-        the score in the run; a refusal may count otherwise in a comparison."""
+        the score in the run; a refusal may count otherwise in a comparison. ``other`` is of a run that scored the
+        sample differently: if its calls and results are the same, no earlier part than the answer is the cause."""
         split = self._splits.get(sample_id, {}) if mode == "end-to-end" else {}
         if split and abs(sum(split.values()) + score - 1) < 1e-6:
-            return split
-        losses = self._losses.get((mode, sample_id), {READING: 1.0})
-        return {part: (1 - score) * loss / sum(losses.values()) for part, loss in losses.items()}
+            losses = split
+        else:
+            known = self._losses.get((mode, sample_id), {READING: 1.0})
+            losses = {part: (1 - score) * loss / sum(known.values()) for part, loss in known.items()}
+        calls = self._calls.get((mode, sample_id), {0})
+        if other is None or len(calls) > 1 or 0 in calls or calls != other._calls.get((mode, sample_id)):
+            return losses
+        return losses if losses.keys() <= {READING, FORM} else {ANSWER: 1 - score}
 
 
 def ordered_parts(parts: Iterable[str]) -> list[str]:

@@ -165,8 +165,8 @@ def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, seco
     up: list[Flip] = []
     down: list[Flip] = []
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
-        causes = (second if mine > other else first).causes
-        losses = causes.losses(mode, name, float(min(mine, other))) if causes and metric == FAS else {}
+        causes, beside = (second.causes, first.causes) if mine > other else (first.causes, second.causes)
+        losses = causes.losses(mode, name, float(min(mine, other)), beside) if causes and metric == FAS else {}
         cause = max(losses, key=losses.__getitem__, default="")
         flip = Flip(sample=name, first=float(mine), second=float(other), cause=cause)
         if abs(mine - other) > _ROUNDING:
@@ -179,9 +179,13 @@ def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAgg
     """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
     names = first.table.ids(pair.samples.tolist())
     lost: list[list[dict[str, float]]] = []
-    for run, values in ((first, pair.first), (second, pair.second)):
+    differs = (abs(pair.first - pair.second) > _ROUNDING).tolist()
+    for run, values, other in ((first, pair.first, second.causes), (second, pair.second, first.causes)):
         assert run.causes is not None
-        lost.append([run.causes.losses(mode, *each) for each in zip(names, values.tolist(), strict=True)])
+        samples = zip(names, values.tolist(), differs, strict=True)
+        lost.append(
+            [run.causes.losses(mode, name, value, other if differ else None) for name, value, differ in samples]
+        )
     found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
     clusters = clusters_of(pair.samples, first.table)
     differences = {

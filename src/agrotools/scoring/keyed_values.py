@@ -203,6 +203,7 @@ def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
 _FORMULA = late_pattern(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
 _STATEMENT_END = late_pattern(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
 _COUNTED = late_pattern(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
+_IN_CELL = late_pattern(r"[^\W\d_][^\w|\n]{1,3}\Z")
 _SENTENCE_BEFORE = late_pattern(r"\w[ \"']{1,2}\Z")
 _LISTED = late_pattern(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
@@ -211,9 +212,13 @@ _EDGES = " \t|\"',;{}"
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     """Return all ``name: value`` of ``text``: names anywhere, labels at line starts, values up to the next key."""
-    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is not a key.
-    keys = _form_keys(names).finditer(text)
-    matches = [match for match in keys if not _COUNTED.search(text, max(0, match.start() - 40), match.end())]
+    # "8 trees + 6 trees = 14", "14 trees: 8 and 6", "| upper half |": a counted noun and the end of a cell are no keys.
+    matches = [
+        match
+        for match in _form_keys(names).finditer(text)
+        if not _COUNTED.search(text, max(0, match.start() - 40), match.end())
+        and not (match[0].endswith("|") and _IN_CELL.search(text, max(0, match.start() - 80), match.start()))
+    ]
     if not matches:
         return ()
     headers = {start for start, _, _ in _tables(text)}

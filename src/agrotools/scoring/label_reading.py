@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
-from agrotools.scoring.word_forms import comparatives, is_form, sense_of, senses, word_pattern
+from agrotools.scoring.word_forms import comparatives, is_form, question, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
 from agrotools.text.labels import LabelMatch, claims, find_labels, is_denied_beside
 from agrotools.text.normalise import CJK, WORD, WORD_END, late_pattern, normalise, reading_words
@@ -154,7 +154,7 @@ def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str,
     """Return the label with the largest (or smallest) number if the slot asks for it.
 
     The result is empty unless the text gives exactly one number for each label and one of them leads."""
-    comparatives_in_label = comparatives().find(normalise(slot.label))
+    comparatives_in_label = comparatives().find(question(slot))
     if not comparatives_in_label:
         return ()
     numbers: dict[str, set[float]] = {}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import groupby
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -14,7 +15,7 @@ from agrotools.core import Slot
 from agrotools.scoring.answer_text import AnswerText, Scope, sentences, without_markup
 from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other_values
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
-from agrotools.scoring.number_cues import in_unit
+from agrotools.scoring.number_cues import DIFFERENCE, in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
 from agrotools.text.normalise import WORD_END, WORD_START, canonical_unit, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
@@ -53,7 +54,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
         return Choice((), ())
     if keyed:
         candidates = [each for each in candidates if not _explains(each, candidates[0])]
-    candidates = _without_parts(candidates)
+    candidates = _without_parts(_without_terms(candidates, keyed=keyed))
     scores = [score(each) for each in candidates]
     scored = list(zip(candidates, scores, strict=True))
     groups: dict[tuple[float, float], list[int]] = {}
@@ -83,15 +84,45 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     return wholes or candidates
 
 
+def _without_terms(candidates: Sequence[Candidate], *, keyed: bool) -> Sequence[Candidate]:
+    """Remove the numbers whose product or sum is the number that their sentence begins with: "42, 6 rows of 7".
+
+    They explain it, unless nothing tells what they are ("42, 20 and 22") or they lead to another value ("17 - 3 = 14").
+    """
+    for _, sentence in groupby(candidates, key=lambda each: each.sentence):
+        first, *terms = whole = [*sentence]
+        values, near = [each.low for each in terms], [each.features["words near"] for each in whole]
+        ends = [each.quantity.end if each.features["noun other"] else each.quantity.start for each in terms]
+        if (
+            len(terms) > 1
+            and any(within(first.low, 0.0, each, first.high) for each in (sum(values), math.prod(values)))
+            and not re.search(r"\w", first.text[: first.quantity.start])
+            and (first.features["noun asked"] or _ENDS_VALUE.match(first.text, first.quantity.end))
+            and (keyed or near[0] == max(near))
+            and any(_TELLS.search(first.text, one.quantity.end, end) for one, end in zip(whole, ends, strict=False))
+            and not any(cue.search(first.text, first.quantity.start) for cue in (_ALTERNATIVE, DIFFERENCE))
+            and not any(terms[-1].features[name] for name in ("after equals", "after gives", "concluded just before"))
+        ):
+            candidates = [each for each in candidates if each not in terms]
+    return candidates
+
+
+_ENDS_VALUE = late_pattern(r" ?(?:[,;:([=]|(?:in total|in all|altogether)(?![a-z]))")
+_TELLS = late_pattern(rf"{WORD_START}(?!and{WORD_END})[^\W\d_]{{2,}}|[×*+x:=(]")
 _OF_THEM = late_pattern(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """Return True if ``other`` is in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    """Return True if ``other`` explains ``first``: "62 (60 stacked, 2 on the ground)", "62, of which 2 are torn"."""
+    if _OF_WHICH.search(other.text[: other.quantity.start]) and other.low < first.low:
+        return other.features["words near"] <= first.features["words near"]
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
     return _ALTERNATIVE.search(other.text, opened, other.quantity.start) is None
+
+
+_OF_WHICH = late_pattern(r"\d,? (?:of (?:which|whom|these|them)|including) (?:about |only )?$|其中[^,;\d]*$")
 
 
 def _log_sum(values: Sequence[float]) -> float:

@@ -155,7 +155,12 @@ def comparatives() -> Family:
 
 def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
     """Return the families of words in a slot's label, with True for assertion and False for the opposite."""
-    return _senses(normalise(slot.label))
+    return _senses(question(slot))
+
+
+def question(slot: Slot) -> str:
+    """Return the normalised label of a slot without its options: "half with more trees" of "...: upper or lower"."""
+    return normalise(slot.label).partition(":")[0]
 
 
 @lru_cache(maxsize=1_000)

@@ -40,6 +40,7 @@ from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject
 from agrotools.core import InfrastructureError, SampleFile
 from agrotools.core.base import Progress
+from agrotools.core.interrupts import STOP_SIGNALS
 
 SCENE_KINDS: Mapping[str, SceneKind] = {
     "blocks": trees.BLOCKS,
@@ -60,7 +61,7 @@ _BLANK = "blank_"
 _SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
 _WORKER = f"""
 import signal
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+for number in {[*map(int, STOP_SIGNALS)]}:
     signal.signal(number, signal.SIG_IGN)  # they are for the parent, which ends its workers
 from {__name__} import _work
 _work()
