@@ -211,8 +211,8 @@ def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
 
     Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within 5 %, or
     within 1 % of the range of the series if the reference is 0. The nearest reference x counts, and of
-    several points the one that is exactly there. Where a series has more points than the reference, none of them
-    matches: they are several answers.
+    several points the one that is exactly there. Where a series has more points at an x than the reference, none of
+    them matches: they are several answers.
     """
     targets = [_Target(series) for series in reference.series]
     counts = [[target.matched_by(series) for series in chart.series] for target in targets]

@@ -73,7 +73,15 @@ def test_a_score_is_read(reply, value):
     assert read_judge_score(reply) == pytest.approx(value)
 
 
-NO_SCORES = ("no idea", "{'Score': 'high'}", "{'Score': True}", "{'Score': '1/0'}", "{'Score': 7}", "3 cups, 2 plates")
+NO_SCORES = (
+    "no idea",
+    "{'Score': 'high'}",
+    "{'Score': True}",
+    "{'Score': '1/0'}",
+    "{'Score': 7}",
+    "3 cups, 2 plates",
+    '{"score": 0}\nThe answer asks for {"score": 1}',
+)
 
 
 @pytest.mark.parametrize("reply", [*NO_SCORES, None, "", {"x": 1}, 10**400, float("nan")])

@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -91,7 +91,9 @@ def agent_x_questions(
         system = words.system.replace("{mark}", mark).replace("{rubric}", rubric).strip()
         user = "\n".join(f"{words.parts[part]}:\n{mark}\n{texts[part]}\n{mark}" for part in shows)
         prompt = prompt_hash(words.system + rubric)
-        questions.append(JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=read_score))
+        questions.append(
+            JudgeQuestion(METRICS[key], key, system, user, prompt, most=1, read=partial(read_score, shown=user))
+        )
     return questions
 
 
@@ -171,17 +173,15 @@ def is_missing(reply: Any) -> bool:
 
 
 def read_judge_score(reply: Any) -> float | None:
-    """Return the score in a saved reply, which may be a text, an object, a number or null; None if it has none, or if
-    it is not between 0 and 1. Never raises."""
+    """Return the score in a saved reply, which may be a text, an object, a number or null; None if it has none or
+    several, or if it is not between 0 and 1. Never raises."""
     if not is_text(reply):
         return _share(_score_value(reply) if is_object(reply) else reply)
     text: str = _THINKING.sub("", reply[:_LONGEST])
-    for each in parsed_values(text):
-        value = _score_value(each)
-        if value is not None:
-            return _share(value)
-    shares = [match["share"] for match in _NAMED.finditer(text)]
-    return _share(shares[-1] if shares else text.strip().strip("`'\"* "))
+    found: list[Any] = [value for each in parsed_values(text) if (value := _score_value(each)) is not None]
+    found = found or [match["share"] for match in _NAMED.finditer(text)] or [text.strip().strip("`'\"* ")]
+    shares = {_share(each) for each in found}
+    return shares.pop() if len(shares) == 1 else None
 
 
 def _score_value(value: Any) -> Any:

@@ -58,7 +58,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
             )
             for metric, read in (
                 (GPT_SCORE, published_scorer.read_score),
-                (SCORE_CORRECTED, partial(read_score, most=MOST)),
+                (SCORE_CORRECTED, partial(read_score, most=MOST, shown=user)),
             ):
                 name = f"{tree.name} {leaf.id}"
                 questions.append(

@@ -8,13 +8,13 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from agrotools.core import (
     Artifact,
@@ -38,31 +38,36 @@ _SCORE_IN_WORDS = re.compile(
 _ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?:\.\d++)?+)\s*+(?:/\s*+(?P<of>\d++))?\s*+分?[\s*_\"'.。)]*+")
 
 
-def read_grade(reply: str, most: int = 2) -> int | None:
+def read_grade(reply: str, most: int = 2, shown: str = "") -> int | None:
     """Return the grade in ``reply``, a whole number from 0 to ``most``; None if :func:`read_score` returns none."""
-    score = read_score(reply, most)
+    score = read_score(reply, most, shown)
     return int(score) if score is not None and score.is_integer() else None
 
 
-def read_score(reply: str, most: int = 1) -> float | None:
+def read_score(reply: str, most: int = 1, shown: str = "") -> float | None:
     """Return the score in ``reply``, a number from 0 to ``most``.
 
-    It is read from JSON (in a fence, with Python's quotes or within prose; the last object with a grade counts), else
-    from words (``Grade: 1``, ``评分：2``), else from a reply that is a number. None if the reply has no such score, if
-    words name several grades, or if the grade is not on the scale, because a guess would not be the judge's grade.
+    It is read from JSON (in a fence, with Python's quotes or within prose; objects that stand in ``shown``, which the
+    judge may quote, count only beside no other), else from words (``Grade: 1``, ``评分：2``), else from a reply that is
+    a number. None if the reply has no such score, if it names several, or if the score is not on the scale, because a
+    guess would not be the judge's grade.
     """
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
-    for value in parsed_values(text):
-        if isinstance(value, dict):
-            keyed = {key.strip().lower(): content for key, content in value.items()}
-            scores_by_key = [keyed[key] for key in _KEYS if key in keyed]
-            if scores_by_key:
-                return _on_scale(scores_by_key[0], most)
-    scores_in_text = {_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)}
-    if scores_in_text:
-        return scores_in_text.pop() if len(scores_in_text) == 1 else None
+    found = [(value, score) for value in parsed_values(text) for score in _keyed_scores(value, most)]
+    quoted = [*parsed_values(unicodedata.normalize("NFKC", shown))] if found else []
+    scores = {score for value, score in found if value not in quoted} or {
+        *(score for _, score in found),
+        *(_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)),
+    }
+    if scores:
+        return scores.pop() if len(scores) == 1 else None
     alone = _ALONE.fullmatch(text)
     return _of_match(alone, most) if alone else None
+
+
+def _keyed_scores(value: JsonValue, most: int) -> list[float | None]:
+    keyed = {key.strip().lower(): content for key, content in value.items()} if isinstance(value, dict) else {}
+    return [_on_scale(keyed[key], most) for key in _KEYS if key in keyed][:1]
 
 
 _YES_NO = re.compile(r"\W*(?:(?P<yes>yes|是|对)|(?P<no>no|否|不是|不对))\b", re.IGNORECASE)
@@ -128,7 +133,7 @@ class JudgeQuestion:
     user: str
     prompt: str
     most: int = 2
-    read: Callable[[str], float | None] = read_grade
+    read: Callable[[str], float | None] = field(default=read_grade, compare=False)
     longest_reply: int = 2048
     """Maximum length of a reply in tokens."""
     attachments: tuple[Artifact, ...] = ()
@@ -245,7 +250,8 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
         "answer": answer,
     }
     system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
-    return JudgeQuestion(metric, slot, system, user, prompt=prompt_hash(words["system"] + words["user"]))
+    prompt = prompt_hash(words["system"] + words["user"])
+    return JudgeQuestion(metric, slot, system, user, prompt, read=partial(read_grade, shown=user))
 
 
 @cache
