@@ -381,6 +381,56 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
     assert record_of("calls_at_once").trajectory.steps[-1].text == "[1, 2, 3, 4, 5]"
 
 
+RAW = """
+import itertools, json, os, threading, time
+
+CHANNEL = 4
+asked, late = itertools.count(1), threading.Event()
+
+def write(*lines):
+    os.write(CHANNEL, b"".join(json.dumps(line).encode() + b"\\n" for line in lines))
+
+def two_answers(task):
+    n = next(asked)
+    if n == 2:
+        write({"answer": "3"}, {"answer": "4"})
+        time.sleep(0.1)
+    return str(n)
+
+def malformed_call(task):
+    write({"number": 1, "call": {"tool": 5, "arguments": []}})
+    return "1"
+
+def calls_after_its_answer(task):
+    n = next(asked)
+    if n > 1:
+        late.set()
+        time.sleep(0.2)
+    else:
+        threading.Thread(target=lambda: late.wait() and task.tools.calculate(expression="1 + 1")).start()
+    return str(n)
+"""
+
+
+def test_what_an_agent_writes_beside_its_answer_reaches_no_other_sample(tmp_path, folder, agent_module):
+    name = agent_module(RAW)
+
+    def records_of(function: str) -> Any:
+        try:
+            return evaluated(folder, f"python:{name}:{function}", tmp_path / function, concurrency=1).samples()
+        except at.InvalidRunError as error:
+            return cast("at.Run", error.run).samples()
+
+    reason = "the agent wrote a line that is not of the protocol"
+    first, second, third = records_of("two_answers")
+    assert reason in second.invalid
+    assert (first.trajectory.answer, third.trajectory.answer) == ("1", "1")  # the third has a process of its own
+    assert all(reason in record.invalid for record in records_of("malformed_call"))
+    records = records_of("calls_after_its_answer")
+    assert [record.trajectory.answer for record in records] == ["1", "2", "3"]
+    assert {len(record.trajectory.steps) for record in records} == {1}
+
+
 LOOKING = """
 CHART = {"kind": "bar", "series": [{"name": "yield", "x": ["north"], "y": [5.4]}], "title": "Yield", "x_label": "field",
          "y_label": "yield"}

@@ -1,9 +1,9 @@
 """Process of a Python agent: it reads tasks from standard input, one JSON line each, and writes calls and the answer.
 
 Started as ``python -m agrotools.agents.agent_process MODULE FUNCTION [FOLDER...]``; the folders are searched for the
-module. Lines in: ``{"task": ...}``, then ``{"id": N, "observation": ...}`` for each call. Lines out: once
-``{"ready": true}``; for each task ``{"id": N, "tool": ..., "arguments": ...}`` and ``{"usage": ...}``, and finally
-``{"answer": ...}`` or ``{"error": ...}``. What the agent prints goes to standard error.
+module. Lines in: ``{"number": M, "task": ...}``, then ``{"id": N, "observation": ...}`` for each call. Lines out: once
+``{"number": 0, "ready": true}``; for each task, with its number, ``{"id": N, "tool": ..., "arguments": ...}`` and
+``{"usage": ...}``, and finally ``{"answer": ...}`` or ``{"error": ...}``. What the agent prints goes to standard error.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import traceback
+from functools import partial
 from typing import Any, BinaryIO
 
 
@@ -32,9 +33,9 @@ def main() -> None:
         if not callable(target):
             raise TypeError(f"{function} is not a function")
     except BaseException as error:
-        _send(writing, {"error": described(error)})
+        _send(writing, 0, {"error": described(error)})
         raise SystemExit(1) from error
-    _send(writing, {"ready": True})
+    _send(writing, 0, {"ready": True})
     asyncio.run(_serve(solve_with(target), reading, writing))
 
 
@@ -42,12 +43,12 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
     loop = asyncio.get_running_loop()
     tasks: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
     waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-    number = 0
+    calls = 0
 
     def receive(line: bytes) -> None:
         message = json.loads(line)
         if "task" in message:
-            tasks.put_nowait(message["task"])
+            tasks.put_nowait(message)
         elif future := waiting.pop(message["id"], None):
             future.set_result(message["observation"])
 
@@ -56,26 +57,30 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
             loop.call_soon_threadsafe(receive, line)
         os._exit(0)  # the run has ended
 
-    async def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        nonlocal number
-        number += 1
-        waiting[number] = loop.create_future()
-        _send(writing, {"id": number, "tool": tool, "arguments": arguments})
-        return await waiting[number]
+    async def call(number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        future = waiting[calls] = loop.create_future()
+        _send(writing, number, {"id": calls, "tool": tool, "arguments": arguments})
+        return await future
+
+    def report(number: int, usage: dict[str, Any]) -> None:
+        _send(writing, number, {"usage": usage})
 
     threading.Thread(target=read, daemon=True).start()
-    while (task := await tasks.get()) is not None:
+    while (message := await tasks.get()) is not None:
+        number = message["number"]
         try:
-            answer = {"answer": await solve(task, call, lambda usage: _send(writing, {"usage": usage}))}
+            answer = {"answer": await solve(message["task"], partial(call, number), partial(report, number))}
         except BaseException as error:
             traceback.print_exc()
             answer = {"error": str(error)}
         waiting.clear()
-        _send(writing, answer)
+        _send(writing, number, answer)
 
 
-def _send(writing: BinaryIO, message: dict[str, Any]) -> None:
-    writing.write(json.dumps(message, default=str).encode() + b"\n")
+def _send(writing: BinaryIO, number: int, message: dict[str, Any]) -> None:
+    writing.write(json.dumps({"number": number, **message}, default=str).encode() + b"\n")
     writing.flush()
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agrotools.agents.external import CallTool
 from agrotools.agents.task import SendUsage
@@ -140,6 +140,8 @@ class _Worker:
     process: asyncio.subprocess.Process
     folder: Path
     token: str = ""
+    number: int = 0
+    """Number of the current task, which all messages on it carry; 0 before the first."""
     errors: bytearray = field(default_factory=bytearray)
     """End of what it wrote to standard error."""
     reading: "asyncio.Task[None] | None" = None
@@ -154,29 +156,33 @@ class _Worker:
         await self.process.stdin.drain()
 
     async def receive(self) -> dict[str, Any]:
-        """Return the next message.
+        """Return the next message on the current task. Messages on earlier ones (threads that still run) are dropped.
 
         Raises:
             InfrastructureError: a line is not of the protocol.
         """
         assert self.process.stdout is not None
-        line = await self.process.stdout.readline()
-        if not line:
-            return {"lost": await self.last_words()}
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            message = None
-        is_call = isinstance(message, dict) and "tool" in message
-        if not isinstance(message, dict) or (
-            is_call and not (isinstance(message.get("arguments"), dict) and "id" in message)
-        ):
-            shown = line[:100].decode(errors="replace").strip()
-            raise InfrastructureError(
-                f"the agent wrote a line that is not of the protocol: {shown}",
-                hint="print to standard output is redirected; do not write to its file descriptor",
-            )
-        return cast("dict[str, Any]", message)
+        while line := await self.process.stdout.readline():
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                message = None
+            if not self._is_message(message):
+                shown = line[:100].decode(errors="replace").strip()
+                raise InfrastructureError(
+                    f"the agent wrote a line that is not of the protocol: {shown}",
+                    hint="print to standard output is redirected; do not write to its file descriptor",
+                )
+            if message["number"] == self.number:
+                return message
+        return {"lost": await self.last_words()}
+
+    def _is_message(self, message: Any) -> TypeGuard[dict[str, Any]]:
+        if not isinstance(message, dict) or message.get("number") not in range(self.number + 1):
+            return False
+        if "tool" in message:
+            return isinstance(message.get("arguments"), dict) and "id" in message
+        return not message.keys().isdisjoint(("usage", "answer", "error") if self.number else ("ready", "error"))
 
     async def last_words(self) -> str:
         """Return the last line that the process wrote to standard error."""
@@ -231,7 +237,9 @@ class PythonAgents:
             self.endpoint.samples[worker.token] = self.endpoint.samples[endpoint["key"]]
         token = worker.token
         try:
-            await worker.send({"task": {**task, "files": lay_out(task["files"], worker.folder)}})
+            worker.number += 1
+            files = lay_out(task["files"], worker.folder)
+            await worker.send({"number": worker.number, "task": {**task, "files": files}})
             while True:
                 message = await worker.receive()
                 if "tool" in message:
