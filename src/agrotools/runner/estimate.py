@@ -50,11 +50,11 @@ class Estimate:
 
     def __str__(self) -> str:
         low, high = self.output_tokens
-        tokens = f"{_tokens(self.input_tokens)} tokens in, {_tokens(low)} to {_tokens(high)} out"
+        tokens = f"{_tokens(self.input_tokens)} tokens in, {_range(_tokens(low), _tokens(high))} out"
         text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
-        return f"{text}: {_usd(self.usd_low)} to {_usd(self.usd_high)} USD ({self.model}: {self.price})"
+        return f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
 
 
 async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
@@ -66,7 +66,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
-    requests = input_tokens = most_tokens = usd_low = usd_high = 0.0
+    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = 0.0
     for mode, at in positions.items():
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
@@ -79,17 +79,19 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
         per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
         most = most_output_tokens(agent.settings)
+        typical = min(TYPICAL_OUTPUT_TOKENS, most)
         requests += expected
         input_tokens += expected * per_request
+        typical_tokens += expected * typical
         most_tokens += expected * most
         if price:
-            usd_low += expected * price.usd(round(per_request), min(TYPICAL_OUTPUT_TOKENS, most))
+            usd_low += expected * price.usd(round(per_request), typical)
             usd_high += expected * price.usd(round(per_request), most)
     return Estimate(
         model=source.name,
         requests=round(requests),
         input_tokens=round(input_tokens),
-        output_tokens=(round(requests) * TYPICAL_OUTPUT_TOKENS, round(most_tokens)),
+        output_tokens=(round(typical_tokens), round(most_tokens)),
         usd_low=usd_low if price else None,
         usd_high=usd_high if price else None,
         price=price,
@@ -169,6 +171,10 @@ def _tokens(count: float) -> str:
     return (
         f"{number_text(count / 1e6, 2)} M" if count >= 100_000 else f"{max(count, 1000) / 1000:.0f} k" if count else "0"
     )
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _usd(amount: float) -> str:

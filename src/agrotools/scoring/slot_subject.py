@@ -152,7 +152,8 @@ class Subject(NamedTuple):
     places: frozenset[int] = frozenset()
     pairs: frozenset[str] = frozenset()
     entities: dict[str, set[str]] = {}
-    """``label`` holds the words of the label alone, ``counted`` all words except those after "per" and "each".
+    """``label`` holds the words of the label alone, ``counted`` all words except those after "per", "each" and
+    "inside".
     ``years`` and ``letters`` ("tree A") are named by the label; ``lettered`` is the pattern that finds such letters."""
 
 
@@ -165,6 +166,7 @@ def subject(slot: Slot) -> Subject:
 
 
 _GENITIVE = late_pattern(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
+_INSIDE = late_pattern(r"inside the ([^,;:\n]*)")
 _LETTERED = late_pattern(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
 
 
@@ -175,7 +177,7 @@ def _subject(name: str, label: str) -> Subject:
     chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
     words = frozenset([*(stem(word) for word in latin), *chinese])
     spoken_words = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
-    per = frozenset(stem(word) for word in re.findall(rf"(?:per|each|every) ({WORD}{{3,}})", text))
+    apart = re.findall(rf"(?:per|each|every) ({WORD}{{3,}})", text) + " ".join(_INSIDE.findall(text)).split()
     years = tuple(dict.fromkeys(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", text)))
     lettered = list(_LETTERED.finditer(normalise(label)))
     pattern = None
@@ -187,7 +189,7 @@ def _subject(name: str, label: str) -> Subject:
         words,
         kinds(text),
         spoken_words or words,
-        words - per,
+        words.difference(map(stem, apart)),
         years,
         letters,
         pattern,

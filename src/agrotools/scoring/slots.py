@@ -280,8 +280,8 @@ def refuses(slots: Sequence[Slot], answer: str) -> bool:
 def refusing_words(slots: Sequence[Slot], answer: str) -> str | None:
     """Return the words by which ``answer`` refuses; None if it does not, or gives a value of ``slots``.
 
-    An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, only values in the
-    form and announced estimates count, because a reason may name numbers and files.
+    An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, or does not decide,
+    only values in the form and announced estimates count, because a reason may name numbers and files.
     """
     plain = read_answer(answer).plain
     asked = [slot for slot in slots if not slot.made_by_tools]
@@ -292,7 +292,7 @@ def refusing_words(slots: Sequence[Slot], answer: str) -> str | None:
     if said is None:
         return None
     rest = unknown.rest if unknown else said.rest
-    closing = ends_in_refusal(plain)
+    closing = ends_in_refusal(plain) or _UNDECIDED.search(said.words) is not None
     given = any(_gives_value(slot, asked, rest, said.words, form_only=closing) for slot in asked) or (
         closing and any(_gives_value(slot, asked, estimates_in(rest)) for slot in asked)
     )

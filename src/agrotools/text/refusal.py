@@ -15,7 +15,7 @@ _UNABLE = (
 )
 _FIND = (
     r"(?:determin|tell|say|told|measur|estimat|answer|decid|judg|assess|comput|calculat|quantif|establish|identif|"
-    r"deriv|infer|know|state|count|(?:give|provide|report|offer)n? (?:you )?(?:a|an|any|the)\b"
+    r"deriv|infer|know|state|count|compar|conclud|diagnos|(?:give|provide|report|offer)n? (?:you )?(?:a|an|any|the)\b"
     r"(?! (?:more|exact|precise|better)))\w*"
 )
 _PHRASE = (
@@ -25,11 +25,29 @@ _PHRASE = (
     r"(?:无法|不能|没法|难以|不可能)[^,.;。\d]{0,14}?(?:确定|判断|判定|得出|测量|测出|测定|回答|估计|估算|计算|算出|"
     r"给出|知道|得知|推断|识别|数清)|(?:信息|数据|资料)不足|不可判定)"
 )
+_UNABLE_ELSEWHERE = (
+    # German and Dutch; French; Spanish, Portuguese and Italian
+    r"\b(?:k[aö]nn?\w*|kun\w*|l[aä](?:ss|ß)\w*)\b[^,.;:!?\n\d]{0,60}\b(?:nicht|niet|kein\w*|geen)\b|"
+    r"\b(?:nicht|niet) (?:\w+bar|möglich|mogelijk|(?:zu|te) \w+en)\b|\b(?:unmöglich|onmogelijk)\b|"
+    r"\bne (?:l[ae]s? )?(?:peu[tx]|peuvent|pouvons|permet\w*)\b|\bpas (?:été )?possible\b|"
+    r"\bn(?:o|ão|on) (?:se |si |l[oae] )?(?:p[uo]ed\w*|pod\w*|poss[oi]\w*|può|consig\w*|riesc\w*|"
+    r"(?:é|es|è|foi|fue) pos\w+|dá para)\b|\bimposs?[ií](?:ble|vel|bile)\b|"
+    # Polish and Russian; Turkish, Indonesian and Vietnamese
+    r"\bnie (?:można|mog[ęą]|możemy|da się|jest możliwe|sposób)\b|\bniemożliw\w*|\b(?:невозможно|нельзя)\b|"
+    r"\bне(?:льзя)? (?:мо(?:гу|жем|жет|гут)|удалось|уда[её]тся|представляется)\b|"
+    r"\b\w{2,}(?:[ae]maz|[ae]mez|[ae]m[ıiuü]yor\w*)\b|\bmümkün değil|\btidak (?:dapat|bisa|mungkin)\b|"
+    r"\bkhông thể\b|"
+    # Japanese, Korean, Arabic and Hindi
+    r"(?:でき|出来|られ|[分わ]か[らり])(?:ない|ま?せん)|수 없|불가능|لا (?:يمكن|أستطيع|نستطيع)|غير ممكن|"
+    r"नहीं[^,.।\d]{0,30}सक"
+)
+"""Words for "cannot" in other languages, without what cannot be done."""
 _UNKNOWN = re.compile(
-    r"(?:\b(?:it|this|that)(?: is|'s) )?"
+    r"(?:\b(?:it|this|that|there)(?: is|'s) )?"
     r"(?P<said>\b(?:do not|don't|does not|doesn't|did not|didn't|cannot|can't) know|\bno idea|"
     r"\bno (?:other )?way (?:of|to)\b|"
     r"\b(?:hard|difficult) to (?:say|tell|judge|know|see)|\b(?:decline|refuse) to \w+|\bimpossible\b|"
+    rf"\bnothing (?:\w+ ){{0,2}}?(?:to|(?:can|could) be) (?:\w+ly )?(?:said|{_FIND})|{_UNABLE_ELSEWHERE}|"
     rf"{_UNABLE}(?:see|help|make out|recogni|read|find|provid|giv|convert|distinguish|identif|view|open|access)\w*|"
     r"\b(?:not |un|in|il)(?:known|determina(?:ble|te)|determined|decid(?:able|ed)|certain|clear|measura?ble|available|"
     r"possible|applicable|specified|conclusive|legible|readable|visible|recogni[sz]able|sure|sufficient|enough)\b|"
