@@ -74,6 +74,14 @@ async def test_the_estimate_is_what_the_run_then_asks(benchmark: Benchmark, mode
     assert foretold.usd_high == pytest.approx(foretold.requests * PRICE.usd(round(each), 1000), rel=0.05)
 
 
+async def test_replies_below_the_typical_length_are_one_figure(benchmark: Benchmark) -> None:
+    source = Overheard().source(settings=ModelSettings(max_output_tokens=20))
+    foretold = await estimate(work_items(benchmark.samples, ["no-tool"], 1), benchmark, source, PRICE)
+    assert foretold is not None
+    assert foretold.output_tokens == (foretold.requests * 20,) * 2
+    assert re.search(r" tokens in, \d+ k out: [\d.]+ USD", str(foretold))
+
+
 async def test_modes_epochs_and_pictures_add_up(benchmark: Benchmark) -> None:
     model = Overheard()
     source, seeing = model.source(), model.source(images=True)

@@ -287,6 +287,11 @@ def test_a_folder_with_anything_in_it_is_left_as_it_is(farm: Path):
         at.merge(runs, "merged")
     assert "--out" in str(failed.value.hint)
     assert leftovers() == ["merged"]
+    assert "agrotools score" in str(failed.value.hint), "it may be a merge that was killed while it scored"
+    run_command("score", "merged")
+    with pytest.raises(RunStoreError) as failed:
+        at.merge(runs, "merged")
+    assert "agrotools score" not in str(failed.value.hint)
 
 
 def test_a_damaged_artifact_is_taken_from_another_shard_or_named(farm: Path):

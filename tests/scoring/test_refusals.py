@@ -16,6 +16,7 @@ from agrotools.core import (
     BooleanSlot,
     ExactSlot,
     Fact,
+    FileSlot,
     OpenTextSlot,
     PlotSlot,
     Record,
@@ -122,12 +123,37 @@ YES, NO = sample("a", answerable=True, twin="b"), sample("b", answerable=False, 
         ("The photo seems to be corrupted; please upload it again.", True),
         ("I would need a reference object to give a size.", True),
         ("照片太暗，什么都看不见。", True),
+        ("Nothing can be measured here.", True),
+        ("Die Datei enthält keine Daten, die Frage kann nicht beantwortet werden.", True),
+        ("No es posible medir el diámetro.", True),
+        ("Диаметр нельзя определить без масштаба.", True),
+        ("縮尺がないため、直径は測定できません。", True),
+        ("Nothing else can be measured; the mean diameter is 70 mm.", False),
+        ("El diámetro es de unos 70 mm; no se puede medir mejor.", False),
         ("I don't know how exact it is, but the tool says 70 mm.", False),
         ("About 70 mm. Other details can't be determined.", False),
     ],
 )
 def test_a_reply_refuses_if_it_says_so_and_gives_no_value(text, refused):
     assert refuses((SIZE,), text) is refused
+
+
+COVER = ToleranceSlot(name="cover", label="mean plant cover inside the red boxes", value=30, unit="%", abs_tol=2)
+PICTURE = FileSlot(name="most", label="image with the most trees", value="a.jpg", choices=("a.jpg", "b.jpg"))
+
+
+@pytest.mark.parametrize(
+    ("slot", "text", "refused"),
+    [
+        (COVER, "There is no red box on the picture, so there is nothing to count.", True),
+        (COVER, "There are no plants inside the boxes.", False),  # a cover of 0
+        (PICTURE, "Sorry, but a.jpg is a failed exposure. I cannot say which has the most trees.", True),
+        (PICTURE, "a.jpg has the most trees. I cannot say how many.", False),
+        (PICTURE, "most: a.jpg. I cannot say which trees are apples.", False),
+    ],
+)
+def test_what_a_reason_names_is_no_value(slot: Slot, text: str, refused: bool):
+    assert refuses((slot,), text) is refused
 
 
 CAUSE = OpenTextSlot(name="advice", label="the cause", facts=(Fact(phrases=("Diplocarpon earlianum",)),))

@@ -18,7 +18,8 @@ def merge(
 ) -> None:
     """Merge the shards of a run (agrotools eval --shard) into the run folder that it would have without shards.
 
-    An interrupted merge leaves nothing; the shards stay as they are.
+    An interrupted merge leaves nothing or, once it scores, a run that agrotools score finishes; the shards stay as they
+    are.
     """
     from agrotools.cli.results import show_runs
     from agrotools.plugin import NO_COMPARISONS

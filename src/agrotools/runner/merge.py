@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, UsageError
-from agrotools.core.base import Progress, count_text, no_progress
-from agrotools.core.files import artifact_path, read_lines, sha256_of_file
+from agrotools.core.base import Progress, command_line, count_text, no_progress
+from agrotools.core.files import MANIFEST_FILE, artifact_path, read_lines, sha256_of_file
 from agrotools.core.packed import PackedBytes
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
@@ -26,7 +26,7 @@ from agrotools.runner.ledger import SPEND_FILE
 from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts
 from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
-from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
+from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FILE
 from agrotools.runner.store import RunLock, RunStore, folder_error, read_manifest
 from agrotools.scoring.judging.judgements import Judgement
 
@@ -344,9 +344,10 @@ def _new_folder(target: Path) -> Generator[Path]:
     target = target.absolute()
     try:
         if target.is_file() or (target.is_dir() and any(target.iterdir())):
-            raise RunStoreError(
-                f"{target} exists; it is left as it is", hint="choose a new folder with --out, or remove it"
-            )
+            hint = "choose a new folder with --out, or remove it"
+            if (target / MANIFEST_FILE).is_file() and not (target / SCORES_FILE).exists():
+                hint += f"; if a merge was stopped while it scored, {command_line('score', target)} finishes it"
+            raise RunStoreError(f"{target} exists; it is left as it is", hint=hint)
         target.parent.mkdir(parents=True, exist_ok=True)
         for abandoned in target.parent.glob(f".{escape(target.name)}.merging-*"):
             with suppress(RunStoreError, OSError):  # in use by another merge
