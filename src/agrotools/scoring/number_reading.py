@@ -269,7 +269,7 @@ def _has_number(text: str) -> bool:
 
 
 def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _ScopeReading:
-    text = _before_next_key(scope.text)
+    text = _VALUE_FIRST.sub(r"\1\n", _before_next_key(scope.text))
     if (only := only_quantity(slot, text, unit, scope.unit)) is not None:
         return _ScopeReading(scope, (in_unit(only, unit),), (_as_written(only),), _ONLY)
     candidates = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
@@ -284,6 +284,8 @@ def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Sco
 
 
 _ONLY = "the only number"
+_VALUE_FIRST = late_pattern(r"\A(\d{1,2}\.) (?!\d)(?!.* \d{1,2}[.)] )")
+"""A value that a sentence follows, which is no list mark: "9. The trees stand in rows"."""
 _NEXT_KEY = late_pattern(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
 
 
