@@ -139,6 +139,7 @@ def test_a_reply_refuses_if_it_says_so_and_gives_no_value(text, refused):
 
 
 COVER = ToleranceSlot(name="cover", label="mean plant cover inside the red boxes", value=30, unit="%", abs_tol=2)
+PODS = ToleranceSlot(name="pods", label="number of pods", value=0, abs_tol=0)
 PICTURE = FileSlot(name="most", label="image with the most trees", value="a.jpg", choices=("a.jpg", "b.jpg"))
 
 
@@ -147,6 +148,7 @@ PICTURE = FileSlot(name="most", label="image with the most trees", value="a.jpg"
     [
         (COVER, "There is no red box on the picture, so there is nothing to count.", True),
         (COVER, "There are no plants inside the boxes.", False),  # a cover of 0
+        (PODS, "There are no pods.", False),
         (PICTURE, "Sorry, but a.jpg is a failed exposure. I cannot say which has the most trees.", True),
         (PICTURE, "a.jpg has the most trees. I cannot say how many.", False),
         (PICTURE, "most: a.jpg. I cannot say which trees are apples.", False),

@@ -30,15 +30,15 @@ _UNABLE_ELSEWHERE = (
     r"\b(?:k[aö]nn?\w*|kun\w*|l[aä](?:ss|ß)\w*)\b[^,.;:!?\n\d]{0,60}\b(?:nicht|niet|kein\w*|geen)\b|"
     r"\b(?:nicht|niet) (?:\w+bar|möglich|mogelijk|(?:zu|te) \w+en)\b|\b(?:unmöglich|onmogelijk)\b|"
     r"\bne (?:l[ae]s? )?(?:peu[tx]|peuvent|pouvons|permet\w*)\b|\bpas (?:été )?possible\b|"
-    r"\bn(?:o|ão|on) (?:se |si |l[oae] )?(?:p[uo]ed\w*|pod\w*|poss[oi]\w*|può|consig\w*|riesc\w*|"
-    r"(?:é|es|è|foi|fue) pos\w+|dá para)\b|\bimposs?[ií](?:ble|vel|bile)\b|"
+    r"\bn(?:o|ão|on) (?:se |si |l[oae] )?(?:pued[eo]\w*|pod(?:emos|em?|r[íá]a?\w*)|poss(?:o|iamo|ono)|può|consigo|"
+    r"consegu\w+|riesco|(?:é|es|è|foi|fue) pos\w+|dá para)\b|\bimposs?[ií](?:ble|vel|bile)\b|"
     # Polish and Russian; Turkish, Indonesian and Vietnamese
     r"\bnie (?:można|mog[ęą]|możemy|da się|jest możliwe|sposób)\b|\bniemożliw\w*|\b(?:невозможно|нельзя)\b|"
-    r"\bне(?:льзя)? (?:мо(?:гу|жем|жет|гут)|удалось|уда[её]тся|представляется)\b|"
+    r"\bне (?:мо(?:гу|жем|жет|гут)|удалось|уда[её]тся|представляется)\b|"
     r"\b\w{2,}(?:[ae]maz|[ae]mez|[ae]m[ıiuü]yor\w*)\b|\bmümkün değil|\btidak (?:dapat|bisa|mungkin)\b|"
     r"\bkhông thể\b|"
     # Japanese, Korean, Arabic and Hindi
-    r"(?:でき|出来|られ|[分わ]か[らり])(?:ない|ま?せん)|수 없|불가능|لا (?:يمكن|أستطيع|نستطيع)|غير ممكن|"
+    r"(?:でき|出来|えられ|[分わ]か[らり])(?:ない|ま?せん)|수 없|불가능|لا (?:يمكن|أستطيع|نستطيع)|غير ممكن|"
     r"नहीं[^,.।\d]{0,30}सक"
 )
 """Words for "cannot" in other languages, without what cannot be done."""
