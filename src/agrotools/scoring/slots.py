@@ -280,8 +280,8 @@ def refuses(slots: Sequence[Slot], answer: str) -> bool:
 def refusing_words(slots: Sequence[Slot], answer: str) -> str | None:
     """Return the words by which ``answer`` refuses; None if it does not, or gives a value of ``slots``.
 
-    An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, or does not decide,
-    only values in the form and announced estimates count, because a reason may name numbers and files.
+    An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, only values in the
+    form and announced estimates count, because a reason may name numbers and files; so of names if it does not decide.
     """
     plain = read_answer(answer).plain
     asked = [slot for slot in slots if not slot.made_by_tools]
@@ -292,16 +292,17 @@ def refusing_words(slots: Sequence[Slot], answer: str) -> str | None:
     if said is None:
         return None
     rest = unknown.rest if unknown else said.rest
-    closing = ends_in_refusal(plain) or _UNDECIDED.search(said.words) is not None
-    given = any(_gives_value(slot, asked, rest, said.words, form_only=closing) for slot in asked) or (
-        closing and any(_gives_value(slot, asked, estimates_in(rest)) for slot in asked)
-    )
+    closing = ends_in_refusal(plain)
+    named = _NAMED if _UNDECIDED.search(said.words) else ()
+    given = any(
+        _gives_value(slot, asked, rest, said.words, form_only=closing or isinstance(slot, named)) for slot in asked
+    ) or (closing and any(_gives_value(slot, asked, estimates_in(rest)) for slot in asked))
     return None if given else said.words[:_MAX_EXCERPT]
 
 
 def _labels(slots: Iterable[Slot]) -> Iterator[str]:
     for slot in slots:
-        if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot):
+        if isinstance(slot, _NAMED):
             yield from map(normalise, slot.choices)
             yield from (normalise(alias) for each in getattr(slot, "aliases", {}).values() for alias in each)
 
@@ -333,6 +334,7 @@ def _names_fact(slot: Slot, text: str) -> bool:
 _FEWEST_WORDS, _FEWEST_KEYED = 12, 5
 """Words beside a refusal from which an answer in free text counts as given, without and with the name of its slot."""
 _MAX_EXCERPT = 240
+_NAMED = ExactSlot | ChoiceSetSlot | FileSlot
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
     r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|\bleave (?:the |that |this )?(?:choice|"
