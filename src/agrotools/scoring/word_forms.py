@@ -165,7 +165,8 @@ def question(slot: Slot) -> str:
 
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
-    more = comparatives().find(label, in_label=True)[-1:]
+    comparing = _of_harm() if _HARM.search(label) else comparatives()
+    more = comparing.find(label, in_label=True)[-1:]
     hits_by_family = [
         (family, hits[-1])
         for family in families()
@@ -174,7 +175,17 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     # "fewer clouds" asks for the opposite of clouds; "wetter" belongs to both families.
     less = [hit for hit in more if not hit[2]]
     flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in hits_by_family]
-    return (*((comparatives(), hit[2]) for hit in more), *flipped)
+    return (*((comparing, hit[2]) for hit in more), *flipped)
+
+
+_HARM = late_pattern(r"\b(?:un(?:healthy|ripe)|(?:diseas|infect|infest|damag|affect|attack|injur|weed|rott|dead|sick|lesion)\w*)")
+_SWAPPED = {"better": "worse", "worse": "better", "更好": "更差", "更差": "更好"}
+
+
+@cache
+def _of_harm() -> Family:
+    """Return the comparatives for a label that names harm, of which more is worse."""
+    return _read_family(" ".join(_SWAPPED.get(word, word) for word in data_lines("opposites.txt")[0].split()))
 
 
 def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:

@@ -166,7 +166,7 @@ _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
 # "whether" and the copula before the answer itself (答案是否, 答案是:没有) are not answers.
 _NO_ANSWER = late_pattern(
     rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))|"
-    r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer))|"
+    r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer)|\W*$)|"
     r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
 )
 _YES = late_pattern(
@@ -177,7 +177,7 @@ _YES = late_pattern(
 )
 _NO = late_pattern(
     rf"{WORD_START}(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
-    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all){WORD_END}|"
+    rf"(?:no|(?<!or )not){_END}|(?<![^,;:/\n.] )no(?= ?\(| (?:in|for|if|by|at|on|under|with|when|from|according){WORD_END})|(?<=yes )no|not at all){WORD_END}|"
     rf"{_START}(?:也?不是|不对|没有|不|错|非)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 # "Indeed it does", "so it is not": elliptic answers to the question.

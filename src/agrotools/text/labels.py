@@ -79,9 +79,15 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         for match in pattern.finditer(spaced if is_spaced else text)
     ]
     outermost = _outermost(occurrences)
+    outermost = [
+        each
+        for each, following in zip(outermost, [*outermost[1:], None], strict=True)
+        if not (following and text[each[0] : each[1]] == "none" and _OF_NONE.fullmatch(text, each[1], following[0]))
+    ]
     if not outermost:
         return []
-    negations = Negations(text, [(start, end) for start, end, _ in outermost])
+    # "Neither dried up nor refilled" names an option and still denies the others.
+    negations = Negations(text, [(start, end) for start, end, _ in outermost if text[start:end] not in _NONE])
     starts = [start for start, _, _ in outermost]
     behind = [
         negations.after(end) or is_denied_beside(text, start, end, starts) or _verdict(text, start, end) < 0
@@ -108,6 +114,11 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         LabelMatch(label, text[start:end], start, end, not denied)
         for (start, end, label), denied in zip(outermost, denials, strict=True)
     ]
+
+
+_NONE = ("neither", "none")
+_OF_NONE = late_pattern(r" (?:was|were|is|are|has|have)(?: been)? ")
+"""Between "none" and the label of which it says that there is none, so that it is no option of its own."""
 
 
 @lru_cache(maxsize=20_000)
@@ -248,6 +259,8 @@ _PAST = late_pattern(
     r"completed?|behind)\b|[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|"
     r"begins?) |刚过|已?过了?[,。]|已?经?结束"
 )
+_WAS = late_pattern(r"\b(?:was|were|(?:has|have|had) been) (?:\w+ )?$")
+_NOW = late_pattern(r",? (?:and|but|then) (?:it |they )?(?:(?:is|are) (?:now|again)|(?:has|have)) ")
 _ALONE_BEFORE = late_pattern(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = late_pattern(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = late_pattern(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
@@ -456,6 +469,7 @@ def _weight(
         or SUPPOSED.search(head)
         or _IF_BEHIND.match(tail)
         or _PAST.match(behind)
+        or (limit < end and _WAS.search(before) and _NOW.match(behind))
         or (_REASON.search(before) and not is_claim)
     ):
         return _IN_PASSING
