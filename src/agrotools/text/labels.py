@@ -79,13 +79,13 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         for match in pattern.finditer(spaced if is_spaced else text)
     ]
     outermost = _outermost(occurrences)
+    if not outermost:
+        return []
     outermost = [
         each
         for each, following in zip(outermost, [*outermost[1:], None], strict=True)
         if not (following and text[each[0] : each[1]] == "none" and _OF_NONE.fullmatch(text, each[1], following[0]))
     ]
-    if not outermost:
-        return []
     # "Neither dried up nor refilled" names an option and still denies the others.
     negations = Negations(text, [(start, end) for start, end, _ in outermost if text[start:end] not in _NONE])
     starts = [start for start, _, _ in outermost]
