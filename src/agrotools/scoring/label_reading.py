@@ -121,7 +121,12 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
     others: list[LabelMatch] = []
     for label in [each for each in labels if each not in known]:
         words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
-        if not words or re.search(r"\d|\.", label) or _BANDS.fullmatch(label) or (len(words) < 2 and matches and not is_chinese):
+        if (
+            not words
+            or re.search(r"\d|\.", label)
+            or _BANDS.fullmatch(label)
+            or (len(words) < 2 and matches and not is_chinese)
+        ):
             continue
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
@@ -148,22 +153,22 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
     ]
 
 
-_NUMBER_BEHIND = late_pattern(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
-
-
+_NUMBER_BEHIND = late_pattern(
+    r"[^\d\n;|。]{0,40}?(?<![\d.])(?<!\bin (?=(?:19|20)\d\d(?!\d)))(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)"
+)
 _UNKNOWN = late_pattern(
     r"\b(?:cannot|can't|could|couldn't|unable|un(?:clear|known|certain|sure)|whether|if|sure|would|may|might|compared|tell)\b"
 )
 
 
 def _left_over(
-    text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]], *, opposed: bool
+    text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]], opposed: bool
 ) -> tuple[str, ...]:
     """Return the only option left if the text denies all others, or of two the other one if it states the opposite.
 
     Examples: "no pond dried up or was refilled"; "the lower half has fewer peaches (than the upper one)"."""
     named = list(dict.fromkeys(match.label for match in matches))
-    if _UNKNOWN.search(text) or not named:
+    if _UNKNOWN.search(text):
         return ()
     if opposed and len(labels) == 2 and (len(named) == 1 or THAN.search(text, matches[0].end, matches[1].start)):
         rest = [label for label in labels if label != named[0]]
@@ -301,11 +306,11 @@ def read_labels(
     if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
         return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(matches), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
-    if isinstance(slot, ExactSlot) and closed and not claimed:
-        asserted = _left_over(text, matches, labels, opposed=sense_of(text, slot_senses) < 0)
-    if slot is not None and closed and not several and claimed and (
-        len(asserted) > 1 or max(match.weight for match in claimed) < _CLAIM
-    ):
+    if closed and not several and not claimed and matches:
+        opposed = sense_of(text, slot_senses) < 0
+        asserted = _left_over(text, matches, labels, opposed) if opposed or isinstance(slot, ExactSlot) else ()
+    undecided = len(asserted) > 1 or (claimed and max(match.weight for match in claimed) < _CLAIM)
+    if slot is not None and closed and not several and undecided:
         asserted = _leading(text, [match for match in matches if match.asserted][-_MOST:], slot) or asserted
     if closed or len(asserted) != 1:
         return LabelReading(asserted, tuple(matches))
@@ -335,7 +340,7 @@ def _singular(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _as_listed(label: str) -> tuple[str, ...]:
-    """Return the other ways to write a label that lists bands: ``RGB``; ``R, G, B`` and ``R, G and B`` for ``R-G-B``."""
+    """Return the other ways to write a label that lists bands: ``RGB``, ``R, G, B``, ``R, G and B`` for ``R-G-B``."""
     *first, last = label.split("-")
     listed = ", ".join(first)
     return ("".join((*first, last)), f"{listed}, {last}", f"{listed} and {last}") if _BANDS.fullmatch(label) else ()

@@ -178,7 +178,9 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     return (*((comparing, hit[2]) for hit in more), *flipped)
 
 
-_HARM = late_pattern(r"\b(?:un(?:healthy|ripe)|(?:diseas|infect|infest|damag|affect|attack|injur|weed|rott|dead|sick|lesion)\w*)")
+_HARM = late_pattern(
+    r"\b(?:un(?:healthy|ripe)|(?:diseas|infect|infest|damag|affect|attack|injur|weed|rott|dead|lost|loss|sick|lesion)\w*)"
+)
 _SWAPPED = {"better": "worse", "worse": "better", "更好": "更差", "更差": "更好"}
 
 

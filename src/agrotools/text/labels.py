@@ -87,7 +87,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         if not (following and text[each[0] : each[1]] == "none" and _OF_NONE.fullmatch(text, each[1], following[0]))
     ]
     # "Neither dried up nor refilled" names an option and still denies the others.
-    negations = Negations(text, [(start, end) for start, end, _ in outermost if text[start:end] not in _NONE])
+    negations = Negations(text, [(start, end) for start, end, _ in outermost if not _NEITHER.match(text, start)])
     starts = [start for start, _, _ in outermost]
     behind = [
         negations.after(end) or is_denied_beside(text, start, end, starts) or _verdict(text, start, end) < 0
@@ -116,7 +116,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     ]
 
 
-_NONE = ("neither", "none")
+_NEITHER = late_pattern(r"neither [^.;!?\n]{1,200} nor ")
 _OF_NONE = late_pattern(r" (?:was|were|is|are|has|have)(?: been)? ")
 """Between "none" and the label of which it says that there is none, so that it is no option of its own."""
 
