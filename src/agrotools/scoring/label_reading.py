@@ -10,7 +10,6 @@ from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
 from agrotools.scoring.word_forms import comparatives, is_form, question, sense_of, senses, word_pattern
-from agrotools.scoring.yes_no_reading import THAN
 from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
 from agrotools.text.labels import LabelMatch, claims, find_labels, is_denied_beside
 from agrotools.text.normalise import CJK, WORD, WORD_END, late_pattern, normalise, reading_words
@@ -156,6 +155,7 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
 _NUMBER_BEHIND = late_pattern(
     r"[^\d\n;|。]{0,40}?(?<![\d.])(?<!\bin (?=(?:19|20)\d\d(?!\d)))(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)"
 )
+_THAN = late_pattern(r"\b(?:than|as)\b")
 _UNKNOWN = late_pattern(
     r"\b(?:cannot|can't|could|couldn't|unable|un(?:clear|known|certain|sure)|whether|if|sure|would|may|might|compared|tell)\b"
 )
@@ -170,7 +170,7 @@ def _left_over(
     named = list(dict.fromkeys(match.label for match in matches))
     if _UNKNOWN.search(text):
         return ()
-    if opposed and len(labels) == 2 and (len(named) == 1 or THAN.search(text, matches[0].end, matches[1].start)):
+    if opposed and len(labels) == 2 and (len(named) == 1 or _THAN.search(text, matches[0].end, matches[1].start)):
         rest = [label for label in labels if label != named[0]]
     else:
         rest = [label for label in labels if label not in named and not any(match.asserted for match in matches)]

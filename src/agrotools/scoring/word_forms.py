@@ -187,7 +187,8 @@ _SWAPPED = {"better": "worse", "worse": "better", "更好": "更差", "更差": 
 @cache
 def _of_harm() -> Family:
     """Return the comparatives for a label that names harm, of which more is worse."""
-    return _read_family(" ".join(_SWAPPED.get(word, word) for word in data_lines("opposites.txt")[0].split()))
+    words = ["worst", *data_lines("opposites.txt")[0].split(), "best"]
+    return _read_family(" ".join(_SWAPPED.get(word, word) for word in words))
 
 
 def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:

@@ -177,7 +177,7 @@ _YES = late_pattern(
 )
 _NO = late_pattern(
     rf"{WORD_START}(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
-    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all|(?<![^,;:/\n.] )no(?= ?\(| (?:in|for|if|by|at|on|under|with|"
+    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all|(?<![^,;:/\n.-] )no(?= ?\(| (?:in|for|if|by|at|on|under|with|"
     rf"when|from|according){WORD_END}(?!-))){WORD_END}|"
     rf"{_START}(?:也?不是|不对|没有|不|错|非)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )

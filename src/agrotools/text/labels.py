@@ -81,17 +81,21 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     outermost = _outermost(occurrences)
     if not outermost:
         return []
-    outermost = [
-        each
-        for each, following in zip(outermost, [*outermost[1:], None], strict=True)
-        if not (following and text[each[0] : each[1]] == "none" and _OF_NONE.fullmatch(text, each[1], following[0]))
-    ]
+    none_of = {
+        one: other
+        for one, other in pairwise(outermost)
+        if text[one[0] : one[1]] == "none" and _OF_NONE.fullmatch(text, one[1], other[0])
+    }
+    outermost = [each for each in outermost if each not in none_of]
     # "Neither dried up nor refilled" names an option and still denies the others.
     negations = Negations(text, [(start, end) for start, end, _ in outermost if not _NEITHER.match(text, start)])
     starts = [start for start, _, _ in outermost]
     behind = [
-        negations.after(end) or is_denied_beside(text, start, end, starts) or _verdict(text, start, end) < 0
-        for start, end, _ in outermost
+        negations.after(end)
+        or is_denied_beside(text, start, end, starts)
+        or _verdict(text, start, end) < 0
+        or (start, end, label) in none_of.values()
+        for start, end, label in outermost
     ]
     denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
     goes_on = False
@@ -117,7 +121,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
 
 
 _NEITHER = late_pattern(r"neither [^.;!?\n]{1,200} nor ")
-_OF_NONE = late_pattern(r" (?:was|were|is|are|has|have)(?: been)? ")
+_OF_NONE = late_pattern(r"(?: (?:was|were|is|are|has|have)(?: been)?)? ")
 """Between "none" and the label of which it says that there is none, so that it is no option of its own."""
 
 
@@ -260,7 +264,7 @@ _PAST = late_pattern(
     r"begins?) |刚过|已?过了?[,。]|已?经?结束"
 )
 _WAS = late_pattern(r"\b(?:was|were|(?:has|have|had) been) (?:\w+ )?$")
-_NOW = late_pattern(r",? (?:and|but|then) (?:it |they )?(?:(?:is|are) (?:now|again)|(?:has|have)) ")
+_NOW = late_pattern(r",? (?:(?:and|but|then) )?(?:it |they )?(?:(?:is|are) (?:now|again)|(?:has|have)) ")
 _ALONE_BEFORE = late_pattern(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = late_pattern(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = late_pattern(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
