@@ -309,8 +309,14 @@ def read_labels(
     if closed and not several and not claimed and matches:
         opposed = sense_of(text, slot_senses) < 0
         asserted = _left_over(text, matches, labels, opposed) if opposed or isinstance(slot, ExactSlot) else ()
-    undecided = len(asserted) > 1 or (claimed and max(match.weight for match in claimed) < _CLAIM)
-    if slot is not None and closed and not several and undecided:
+    compared = len(asserted) == 1 and (not slot_senses or slot_senses[0][0].find(text))
+    if (
+        slot is not None
+        and closed
+        and not several
+        and claimed
+        and not (compared and max(match.weight for match in claimed) >= _CLAIM)
+    ):
         asserted = _leading(text, [match for match in matches if match.asserted][-_MOST:], slot) or asserted
     if closed or len(asserted) != 1:
         return LabelReading(asserted, tuple(matches))

@@ -403,7 +403,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:
         ):
             starts.append(number)
             closed = number
-        elif between == ",":  # a comma alone may separate two statements
+        elif between in (",", ", the"):  # a comma alone may separate two statements
             starts.append(number)
         else:
             starts = [start for start in starts if start <= closed]
