@@ -186,8 +186,8 @@ _SWAPPED = {"better": "worse", "worse": "better", "更好": "更差", "更差": 
 @cache
 def _of_harm() -> Family:
     """Return the comparatives with "worse" and "better" swapped."""
-    words = ["worst", *data_lines("opposites.txt")[0].split(), "best"]
-    return _read_family(" ".join(_SWAPPED.get(word, word) for word in words))
+    words = [_SWAPPED.get(word, word) for word in data_lines("opposites.txt")[0].split()]
+    return _read_family(" ".join(["worst sicker sickest", *words, "best cleaner cleanest healthier healthiest"]))
 
 
 def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:
