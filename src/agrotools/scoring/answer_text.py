@@ -65,6 +65,18 @@ _GOES_ON = re.compile(
 )
 _THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
 _THOUGHT_END = re.compile(r"</(?:think(?:ing)?|reasoning)>(?=\s*\S)")
+# Struck out: ~~64~~, <del>64</del>, \sout{64}; but ~~~ is a fence of code.
+_STRUCK = re.compile(
+    r"(?<!~)~~(?=[^~\s])(?:[^~\n]|\n(?!\s*\n)|~(?!~)){1,2000}~~(?!~)|\\(?:sout|cancel|st)\{[^{}]{0,300}\}|"
+    r"<(?P<tag>del|strike|s)(?:\s[^<>]{0,200})?>(?:(?!</?(?P=tag)[\s>]).)*+</(?P=tag)\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+# Marks of notes behind a number: 354 [1], 354<sup>1</sup>, but not those of powers: m<sup>2</sup>, 10<sup>3</sup>.
+_RAISED = re.compile(r"(?i:(?<=m)<sup>([23])</sup>|(?<=10)<sup>([-\d]{1,2})</sup>|(?<=[a-z])<sup>([-−]\d)</sup>)")
+_NOTE_MARK = re.compile(
+    r"(?i:<sup>[^<>\d]{0,6}\d?[^<>\d]{0,6}</sup>)|"
+    r"(?<=\d)(?P<unit>(?: ?[^\W\d_]{1,12}[²³]?| ?%)?)(?: ?\[(?:[1-9]|\^[\w-]{1,12})\])+(?!:)"
+)
 LONGEST_ANSWER = 65_536
 """Maximum number of characters read after the last ``Final Answer:``: the first and the last half of a longer text."""
 
@@ -80,7 +92,9 @@ def read_answer(answer: str) -> AnswerText:
         body = body[max((thought.end() for thought in _THOUGHT_END.finditer(body)), default=0) :]
     unread = max(0, len(body) - LONGEST_ANSWER)
     body = _both_ends(body) if unread else body
-    body = _THOUGHTS.sub("", body)
+    body = _STRUCK.sub(" ", _THOUGHTS.sub("", body))
+    body = _RAISED.sub(lambda power: f"^{power[1] or power[2] or power[3]}", body) if "<" in body else body
+    body = _NOTE_MARK.sub(r"\g<unit>", body)
     text = normalise(body)[:LONGEST_ANSWER]
     plain = without_markup(text)
     objects, spans = json_objects(body)
@@ -114,6 +128,12 @@ _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 _TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
 _PLACEHOLDER = re.compile(r"<(\s?[-+]?\d[\d.,]{0,20}[^<>\n]{0,12})>")
 """Value that is still in the angle brackets of the form: ``<78> %``."""
+_PLACEHOLDER_OF_WORDS = re.compile(
+    r"(?:\A|(?<=[:=,>])|(?<=[:=,>][\s*\"']))([\s*\"']{0,3})<(?!(?:br|hr|p|li)>)([^\W_](?:[^<>|\n]{0,200}[\w)])?)>"
+)
+"""Words that are still in the angle brackets of the form, ``<magenta>``, or a tag that is closed, ``<b>``."""
+_CLOSING_TAG = re.compile(r"</([^<>\n]{1,40})>")
+_SPREAD = re.compile(r"(?:\+ ?/ ?-|\+-|\bplus(?: or |/)minus|\bgive or take) ?(?=\d)")
 _MARKDOWN = re.compile(
     r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=[^\W\d])|(?<=[^\W\d])\*"
 )
@@ -129,14 +149,18 @@ def without_markup(text: str) -> str:
             text, changed = _LATEX_GROUP.subn(r"\1", text)
             if not changed:
                 break
-    text = _PLACEHOLDER.sub(r"\1", text)
+    text = _PLACEHOLDER.sub(r"\1", _SPREAD.sub("±", text))
+    if "<" in text:
+        closed = set(_CLOSING_TAG.findall(text))
+        text = _PLACEHOLDER_OF_WORDS.sub(lambda each: each[0] if each[2] in closed else each[1] + each[2], text)
     return _MARKDOWN.sub("", _TAG.sub("\n", text))
 
 
 _CORRECTION = re.compile(
-    r"(?<![a-z])(?:wait|correction|corrected|correcting|(?P<weak>actually)|sorry|oops|mistake|revised|revising|"
-    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|but (?:this|that|"
-    r"it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|更正|纠正|修正|不对,|重新"
+    r"(?<![a-z])(?:wait|correction|corrected|correcting|edit(?:ed)?(?= ?:)|(?P<weak>actually)|sorry|oops|mistake|"
+    r"revised|revising|on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|"
+    r"but (?:this|that|it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|"
+    r"更正|纠正|修正|不对,|重新"
 )
 
 

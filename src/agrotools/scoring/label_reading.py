@@ -120,7 +120,12 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
     others: list[LabelMatch] = []
     for label in [each for each in labels if each not in known]:
         words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
-        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and matches and not is_chinese):
+        if (
+            not words
+            or re.search(r"\d|\.", label)
+            or _BANDS.fullmatch(label)
+            or (len(words) < 2 and matches and not is_chinese)
+        ):
             continue
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
@@ -147,7 +152,32 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
     ]
 
 
-_NUMBER_BEHIND = late_pattern(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
+_NUMBER_BEHIND = late_pattern(
+    r"[^\d\n;|。]{0,40}?(?<![\d.])(?<!\bin (?=(?:19|20)\d\d(?!\d)))(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)"
+)
+_THAN = late_pattern(r"\b(?:than|as)\b")
+_UNKNOWN = late_pattern(
+    r"\b(?:cannot|can't|could|couldn't|unable|un(?:clear|known|certain|sure)|whether|if|sure|would|may|might|compared|tell)\b"
+)
+
+
+def _left_over(
+    text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]], opposed: bool
+) -> tuple[str, ...]:
+    """Return the only option left if the text denies all others, or of two the other one if it states the opposite.
+
+    Examples: "no pond dried up or was refilled"; "the lower half has fewer peaches (than the upper one)"."""
+    named = list(dict.fromkeys(match.label for match in matches))
+    if _UNKNOWN.search(text):
+        return ()
+    if opposed and len(labels) == 2 and (len(named) == 1 or _THAN.search(text, matches[0].end, matches[1].start)):
+        rest = [label for label in labels if label != named[0]]
+    else:
+        rest = [label for label in labels if label not in named and not any(match.asserted for match in matches)]
+    return tuple(rest) if len(rest) == 1 else ()
+
+
+_NUMBER_BEFORE = late_pattern(r"(?<![\d.])(\d[\d,]*(?:\.\d+)?)(?: ?%)?(?: [^\W\d]+){0,4} (?:in|on|for|at) (?:the )?$")
 
 
 def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
@@ -157,12 +187,14 @@ def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str,
     comparatives_in_label = comparatives().find(question(slot))
     if not comparatives_in_label:
         return ()
+    limits = [*(match.start for match in claimed[1:]), len(text)]
+    behind = [_NUMBER_BEHIND.match(text, one.end, limit) for one, limit in zip(claimed, limits, strict=True)]
+    ends = [0, *(match.end for match in claimed)]
+    before = [_NUMBER_BEFORE.search(text, end, one.start) for one, end in zip(claimed, ends, strict=False)]
     numbers: dict[str, set[float]] = {}
-    limits = [match.start for match in claimed[1:]] + [len(text)]
-    for match, limit in zip(claimed, limits, strict=True):
-        number_match = _NUMBER_BEHIND.match(text, match.end, limit)
-        if number_match is not None:
-            numbers.setdefault(match.label, set()).add(float(number_match[1].replace(",", "")))
+    for match, number in zip(claimed, before if all(before) else behind, strict=True):
+        if number is not None:
+            numbers.setdefault(match.label, set()).add(float(number[1].replace(",", "")))
     if numbers.keys() != {match.label for match in claimed} or any(len(each) > 1 for each in numbers.values()):
         return ()
     values = {label: each.pop() for label, each in numbers.items()}
@@ -274,7 +306,17 @@ def read_labels(
     if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
         return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(matches), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
-    if slot is not None and closed and not several and claimed and max(match.weight for match in claimed) < _CLAIM:
+    if closed and not several and not claimed and matches:
+        opposed = sense_of(text, slot_senses) < 0
+        asserted = _left_over(text, matches, labels, opposed) if opposed or isinstance(slot, ExactSlot) else ()
+    compared = len(asserted) == 1 and (not slot_senses or slot_senses[0][0].find(text))
+    if (
+        slot is not None
+        and closed
+        and not several
+        and claimed
+        and not (compared and max(match.weight for match in claimed) >= _CLAIM)
+    ):
         asserted = _leading(text, [match for match in matches if match.asserted][-_MOST:], slot) or asserted
     if closed or len(asserted) != 1:
         return LabelReading(asserted, tuple(matches))
@@ -303,9 +345,11 @@ def _singular(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{name[:-3]}y" if name.endswith("ies") else name[:-1] for name in names if _PLURAL.fullmatch(name))
 
 
-def _without_hyphens(label: str) -> tuple[str, ...]:
-    """Return the label without hyphens if it lists bands: ``RGB`` for ``R-G-B``."""
-    return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
+def _as_listed(label: str) -> tuple[str, ...]:
+    """Return the other ways to write a label that lists bands: ``RGB``, ``R, G, B``, ``R, G and B`` for ``R-G-B``."""
+    *first, last = label.split("-")
+    listed = ", ".join(first)
+    return ("".join((*first, last)), f"{listed}, {last}", f"{listed} and {last}") if _BANDS.fullmatch(label) else ()
 
 
 def label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
@@ -314,7 +358,7 @@ def label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[s
         return {
             label: (
                 label,
-                *_without_hyphens(label),
+                *_as_listed(label),
                 *slot.aliases.get(label, ()),
                 *_singular(slot.aliases.get(label, ())),
             )

@@ -153,8 +153,8 @@ class Subject(NamedTuple):
     pairs: frozenset[str] = frozenset()
     entities: dict[str, set[str]] = {}
     """``label`` holds the words of the label alone, ``counted`` all words except those after "per", "each" and
-    "inside".
-    ``years`` and ``letters`` ("tree A") are named by the label; ``lettered`` is the pattern that finds such letters."""
+    "inside". ``years`` and ``letters`` ("tree A", or bands, "NIR-R-G") are named by the label; ``lettered`` is the
+    pattern that finds such letters."""
 
 
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
@@ -168,6 +168,7 @@ def subject(slot: Slot) -> Subject:
 _GENITIVE = late_pattern(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
 _INSIDE = late_pattern(r"inside the ([^,;:\n]*)")
 _LETTERED = late_pattern(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
+_COMPOSITE = late_pattern(r"(?<![a-z\d-])((?:nir|swir|re|[rgb])(?:-(?:nir|swir|re|[rgb]))+)(?![a-z\d-])")
 
 
 @lru_cache(maxsize=4_000)
@@ -184,7 +185,8 @@ def _subject(name: str, label: str) -> Subject:
     if lettered:
         nouns = "|".join(dict.fromkeys(re.escape(stem(match[1])) for match in lettered))
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
-    letters = tuple(match[2] for match in lettered)
+    letters = tuple(match[2] for match in lettered) or tuple(_COMPOSITE.findall(normalise(label)))
+    pattern = _COMPOSITE if letters and not lettered else pattern
     return Subject(
         words,
         kinds(text),

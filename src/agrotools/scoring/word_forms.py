@@ -148,9 +148,9 @@ def presence() -> Family:
     return next(family for family in families() if family.either.fullmatch("present"))
 
 
-def comparatives() -> Family:
-    """Return the family of comparatives: more and less."""
-    return _all_families()[0]
+def comparatives(asked: str = "") -> Family:
+    """Return the family of comparatives: more and less. Of the harm that a text asks for, more is worse."""
+    return _of_harm() if _HARM.search(asked) else _all_families()[0]
 
 
 def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
@@ -165,7 +165,7 @@ def question(slot: Slot) -> str:
 
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
-    more = comparatives().find(label, in_label=True)[-1:]
+    more = comparatives(label).find(label, in_label=True)[-1:]
     hits_by_family = [
         (family, hits[-1])
         for family in families()
@@ -174,7 +174,20 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     # "fewer clouds" asks for the opposite of clouds; "wetter" belongs to both families.
     less = [hit for hit in more if not hit[2]]
     flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in hits_by_family]
-    return (*((comparatives(), hit[2]) for hit in more), *flipped)
+    return (*((comparatives(label), hit[2]) for hit in more), *flipped)
+
+
+_HARM = late_pattern(
+    r"\b(?:un(?:healthy|ripe)|(?:diseas|infect|infest|damag|affect|attack|injur|weed|rott|dead|lost|loss|sick|lesion)\w*)"
+)
+_SWAPPED = {"better": "worse", "worse": "better", "更好": "更差", "更差": "更好"}
+
+
+@cache
+def _of_harm() -> Family:
+    """Return the comparatives with "worse" and "better" swapped."""
+    words = [_SWAPPED.get(word, word) for word in data_lines("opposites.txt")[0].split()]
+    return _read_family(" ".join(["worst sicker sickest", *words, "best cleaner cleanest healthier healthiest"]))
 
 
 def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:

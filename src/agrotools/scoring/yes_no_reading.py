@@ -27,7 +27,7 @@ class Statement(NamedTuple):
     words: tuple[re.Pattern[str], ...]
     heads: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
-    compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
+    compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...], Family] | None
     entities: dict[str, set[str]]
     partial: bool
     chinese: bool
@@ -124,12 +124,12 @@ THAN = late_pattern(rf"{WORD_START}(?:than|compared (?:to|with)|versus){WORD_END
 
 def _comparison(
     label: str,
-) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
-    """Return True for more or False for less, and the words of both things, if a label compares two; else None."""
+) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...], Family] | None:
+    """Return True for more or False for less, the words of both things, and the comparatives; None for other labels."""
     than = THAN.search(label)
     if than is None:
         return None
-    more = comparatives().find(label)
+    more = comparatives(label).find(label)
     if not more:
         return None
     one, other = label[: more[-1][0]], label[than.end() :]
@@ -138,7 +138,7 @@ def _comparison(
     if re.search(r"\d", other):
         return None  # "more than 30 trees"
     mine, theirs = _words(one), _words(other)
-    return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs))
+    return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs)), comparatives(label)
 
 
 class YesNo(NamedTuple):
@@ -166,7 +166,7 @@ _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
 # "whether" and the copula before the answer itself (答案是否, 答案是:没有) are not answers.
 _NO_ANSWER = late_pattern(
     rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))|"
-    r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer))|"
+    r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer)|\W*$)|"
     r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
 )
 _YES = late_pattern(
@@ -177,7 +177,8 @@ _YES = late_pattern(
 )
 _NO = late_pattern(
     rf"{WORD_START}(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
-    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all){WORD_END}|"
+    rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all|(?<![^,;:/\n.-] )no(?= ?\(| (?:in|for|if|by|at|on|under|with|"
+    rf"when|from|according){WORD_END}(?!-))){WORD_END}|"
     rf"{_START}(?:也?不是|不对|没有|不|错|非)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 # "Indeed it does", "so it is not": elliptic answers to the question.
@@ -314,7 +315,7 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
     hits: list[tuple[int, int, bool]] = []
     rank: dict[int, int] = {}
     if statement.compared:
-        hits = comparatives().find(text)
+        hits = statement.compared[3].find(text)
     elif statement.families:
         for number, (family, affirms) in enumerate(statement.families):
             family_hits = family.find(text)
@@ -384,7 +385,7 @@ def _of_another(statement: Statement, clause: str) -> bool:
 def _turned(statement: Statement, clause: str, at: int) -> bool:
     """Return True if a comparison mentions the two things of the label in reverse order."""
     assert statement.compared
-    _, mine, theirs = statement.compared
+    _, mine, theirs, _ = statement.compared
     than = THAN.search(clause, at)
     if than:
         first, second = clause[: than.start()], clause[than.end() :]

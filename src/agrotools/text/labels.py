@@ -81,11 +81,21 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     outermost = _outermost(occurrences)
     if not outermost:
         return []
-    negations = Negations(text, [(start, end) for start, end, _ in outermost])
+    none_of = {
+        one: other
+        for one, other in pairwise(outermost)
+        if text[one[0] : one[1]] == "none" and _OF_NONE.fullmatch(text, one[1], other[0])
+    }
+    outermost = [each for each in outermost if each not in none_of]
+    # "Neither dried up nor refilled" names an option and still denies the others.
+    negations = Negations(text, [(start, end) for start, end, _ in outermost if not _NEITHER.match(text, start)])
     starts = [start for start, _, _ in outermost]
     behind = [
-        negations.after(end) or is_denied_beside(text, start, end, starts) or _verdict(text, start, end) < 0
-        for start, end, _ in outermost
+        negations.after(end)
+        or is_denied_beside(text, start, end, starts)
+        or _verdict(text, start, end) < 0
+        or (start, end, label) in none_of.values()
+        for start, end, label in outermost
     ]
     denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
     goes_on = False
@@ -108,6 +118,11 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         LabelMatch(label, text[start:end], start, end, not denied)
         for (start, end, label), denied in zip(outermost, denials, strict=True)
     ]
+
+
+_NEITHER = late_pattern(r"neither [^.;!?\n]{1,200} nor ")
+_OF_NONE = late_pattern(r"(?: (?:was|were|is|are|has|have)(?: been)?)? ")
+"""Between "none" and the label of which it says that there is none, so that it is no option of its own."""
 
 
 @lru_cache(maxsize=20_000)
@@ -248,6 +263,8 @@ _PAST = late_pattern(
     r"completed?|behind)\b|[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|"
     r"begins?) |刚过|已?过了?[,。]|已?经?结束"
 )
+_WAS = late_pattern(r"\b(?:was|were|(?:has|have|had) been) (?:\w+ )?$")
+_NOW = late_pattern(r",? (?:(?:and|but|then) )?(?:it |they )?(?:(?:is|are) (?:now|again)|(?:has|have)) ")
 _ALONE_BEFORE = late_pattern(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = late_pattern(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = late_pattern(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
@@ -386,7 +403,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:
         ):
             starts.append(number)
             closed = number
-        elif between == ",":  # a comma alone may separate two statements
+        elif between in (",", ", the"):  # a comma alone may separate two statements
             starts.append(number)
         else:
             starts = [start for start in starts if start <= closed]
@@ -456,6 +473,7 @@ def _weight(
         or SUPPOSED.search(head)
         or _IF_BEHIND.match(tail)
         or _PAST.match(behind)
+        or (limit < end and _WAS.search(before) and _NOW.match(behind))
         or (_REASON.search(before) and not is_claim)
     ):
         return _IN_PASSING

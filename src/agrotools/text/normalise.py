@@ -227,12 +227,18 @@ def _read(words: str) -> float:
 _PRONOUN_BEFORE = late_pattern(
     rf"{WORD_START}(?:the|this|that|which|each|every|another|other|last|next|new|old|same|{WORD}+est) $"
 )
+# "The magenta one, 4.87 %".
+_THE_BEFORE = late_pattern(rf"{WORD_START}the {WORD}+ $")
+_ONE_ENDS = late_pattern(r"[,:;(]| ?[(:]| (?:is|has|was|with|at|shows?|looks?|reaches)(?![a-z])|\W*$")
 
 
 def _english(text: str, match: re.Match[str]) -> list[SpelledNumber]:
     whole = match["whole"].removeprefix("an ").removeprefix("a ")
     # In "the largest one is red", "one" is a pronoun.
-    if whole == "one" and _PRONOUN_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+    lead = text[max(0, match.start() - 24) : match.start()]
+    if whole == "one" and (
+        _PRONOUN_BEFORE.search(lead) or (_THE_BEFORE.search(lead) and _ONE_ENDS.match(text, match.end()))
+    ):
         return []
     try:
         value = 12.0 if whole == "dozen" else _read(whole)
