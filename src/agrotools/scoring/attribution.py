@@ -232,10 +232,9 @@ class CauseTally:
         sample differently: if its calls and results are the same, no earlier part than the answer is the cause."""
         split = self._splits.get(sample_id, {}) if mode == "end-to-end" else {}
         if split and abs(sum(split.values()) + score - 1) < 1e-6:
-            losses = split
-        else:
-            known = self._losses.get((mode, sample_id), {READING: 1.0})
-            losses = {part: (1 - score) * loss / sum(known.values()) for part, loss in known.items()}
+            return split
+        known = self._losses.get((mode, sample_id), {READING: 1.0})
+        losses = {part: (1 - score) * loss / sum(known.values()) for part, loss in known.items()}
         calls = self._calls.get((mode, sample_id), {0})
         if other is None or len(calls) > 1 or 0 in calls or calls != other._calls.get((mode, sample_id)):
             return losses
