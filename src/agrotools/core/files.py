@@ -27,6 +27,7 @@ Line = TypeVar("Line", bound=FrozenModel)
 
 RECORDS_FILE = "records.jsonl"
 MANIFEST_FILE = "manifest.json"
+MANIFEST_COPY = ".manifest.copy.json"
 SYNC_EVERY_S = 1.0
 
 _numbers = count()
@@ -326,9 +327,14 @@ def _unwritable(path: Path, error: OSError) -> RunStoreError:
     )
 
 
+def is_full(error: OSError) -> bool:
+    """Return True if a disk, or what a user may write to it, is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def remedy(error: OSError) -> str:
     """Return what helps against an error of the system with a file."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if is_full(error):
         return "free some space"
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return "allow more open files (ulimit -n)"

@@ -22,7 +22,17 @@ from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
 from agrotools.core.base import NoRunError, command_line
-from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, remedy, sync, temporary_sibling
+from agrotools.core.files import (
+    MANIFEST_COPY,
+    MANIFEST_FILE,
+    Journal,
+    artifact_path,
+    copy_whole,
+    is_full,
+    remedy,
+    sync,
+    temporary_sibling,
+)
 from agrotools.core.packed import PackedBytes
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
@@ -30,7 +40,6 @@ from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, entry_of
 from agrotools.runner.recovery import recover
 
 LOCK_FILE = ".lock"
-MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
@@ -357,10 +366,9 @@ def _has_manifest(folder: Path) -> bool:
 def folder_error(folder: Path, error: OSError) -> RunStoreError:
     """Return the error of a run folder that cannot be written."""
     file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return RunStoreError(
         f"cannot write the run folder {folder}: {f'{file} is a file' if file else error.strerror or error}",
-        hint="choose another folder with --out" + (", or free some space" if is_full else ""),
+        hint="choose another folder with --out" + (", or free some space" if is_full(error) else ""),
     )
 
 

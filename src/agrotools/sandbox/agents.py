@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from agrotools.core import UsageError
-from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE
+from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE, RECORDS_FILE
 from agrotools.sandbox.probe import probe
 
 _PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
@@ -37,7 +37,7 @@ _SETTINGS = (
     *("ca-certificates.conf", "localtime", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types"),
 )
 _PASSED = ("LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
-_ANSWERS = ((MANIFEST_FILE, RECORDS_FILE), (".manifest.copy.json", RECORDS_FILE), ("benchmark.toml", "samples.jsonl"))
+_ANSWERS = ((MANIFEST_FILE, RECORDS_FILE), (MANIFEST_COPY, RECORDS_FILE), ("benchmark.toml", "samples.jsonl"))
 _TEMPORARY_BYTES = 2**30
 HOME = "/tmp/home"
 

@@ -165,7 +165,8 @@ def question(slot: Slot) -> str:
 
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
-    more = comparatives(label).find(label, in_label=True)[-1:]
+    compared = comparatives(label)
+    more = compared.find(label, in_label=True)[-1:]
     hits_by_family = [
         (family, hits[-1])
         for family in families()
@@ -174,7 +175,7 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     # "fewer clouds" asks for the opposite of clouds; "wetter" belongs to both families.
     less = [hit for hit in more if not hit[2]]
     flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in hits_by_family]
-    return (*((comparatives(label), hit[2]) for hit in more), *flipped)
+    return (*((compared, hit[2]) for hit in more), *flipped)
 
 
 _HARM = late_pattern(

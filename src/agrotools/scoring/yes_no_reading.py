@@ -129,7 +129,8 @@ def _comparison(
     than = THAN.search(label)
     if than is None:
         return None
-    more = comparatives(label).find(label)
+    compared = comparatives(label)
+    more = compared.find(label)
     if not more:
         return None
     one, other = label[: more[-1][0]], label[than.end() :]
@@ -138,7 +139,7 @@ def _comparison(
     if re.search(r"\d", other):
         return None  # "more than 30 trees"
     mine, theirs = _words(one), _words(other)
-    return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs)), comparatives(label)
+    return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs)), compared
 
 
 class YesNo(NamedTuple):
