@@ -123,10 +123,12 @@ class SampleGame:
         record: a valid record in mode ``end-to-end`` with a reference.
         scores: its score rows.
         run_call: see :data:`RunCall`.
-        credited: False if a refusal does not count because the answerable twin was refused too.
+        twin_refused: True if the sample loses a point because its answerable twin was refused.
     """
 
-    def __init__(self, record: Record, scores: Sequence[Score], run_call: RunCall, *, credited: bool = True) -> None:
+    def __init__(
+        self, record: Record, scores: Sequence[Score], run_call: RunCall, *, twin_refused: bool = False
+    ) -> None:
         assert record.trajectory is not None
         assert record.sample.reference is not None
         self.record, self.trajectory = record, record.trajectory
@@ -140,7 +142,8 @@ class SampleGame:
         counts = SLOTS_OF_METRIC[FAS]
         self.slots = [slot for slot in record.sample.answer if counts(slot)]
         rows = {row.slot: Fraction(row.value) for row in scores if row.metric == SLOT_METRIC}
-        self._actual = [rows[slot.name] if credited else Fraction(0) for slot in self.slots]
+        self._actual = [rows[slot.name] for slot in self.slots]
+        self._twin_refused = twin_refused
         self._chains: dict[Parts, list[Outcome]] = {}
         self._runs: dict[str, Observation | None] = {}
         self._text_scores: dict[tuple[str, str], Fraction] = {}
@@ -171,6 +174,8 @@ class SampleGame:
                 break
         shares = shapley_values([*names], values)
         joint, reason = self._joint({part for part, share in shares.items() if share})
+        if self._twin_refused:
+            shares[READING] = shares.get(READING, Fraction(0)) + 1
         return Shares(
             id=sample.id,
             epoch=self.record.epoch,

@@ -70,7 +70,9 @@ def tool_noise(
     """
     folds = folds_of([*(others or ()), *samples])
     donors = _donors(others or samples, folds)
-    usable = [each for each in samples if each.reference and each.reference.steps and _counted(each)]
+    ids = {each.id for each in samples}
+    paired = [each for each in samples if each.answerable or each.twin in ids]
+    usable = [each for each in paired if each.reference and each.reference.steps and _counted(each)]
     tools = sorted({step.tool for each in usable for step in _steps(each) if not _is_computed(step)})
     totals = {(tool, scale): 0.0 for tool in tools for scale in scales}
     predicted = recorded = 0.0

@@ -41,6 +41,7 @@ from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
+    FAS,
     GUESS_METRIC,
     HARMFUL_ADVICE,
     METRICS,
@@ -87,7 +88,8 @@ def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) 
 def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
     """Return the rows of a no-tool or end-to-end record: ``agrotools.slot`` for each slot, then the record's metrics.
 
-    A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows.
+    A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows. Unanswerable
+    samples have none of FAS and of the guess, which depend on the twin (:mod:`agrotools.scoring.pairs`).
 
     Raises:
         RunStoreError: the record holds no trajectory.
@@ -110,34 +112,35 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         words = refusing_words(record.sample.answer, record.trajectory.answer or "")
         scored = [score._replace(value=0.0, reading={"rule": "refused", "refused_by": words}) for score in scored]
     harmful = _harmful_row(record, record.trajectory.answer or "", [*zip(slots, scored, strict=True)])
-    rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
+    rows = [score_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     of_metrics = places_by_metric(slots)
+    answerable = record.sample.answerable
     for metric, of_metric in of_metrics.items():
-        if metric in _SCORED_APART or METRICS[metric].by_judge:
-            continue  # Judges score their own metrics, and the others are scored apart.
+        if metric in _SCORED_APART or METRICS[metric].by_judge or (metric == FAS and not answerable):
+            continue  # Judges score their own metrics, the others are scored apart or with the twin (``pairs``).
         pairs = [(slots[at], scored[at].value) for at in of_metric]
         mean = sum(slot.weight * value for slot, value in pairs) / sum(slot.weight for slot, _ in pairs)
         reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
         if len({slot.weight for slot, _ in pairs}) > 1:
             reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
-        rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
-    rows += [*knowing, *harmful]
-    if GUESS_METRIC in of_metrics:
-        rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
+        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+    rows += [*harmful] if record.mode == "no-tool" else [*knowing, *harmful]
+    if GUESS_METRIC in of_metrics and answerable:
+        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
     return rows
 
 
 def _knowing_rows(record: Record, answer: str | None, scored: Sequence[SlotScore]) -> list[Score]:
-    """Return the row of false confidence or of false refusal; none if the form offered no refusal."""
+    """Return the row of false confidence or of false refusal; none if the benchmark offers no refusal."""
     sample = record.sample
-    if not sample.may_abstain or record.mode == "no-tool":
+    if not sample.may_abstain:
         return []
     if not sample.answerable:
         wrong = answer is not None and not any(score.value for score in scored)
-        return [_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
+        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
     drawn = any("points" in score.reading for score in scored)  # who draws a chart answers, whatever else is said
     wrong = answer is not None and not drawn and refuses(sample.answer, answer)
-    return [_row(record, FALSE_REFUSAL, SlotScore(float(wrong), {}, used_form=False))]
+    return [score_row(record, FALSE_REFUSAL, SlotScore(float(wrong), {}, used_form=False))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE)
@@ -155,7 +158,7 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
         if made := find_harmful(slot, answer):
             count += len(made)
             score.reading["harmful"] = [*made]
-    return [_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
+    return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
 
 
 class _Asked(NamedTuple):
@@ -256,7 +259,8 @@ def _score_of_part(at: int, asked: _Asked, answer: str, chart: PlotSpec | None) 
     return score_plot(_reference_chart(slot), chart)[0]
 
 
-def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
+def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
+    """Return the row of a metric for a record; ``slot``: name of the slot that it scores."""
     fields = {
         "metric": metric,
         "version": VERSION,

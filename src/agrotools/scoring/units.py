@@ -228,8 +228,8 @@ def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid
     values = totals / counts
     if is_complete:
         return Units(of_place[places], steps, values, values, values)
-    # A metric has a row in every valid epoch or in none, so missing rows belong to invalid epochs.
-    low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
+    n_epochs = counts + n_invalid[places]  # without valid epochs that have no row, because the twin has none
+    low, high = totals / n_epochs, (totals + n_invalid[places]) / n_epochs
     units = Units(places, steps, values, low, high)
     unknown = [
         (place, WHOLE if step is None else step)
@@ -293,7 +293,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     if valued.all() and (units.low == units.high).all():
         return metric
     lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
-    return metric.model_copy(update={"bounds": Interval(lower=lower, upper=upper)})
+    return metric.model_copy(update={"bounds": Interval(lower=max(lower, 0.0), upper=max(upper, 0.0))})
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
