@@ -19,7 +19,8 @@ Therefore the correction is CR2, which divides each cluster's squared residual b
 Satterthwaite's degrees of freedom under a working covariance of exchangeable errors whose correlation is estimated
 (Bell and McCaffrey 2002; Imbens and Kolesár 2016, doi:10.1162/REST_a_00552). For clusters of equal size it is identical
 to CR1 with ``t(k-1)``. Remaining deviations: with 20 clusters of one binary score each, coverage is 0.95 to 0.99,
-because a binomial count is discrete; at a true mean of 0.92 it is 0.91 to 0.995.
+because a binomial count is discrete; at a true mean of 0.92 it is 0.91 to 0.995. With scores below 0 (unanswerable
+samples) the logit is that of the range from -1 to 1: at true means of 0.03 to 0.9 the coverage is 0.94 to 0.97.
 
 Differences are paired on samples. Their interval is a percentile cluster bootstrap, with the percentiles widened to
 match the t quantile (Hesterberg 2015, doi:10.1080/00031305.2015.1089789, "expanded percentile"). At 20 clusters of
