@@ -96,16 +96,16 @@ def explain(
 
 def _twin_state(twin: "Record | None") -> str:
     """Return how the twin of a sample was answered."""
-    from agrotools.core import AbstainSlot
-    from agrotools.scoring.slots import refuses
+    from agrotools.scoring import score_record
+    from agrotools.scoring.metrics import FAS
+    from agrotools.scoring.pairs import refusals
 
     if twin is None or twin.trajectory is None:
         return "no record"
     if twin.trajectory.answer is None:
         return "no answer"
     kind = "answerable" if twin.sample.answerable else "unanswerable"
-    slots = [each for slot in twin.sample.answer for each in (slot.asks if isinstance(slot, AbstainSlot) else [slot])]
-    return f"{kind}, {'refused' if refuses(slots, twin.trajectory.answer) else 'not refused'}"
+    return f"{kind}, {'refused' if refusals(twin, score_record(twin))[FAS] else 'not refused'}"
 
 
 def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:

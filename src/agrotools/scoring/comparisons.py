@@ -32,6 +32,7 @@ from agrotools.scoring.units import (
     clusters_of,
     overall_difference,
     paired_units,
+    shown_mean,
 )
 
 if TYPE_CHECKING:
@@ -83,17 +84,12 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         fields["modes"][mode] = metrics = metric_differences(ours, theirs, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])
-            fields["headline"][mode], fields["means"][mode] = name, _shown_means(*pair.means)
+            fields["headline"][mode], fields["means"][mode] = name, pair.means
             fields["flips"][mode] = _flips(name, mode, pair, first, second)
             if name == FAS and first.causes and second.causes:
                 fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
             break
     return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
-
-
-def _shown_means(first: float, second: float) -> tuple[float, float]:
-    """Return means that are not negative; differences are those of the means before that."""
-    return max(first, 0.0), max(second, 0.0)
 
 
 def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
@@ -119,7 +115,7 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
             modes[mode][name] = Metric(overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters))
             if name in shared:
                 headline[mode] = name
-                means[mode] = _shown_means(float(pair[0].values.mean()), float(pair[1].values.mean()))
+                means[mode] = (shown_mean(pair[0].values), shown_mean(pair[1].values))
     compared = Comparison(first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means)
     return with_comparisons_adjusted([compared])[0]
 

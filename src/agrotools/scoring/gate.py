@@ -15,6 +15,7 @@ from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
+from agrotools.scoring.units import shown_mean
 
 if TYPE_CHECKING:
     from agrotools.scoring.units import FloatArray, IntArray
@@ -121,8 +122,8 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     return Gate(
         mode=mode,
         metric=pair.metric,
-        new=max(float(pair.first.mean()), 0.0),
-        old=max(float(pair.second.mean()), 0.0),
+        new=shown_mean(pair.first),
+        old=shown_mean(pair.second),
         max_drop=max_drop,
         bound=bound,
         lost=lost,

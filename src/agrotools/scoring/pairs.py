@@ -7,7 +7,7 @@ was, and else 0. Refusals at random therefore earn nothing in the mean. Without 
 from collections.abc import Sequence
 
 from agrotools.core import Record, Score
-from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, GUESS_METRIC, SLOT_METRIC
+from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, GUESS_METRIC
 from agrotools.scoring.slots import SlotScore, score_row
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_text
 
@@ -26,11 +26,7 @@ def pair_of(record: Record) -> Pair | None:
 def refusals(record: Record, rows: Sequence[Score]) -> dict[str, bool]:
     """Return whether a record of a pair refuses (FAS), and whether the guess from its prompt does ."""
     sample = record.sample
-    refused = any(
-        row.reading.get("rule") == "refused" if row.metric == SLOT_METRIC else row.value > 0
-        for row in rows
-        if row.metric in (SLOT_METRIC, FALSE_REFUSAL)
-    )
+    refused = any(row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value) for row in rows)
     return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == REFUSAL_LINE}
 
 

@@ -351,7 +351,12 @@ def by_sample(first: Units, second: Units) -> SamplePair:
     mine, theirs = pair
     samples, at, counts = np.unique(mine.samples, return_inverse=True, return_counts=True)
     first_values, second_values = (np.bincount(at, weights=values) / counts for values in (mine.values, theirs))
-    return SamplePair(samples, first_values, second_values, (float(mine.values.mean()), float(theirs.mean())))
+    return SamplePair(samples, first_values, second_values, (shown_mean(mine.values), shown_mean(theirs)))
+
+
+def shown_mean(values: "FloatArray") -> float:
+    """Return the mean, not below 0; differences are those of means before that."""
+    return max(0.0, float(values.mean()))
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
