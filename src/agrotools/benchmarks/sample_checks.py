@@ -34,7 +34,7 @@ from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.agreement_values import same_json
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.normalise import canonical_unit
+from agrotools.text.units import canonical_unit
 from agrotools.text.refusal import shows_no_answer
 
 Remark = tuple[str, str, str, str]

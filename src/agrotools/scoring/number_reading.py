@@ -17,7 +17,8 @@ from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
 from agrotools.scoring.number_cues import DIFFERENCE, in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
-from agrotools.text.normalise import WORD_END, WORD_START, canonical_unit, late_pattern
+from agrotools.text.normalise import WORD_END, WORD_START, late_pattern
+from agrotools.text.units import canonical_unit
 from agrotools.text.numbers import Quantity, find_quantities
 
 _CLOSE = 2.5
