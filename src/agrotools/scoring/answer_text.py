@@ -64,11 +64,12 @@ _GOES_ON = re.compile(
     r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
     r"也许)(?![a-z])|(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
-# Tokens of chat templates that are no part of an answer: <|im_end|>, </s>, [/INST]; <s> alone opens a text, <s>64</s> 63
-# strikes a value out.
+# Tokens of chat templates, which are no part of an answer: <|im_end|>, </s>, [/INST], <s> around all of it. A value is
+# struck out in "<s>64</s> 63".
 _TEMPLATE_TOKEN = re.compile(
     r"<[|｜](?:(?:im_start|start_header_id)\|>(?:assistant|user|system)?|[^<>|｜\n]{1,60}[|｜]>)|\A\s*<s>(?=(?:(?!</s>).)*(?:</s>\s*)?\Z)|"
-    r"</s>\s*\Z|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]|<</?SYS>>", re.DOTALL
+    r"</s>\s*\Z|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]|<</?SYS>>",
+    re.DOTALL,
 )
 _THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
 _THOUGHT_END = re.compile(r"</(?:think(?:ing)?|reasoning)>(?=\s*\S)")
@@ -132,7 +133,9 @@ _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORD
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,80})\}\s?\{([^{}]{1,80})\}")
 # Powers and products of units: m^{2}, ha^(-1), t*ha^-1.
-_BRACED_POWER = re.compile(r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|\(\s?([-+]\d{1,3})\s?\))|(?<=[a-z])\*\*(-?[1-4])(?![\d.,*])")
+_BRACED_POWER = re.compile(
+    r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|\(\s?([-+]\d{1,3})\s?\))|(?<=[a-z])\*\*(-?[1-4])(?![\d.,*])"
+)
 _PRODUCT = re.compile(r"(?<=[a-z\d])(?:\s?\*\s?|\.)(?=[a-z]{1,5}\^?-\d)")
 _DEGREE = re.compile(r"\s?\^\s?(?:\{\s?\\circ\s?\}|\\circ)")
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")

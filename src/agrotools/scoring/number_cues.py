@@ -7,8 +7,8 @@ from itertools import pairwise
 from agrotools.scoring.answer_text import TABLE_RULE, cells_of
 from agrotools.scoring.slot_subject import Subject, speaks_of
 from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, translated
-from agrotools.text.units import compatible, convert
 from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import compatible, convert
 
 FIGURE = late_pattern(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = late_pattern(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")

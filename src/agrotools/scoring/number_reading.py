@@ -18,8 +18,8 @@ from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_cand
 from agrotools.scoring.number_cues import DIFFERENCE, in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
 from agrotools.text.normalise import WORD_END, WORD_START, late_pattern
-from agrotools.text.units import canonical_unit
 from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import canonical_unit
 
 _CLOSE = 2.5
 """Maximum difference in score from the chosen number to a joined number that counts as an alternative."""

@@ -1,7 +1,6 @@
 """Quantities in an answer: numbers with signs, multipliers, exponents and units, ranges, and lists of numbers."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -63,7 +63,9 @@ def read_quantity(text: str) -> Quantity | None:
         unit = unit or second_unit
         low, high = sorted((low, high))
     quantity = Quantity(low, high, unit)
-    if (same := _SAME.fullmatch(text.rstrip(" ."), end)) and (other := read_quantity(same["inner"] or same["other"] or "")):
+    if (same := _SAME.fullmatch(text.rstrip(" ."), end)) and (
+        other := read_quantity(same["inner"] or same["other"] or "")
+    ):
         ends = other.ends_in(unit.symbol if unit else None)
         return quantity if ends and _alike(ends[0], low) and _alike(ends[1], high) else None
     noun = _NOUN.fullmatch(text, end)
@@ -206,5 +208,3 @@ def multiplied(text: str, value: float, end: int) -> tuple[float, int]:
 def _scaled(value: float, power: int) -> float:
     # Via text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
     return float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(power, 300))
-
-

@@ -120,23 +120,25 @@ UNITS, _SYMBOLS = _table()
 """Base units by symbol; :func:`read_unit` composes them."""
 _LONGEST_CJK = max(len(name) for name in _SYMBOLS if name > "\u2e80")
 
-_POWER_WORD = late_pattern(r"(?:(?P<square>square|sq\.?)|cubic|cu\.?)[ -]?(?=[a-z])|(?P<square_zh>平方|平(?=米))|立方(?=[厘分毫]?米)")
+_POWER_WORD = late_pattern(
+    r"(?:(?P<square>square|sq\.?)|cubic|cu\.?)[ -]?(?=[a-z])|(?P<square_zh>平方|平(?=米))|立方(?=[厘分毫]?米)"
+)
 _NAME = late_pattern(r"° ?[a-z]|[a-zμ]+|[%‰]")
 _SECOND_WORD = late_pattern(r"[ -][a-z]+")
-_EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)[({]?\s?(?P<power>[-+]?\d)\s?[)}]?(?![\d.])")
+_EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?\d) ?[)}]|(?P<power>[-+]?\d))(?!\d|[.,]\d)")
 _GLUED = late_pattern(r"[23](?![\d^]|[.,]\d)")
 _HYPHENED = late_pattern(r"-(?P<power>[1-4])(?!\d|[.,]\d)")
 _NO_RANGE = late_pattern(rf"(?! ?(?:[a-z%°{CJK}]|-? ?\d))")
 _DIVIDED = late_pattern(r" ?[/÷] ?| per | ?每 ?")
-_DIVIDED_EACH = late_pattern(r" (?:each|every|a) ")
-_DIVIDED_ON = late_pattern(r" (?:on|in|to|for) (?:each|every|a) ")
+_ONE_OVER = late_pattern(r" 1 ?/ ?")
+_DIVIDED_EACH = late_pattern(r" (?:(?:on|in|to|for) )?(?:each|every|a) ")
 _TENFOLD = late_pattern(r"(?P<tens>10{1,4}|1,000|10,000)(?!\d) ?")
 _TIMES = late_pattern(r" ?[·⋅•∙*×] ?|\.(?=[a-z])| |-(?=[a-z])")
 _SUBSTANCE = late_pattern(r" (?:of )?(?P<words>[a-z][a-z\d]*(?: [a-z][a-z\d]*)?)")
 _COUNTED = late_pattern(rf" ?-?(?P<words>[a-z][a-z-]+(?: [a-z][a-z-]+){{0,3}}|[{CJK}]{{1,4}})")
 _NO_NOUN = frozenset(
-    "a an the in on of for at and or to by with from is are was were be been than as but not that this which it per each "
-    "every out over between across if so while where when then has have had about".split()
+    "a an the in on of for at and or to by with from is are was were be been than as but not that this which it per "
+    "each every out over between across if so while where when then has have had about".split()
 )
 # "in" means inches only at the end of a statement or before a word such as "long" or "wide" ("14 in the field").
 _INCH_END = late_pattern(
@@ -155,7 +157,7 @@ class _Factor(NamedTuple):
 
 
 def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) -> _Factor | None:
-    """Return the unit at ``at`` with its power: ha-1 is one behind other units or a noun (``joined``), not behind "/"."""
+    """Return the unit at ``at`` and its power: the -1 of ha-1 behind units or a noun (``joined``), not behind "/"."""
     word = _POWER_WORD.match(text, at)
     if word is not None:
         found = _named(text, word.end())
@@ -166,7 +168,7 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
         return None
     unit, end = found
     if power := _EXPONENT.match(text, end):
-        return _Factor(unit, int(power["power"]), power.end(), explicit=True)
+        return _Factor(unit, int(power["power"] or power["braced"]), power.end(), explicit=True)
     if text[at].isascii() or text[at] == "μ":
         power = None if divided else _HYPHENED.match(text, end)
         if power and (joined or _NO_RANGE.match(text, power.end())):
@@ -202,24 +204,28 @@ class _Product:
     """Units of an expression, multiplied one by one."""
 
     def __init__(self) -> None:
-        self._symbols: list[str] = []
+        self.symbols: list[str] = []
         self._exponents: dict[str, int] = {}
         self._factor = 1.0
         self._offset = 0.0
 
     def multiply(self, unit: Unit, power: int, tens: str = "") -> None:
         size = f"^{abs(power)}" if abs(power) != 1 else ""
-        first = not self._symbols
+        first = not self.symbols
         sign = "/" if power < 0 else "" if first else "*"
-        self._symbols.append(f"{'1' * (first and power < 0)}{sign}{tens}{unit.symbol}{size}")
+        self.symbols.append(f"{'1' * (first and power < 0)}{sign}{tens}{unit.symbol}{size}")
         for name, exponent in unit.exponents:
             self._exponents[name] = self._exponents.get(name, 0) + exponent * power
         self._factor *= unit.factor**power / float(tens or 1)
         self._offset = unit.offset if first and power == 1 else 0.0
 
+    def has_share_of(self, factor: _Factor) -> bool:
+        """Return True if "a" divides: "120 kg a hectare", "5 mm a day"; "22 kg of feed a day" is a mass."""
+        return factor.power * dict(factor.unit.exponents).get("length", 0) == 2 or self._exponents == {"length": 1}
+
     def unit(self) -> Unit:
         exponents = tuple(sorted((name, power) for name, power in self._exponents.items() if power))
-        return Unit("".join(self._symbols), exponents, self._factor, self._offset)
+        return Unit("".join(self.symbols), exponents, self._factor, self._offset)
 
 
 def _expression(text: str, at: int, *, counted: bool = False) -> tuple[Unit, int] | None:
@@ -232,7 +238,7 @@ def _expression(text: str, at: int, *, counted: bool = False) -> tuple[Unit, int
         end = first.end
     while (more := _next(text, end, product, begun=end > at, counted=counted)) is not None:
         end = more
-    return (product.unit(), end) if end > at else None
+    return (product.unit(), end) if product.symbols else None
 
 
 def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) -> int | None:
@@ -258,25 +264,22 @@ def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) 
 
 
 def _divide(text: str, at: int, product: _Product, *, each: bool) -> int | None:
-    sign = _DIVIDED.match(text, at) or (each and (_DIVIDED_EACH.match(text, at) or _DIVIDED_ON.match(text, at)))
+    sign = _DIVIDED.match(text, at) or (_DIVIDED_EACH if each else _ONE_OVER).match(text, at)
     if not sign:
         return None
     begin = sign.end()
     bracket = text[begin : begin + 1] in ("(", "{")
     tens = _TENFOLD.match(text, begin + bracket)
     factor = _factor(text, tens.end() if tens else begin + bracket, divided=True)
-    if factor is None or factor.power < 0 or (sign.re is _DIVIDED_ON and _area(factor) != 2):
+    if factor is None or factor.power < 0 or (_DIVIDED_EACH.fullmatch(sign[0]) and not product.has_share_of(factor)):
         return None
-    product.multiply(factor.unit, -factor.power, tens["tens"].replace(",", "") if tens else "")
+    if not (factor.unit.symbol == "px" and factor.power == 1):  # "0.03 m per pixel" is the size of a pixel
+        product.multiply(factor.unit, -factor.power, tens["tens"].replace(",", "") if tens else "")
     end = factor.end
     while bracket and (times := _TIMES.match(text, end)) and (more := _factor(text, times.end(), divided=True)):
         product.multiply(more.unit, -more.power)
         end = more.end
     return end + (bracket and text[end : end + 1] in (")", "}"))
-
-
-def _area(factor: _Factor) -> int:
-    return factor.power * dict(factor.unit.exponents).get("length", 0)
 
 
 _BEFORE = late_pattern(r" ?-? ?(?P<open>[(\[] ?)?")
@@ -286,8 +289,8 @@ _CLOSING = late_pattern(r" ?[)\]]")
 def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     """Return the unit that follows a number in normalised text, and its end; None if no unit of the table does.
 
-    The whole expression counts, with its exponents: ``t·ha^-1``, ``kg n ha-1``, ``公斤/亩``, ``(t/ha)``. A counted noun is
-    dimensionless, so ``plants/ha`` and ``株/亩`` are densities, while ``plants`` and ``plants per pot`` are no units.
+    The whole expression counts, with its exponents: ``t·ha^-1``, ``kg n ha-1``, ``公斤/亩``, ``(t/ha)``. A counted noun
+    is dimensionless, so ``plants/ha`` and ``株/亩`` are densities, while ``plants`` and ``plants per pot`` are none.
     """
     before = _BEFORE.match(text, at)
     assert before is not None
