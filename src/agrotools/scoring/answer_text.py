@@ -161,16 +161,21 @@ def without_markup(text: str) -> str:
     text = _PRODUCT.sub("·", text)
     if "\\" in text:
         text = _LATEX_WORD.sub(lambda word: _LATEX_WORDS[word[0]], text)
-        text = _LATEX_FRACTION.sub(r"(\1)/(\2)", text)
         for _ in range(3):  # groups are nested, as in \boxed{12\text{ m}}
             text, changed = _LATEX_GROUP.subn(r"\1", text)
             if not changed:
                 break
+        text = _LATEX_FRACTION.sub(_as_division, text)
     text = _PLACEHOLDER.sub(r"\1", _SPREAD.sub("±", text))
     if "<" in text:
         closed = set(_CLOSING_TAG.findall(text))
         text = _PLACEHOLDER_OF_WORDS.sub(lambda each: each[0] if each[2] in closed else each[1] + each[2], text)
     return _MARKDOWN.sub("", _TAG.sub("\n", text))
+
+
+def _as_division(fraction: re.Match[str]) -> str:
+    top, bottom = (part if part.replace("^", "").isalnum() else f"({part})" for part in fraction.groups())
+    return f"{top}/{bottom}"
 
 
 _CORRECTION = re.compile(

@@ -282,8 +282,10 @@ def _divide(text: str, at: int, product: _Product, *, each: bool) -> int | None:
     return end + (bracket and text[end : end + 1] in (")", "}"))
 
 
-_BEFORE = late_pattern(r" ?-? ?(?P<open>[(\[] ?)?")
+_BEFORE = late_pattern(r" ?-? ?(?:(?P<open>[(\[]) ?|')?")
 _CLOSING = late_pattern(r" ?[)\]]")
+_UNKNOWN = late_pattern(r" ?[a-zμ]+(?:[ ·/][a-zμ]+)?\^-\d")
+"""A unit outside the table, which is none of the slot's whatever it means; "trees^2" has a footnote."""
 
 
 def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
@@ -296,8 +298,11 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     assert before is not None
     begin = before.end()
     found = _expression(text, begin) or (None if before["open"] else _expression(text, at))
-    if found is None and not before["open"] and (noun := _COUNTED.match(text, at)):
+    if found is None and (noun := _COUNTED.match(text, begin)):
         found = next(filter(None, (_expression(text, end, counted=True) for end in _noun_ends(text, noun))), None)
+    if found is None and (unknown := _UNKNOWN.match(text, at)):
+        written = unknown[0].strip()
+        return Unit(written, ((written, 1),), 1.0), unknown.end()
     if found is None or not before["open"]:
         return found
     closing = _CLOSING.match(text, found[1])
