@@ -67,6 +67,7 @@ uS     conductance   1e-6            μs
 kPa    pressure      1
 MPa    pressure      1000
 W      power         1               watt
+kW     power         1000
 MJ     energy        1
 mol    substance     1
 mmol   substance     0.001
@@ -125,7 +126,7 @@ _POWER_WORD = late_pattern(
 )
 _NAME = late_pattern(r"° ?[a-z]|[a-zμ]+|[%‰]")
 _SECOND_WORD = late_pattern(r"[ -][a-z]+")
-_EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?\d) ?[)}]|(?P<power>[-+]?\d))(?!\d|[.,]\d)")
+_EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?[1-4]) ?[)}]|(?P<power>[-+]?[1-4]))(?!\d|[.,]\d)")
 _GLUED = late_pattern(r"[23](?![\d^]|[.,]\d)")
 _HYPHENED = late_pattern(r"-(?P<power>[1-4])(?!\d|[.,]\d)")
 _NO_RANGE = late_pattern(rf"(?! ?(?:[a-z%°{CJK}]|-? ?\d))")
@@ -146,14 +147,15 @@ _INCH_END = late_pattern(
 )
 
 
+_MOST_FACTORS = 6
+
+
 class _Factor(NamedTuple):
     """A unit of the table with its exponent, and the end of both in the text."""
 
     unit: Unit
     power: int
     end: int
-    explicit: bool
-    """True if the exponent is written, so that a negative one needs no sign of division."""
 
 
 def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) -> _Factor | None:
@@ -162,24 +164,24 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
     if word is not None:
         found = _named(text, word.end())
         if found is not None and found[0].exponents == (("length", 1),):
-            return _Factor(found[0], 2 if word["square"] or word["square_zh"] else 3, found[1], explicit=False)
+            return _Factor(found[0], 2 if word["square"] or word["square_zh"] else 3, found[1])
     found = _named(text, at)
     if found is None:
         return None
     unit, end = found
     if power := _EXPONENT.match(text, end):
-        return _Factor(unit, int(power["power"] or power["braced"]), power.end(), explicit=True)
+        return _Factor(unit, int(power["power"] or power["braced"]), power.end())
     if text[at].isascii() or text[at] == "μ":
         power = None if divided else _HYPHENED.match(text, end)
         if power and (joined or _NO_RANGE.match(text, power.end())):
-            return _Factor(unit, -int(power["power"]), power.end(), explicit=True)
+            return _Factor(unit, -int(power["power"]), power.end())
         if unit.exponents in ((("length", 1),), (("pixels", 1),)) and _GLUED.match(text, end):
-            return _Factor(unit, int(text[end]), end + 1, explicit=True)
+            return _Factor(unit, int(text[end]), end + 1)
         if text[end : end + 1].isdigit() or text[end : end + 1] in ("_", "^"):
             return None
         if text[at:end] == "in" and not _INCH_END.match(text, end):
             return None
-    return _Factor(unit, 1, end, explicit=False)
+    return _Factor(unit, 1, end)
 
 
 def _named(text: str, at: int) -> tuple[Unit, int] | None:
@@ -236,7 +238,7 @@ def _expression(text: str, at: int, *, counted: bool = False) -> tuple[Unit, int
     if first is not None:
         product.multiply(first.unit, first.power)
         end = first.end
-    while (more := _next(text, end, product, begun=end > at, counted=counted)) is not None:
+    while len(product.symbols) < _MOST_FACTORS and (more := _next(text, end, product, begun=end > at, counted=counted)):
         end = more
     return (product.unit(), end) if product.symbols else None
 
@@ -249,15 +251,16 @@ def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) 
         return None
     if times := _TIMES.match(text, at):
         factor = _factor(text, times.end(), joined=True)
-        if factor and ((factor.explicit and factor.power < 0) or (begun and times[0].strip() in tuple("·⋅•∙*"))):
+        if factor and (factor.power < 0 or (begun and times[0].strip() in tuple("·⋅•∙*"))):
             product.multiply(factor.unit, factor.power)
             return factor.end
     said = _SUBSTANCE.match(text, at) if begun else None
     for end in _noun_ends(text, said) if said else ():
         if (after := _divide(text, end, product, each=True)) is not None:
             return after
-        factor = _factor(text, end + 1, joined=True) if text[end : end + 1] == " " else None
-        if factor and factor.explicit and factor.power < 0:
+        times = _TIMES.match(text, end)
+        factor = _factor(text, times.end(), joined=True) if times else None
+        if factor and factor.power < 0:
             product.multiply(factor.unit, factor.power)
             return factor.end
     return None
