@@ -238,7 +238,6 @@ def score_runs(
     again: bool = False,
     on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
-    known: Mapping[Path, Rescored] | None = None,
     indexes: Mapping[Path, RecordIndex] | None = None,
 ) -> list[Rescored]:
     """Score runs side by side and write a ``scores.json`` for each.
@@ -248,7 +247,6 @@ def score_runs(
         again: score runs again whose stored scores have another scoring version; otherwise these are used unchanged.
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
-        known: results of runs that were scored while they went on.
         indexes: indexes of the records of runs, of those of which they are known.
     """
     stored = {} if again else stored_summaries(runs, ())
@@ -260,7 +258,7 @@ def score_runs(
         if on_run is not None:
             on_run(read_manifest(run))
         options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}
-        rescored.append((known or {}).get(run) or rescore(run, records=(indexes or {}).get(run), **options))
+        rescored.append(rescore(run, records=(indexes or {}).get(run), **options))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]

@@ -51,8 +51,6 @@ _SAMPLE, _MASK, _BLOCK = 2, 5, 8
 """Columns of an entry of the list: number of the sample, facets, and block of the details (None: there are none)."""
 _FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
-_COLLECTED = ("rows", "_modes", "_parts", "_wrong", "_unsolved", "_samples", "_texts", "_unwritten_texts")
-_COLLECTED += ("_block", "_block_bytes", "_n_blocks", "_detail_bytes")
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
@@ -139,18 +137,12 @@ class Page:
     @contextmanager
     def writing(self) -> Generator[None]:
         """Within the block, many records are written; at its end, what is collected of the last ones."""
-        with self.prompts_open():
-            yield
-        self._write_block()
-        self._mark_lost()
-
-    @contextmanager
-    def prompts_open(self) -> Generator[None]:
-        """Keep the stored requests open within the block."""
         with ExitStack() as stack:
             for prompts in self._prompts:
                 stack.enter_context(prompts.kept_open())
             yield
+        self._write_block()
+        self._mark_lost()
 
     def _listed(self, at: int, *, scored: bool) -> Iterator[tuple[Record, list[Score]]]:
         """Yield the listed records of a run, with their score rows."""
@@ -224,19 +216,6 @@ class Page:
         self._block_bytes += len(line)
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
-
-    def read_on(self) -> None:
-        """Read the requests that were stored since."""
-        for prompts in self._prompts:
-            prompts.read_on()
-
-    def collected(self) -> dict[str, Any]:
-        """Return what was collected of the records, for :meth:`restore` on a page of the same runs."""
-        return {name: vars(self)[name] for name in _COLLECTED}
-
-    def restore(self, collected: dict[str, Any]) -> None:
-        """Take over what another page has collected of the records."""
-        vars(self).update(collected)
 
     def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
         """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""
