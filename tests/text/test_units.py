@@ -105,7 +105,7 @@ def test_values_of_replies_count_in_the_unit_of_the_slot(text: str, value: float
         ("7.5 mg/ha", "t/ha"),
         ("7.5 maize plants/acre", "1/ha"), ("7.5 sq mi", "ha"), ("7.5 in/day", "mm/day"), ("7.5 °F", "degC"),
         ("7.5 pounds", "kg"), ("7.5 ‰", "%"), ("7.5 Hz", "dB"), ("7.5 m^{3}", "m^2"), ("7.5 px²", "px"),
-        ("7.5 foo·bar^{-1}/ha", "t/ha"), ("7.5 t/亩", "t/ha"),
+        ("7.5 foo·bar^{-1}/ha", "t/ha"), ("7.5 t/亩", "t/ha"), ("1e308 km", "mm"),
     ],
 )  # fmt: skip
 def test_another_unit_makes_a_value_wrong(text: str, unit: str):
@@ -117,7 +117,7 @@ def test_another_unit_makes_a_value_wrong(text: str, unit: str):
     [
         "59 in total", "59 trees in the image", "59 and 4 shrubs", "59 trees per row", "59 has been found",
         "59 second rows",
-        "59 minute spots", "59 a", "59 of them", "59棵树", "59 trees (2 per pot)",
+        "59 minute spots", "59 a", "59D", "59K", "59 of them", "59棵树", "59 trees (2 per pot)",
     ],
 )  # fmt: skip
 def test_ordinary_words_are_no_units(text: str):
@@ -151,7 +151,7 @@ def test_any_text_is_read_without_an_error(text: str):
         ("三千五公斤/亩", (3500, 3500, "kg/mu", None)), ("3.2万株/公顷", (32000, 32000, "1/ha", None)),
         ("fourteen", (14, 14, None, None)), ("-0.3", (-0.3, -0.3, None, None)),
         ("1.2 × 10^4 t", (12000, 12000, "t", None)),
-        ("none", None), ("", None), ("14, 15", None), ("2 m wide 3", None),
+        ("none", None), ("", None), ("9e999", None), ("14, 15", None), ("2 m wide 3", None),
     ],
 )  # fmt: skip
 def test_a_quantity_is_the_whole_of_its_text(text: str, expected):

@@ -474,4 +474,4 @@ def _as_written(quantity: Quantity) -> str:
 def within(value: float, margin: float, low: float, high: float) -> bool:
     """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
-    return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
+    return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

@@ -4,6 +4,7 @@
 """
 
 import re
+from math import isfinite
 from typing import NamedTuple
 
 from agrotools.text.normalise import CJK, WORD_END, WORD_START, late_pattern, normalise, spelled_numbers
@@ -83,6 +84,8 @@ def _measured(text: str, at: int) -> tuple[float, Unit | None, int] | None:
         if words is None or words.start or words.unit:
             return None
         value, end = multiplied(text, words.value, at + words.end)
+    if not isfinite(value):
+        return None
     found = unit_at(text, end)
     return (value, *found) if found else (value, None, end)
 

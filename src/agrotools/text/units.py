@@ -148,6 +148,8 @@ _INCH_END = late_pattern(
 
 
 _MOST_FACTORS = 6
+_NEVER_GLUED = frozenset("dkqsw")
+"""Names that are no unit directly after digits: 3D, 5K, the 1990s."""
 
 
 class _Factor(NamedTuple):
@@ -180,6 +182,8 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
         if text[end : end + 1].isdigit() or text[end : end + 1] in ("_", "^"):
             return None
         if text[at:end] == "in" and not _INCH_END.match(text, end):
+            return None
+        if text[at:end] in _NEVER_GLUED and text[at - 1 : at].isdigit():
             return None
     return _Factor(unit, 1, end)
 
