@@ -25,6 +25,7 @@ from agrotools.agents.baselines.simple import derived_values, live_arguments
 from agrotools.core import AbstainSlot, Arguments, PlotSlot, PlotSpec, ReferenceStep, Sample, Slot, ToolError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import REF_PATTERN, literal_value
+from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import NoiseCurve, ToolNoise
 from agrotools.scoring.metrics import FAS, SLOTS_OF_METRIC
 from agrotools.scoring.plots import score_plot
@@ -294,7 +295,7 @@ def _value_with_error(value: JsonValue, true: JsonValue, seen: JsonValue, scale:
             for at, item in enumerate(kept)
         ]
     if isinstance(value, bool | str) or isinstance(true, bool | str):
-        if seen == true or rng.random() >= scale:
+        if same_value(seen, true) or rng.random() >= scale:
             return value
         return not value if isinstance(value, bool) else seen if seen != value else true
     if value is None or seen is None or not isinstance(true, int | float) or not isinstance(seen, int | float):

@@ -178,7 +178,7 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     untrue = [
         FAULT if at in faults else TOOL + steps[at].tool
         for at, (each, truth) in enumerate(zip(own, truths, strict=True))
-        if each and not gives_truth(each.step.observation, truth)
+        if each and not gives_truth(sample, at, each.step.observation, truth)
     ]
     for at, each in enumerate(own):
         if each is None or each.wrong:

@@ -42,6 +42,7 @@ from agrotools.core import (
 )
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
+from agrotools.knowledge.same_thing import as_listed
 from agrotools.text import format_answer
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_text
 from agrotools.text.expressions import ExpressionError, evaluate_from
@@ -118,8 +119,9 @@ def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = 
 
 
 def derived_values(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> dict[str, JsonValue]:
-    """Return the values that ``results`` imply, by slot; slots without a derivable value are left out.
+    """Return the values that ``results`` imply, by slot, labels as the slot names them.
 
+    Slots without a derivable value are left out: the expression fails, or yields an empty text.
     Keywords and texts without an expression take the last text that a call returned, or the gold if ``knows_texts``.
     """
     values: dict[str, JsonValue] = {}
@@ -129,9 +131,15 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_texts: bool
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
-            values[slot.name] = evaluate_from(slot.from_, results)
+            value = evaluate_from(slot.from_, results)
         except (UnresolvedRef, ExpressionError):
             continue
+        if isinstance(slot, ExactSlot):
+            value = as_listed(value, slot)
+        elif isinstance(slot, ChoiceSetSlot) and isinstance(value, list):
+            value = [as_listed(item, slot) for item in value]
+        if value != "":
+            values[slot.name] = value
     return values
 
 
