@@ -28,8 +28,8 @@ from agrotools.scoring.answer_text import read_answer
 from agrotools.scoring.keyed_values import is_number, keyed_scopes, without_other_values
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates
 from agrotools.scoring.number_reading import emphasised, within
-from agrotools.text.normalise import canonical_unit
 from agrotools.text.numbers import find_quantities
+from agrotools.text.units import canonical_unit
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "src" / "agrotools" / "data" / "number_reading.json"

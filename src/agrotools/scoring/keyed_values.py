@@ -25,7 +25,8 @@ from agrotools.scoring.answer_text import (
     json_text,
     without_markup,
 )
-from agrotools.text.normalise import NUMBER_WORDS, canonical_unit, late_pattern, normalise
+from agrotools.text.normalise import NUMBER_WORDS, late_pattern, normalise
+from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
 

@@ -4,7 +4,6 @@ A feature is a named number, mostly 0 or 1: the unit fits, the surrounding words
 concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from agrotools.scoring.slot_subject import (
 )
 from agrotools.scoring.word_forms import roots, says
 from agrotools.text.numbers import Quantity
+from agrotools.text.quantities import read_quantity
 
 NumberSlot = ToleranceSlot | ExactSlot
 Features = dict[str, float]
@@ -80,15 +80,17 @@ def only_quantity(slot: NumberSlot, text: str, unit: str | None, own_unit: str |
 
     No features decide about such a value, which is most of the values in the answer form.
     """
-    if not _ONLY_NUMBER.fullmatch(text):
+    read = read_quantity(text) if len(text) <= _LONGEST_QUANTITY else None
+    if read is None or read.noun:
         return None
-    stated = _stated(slot, subject(slot), unit, own_unit, text)
-    if len(stated) != 1 or stated[0].noun or stated[0].start or stated[0].end != len(text):
-        return None
-    return stated[0] if cues.fits_unit(stated[0], unit, counts=_is_count(slot)) else None
+    written = read.unit.symbol if read.unit else own_unit
+    only = Quantity(read.low, read.high, written, None, 0, len(text), 0)
+    if unit is None and cues.PART_OF_ONE.search(slot.label.lower()):
+        only = cues.as_part_of_one(only)
+    return only if cues.fits_unit(only, unit, counts=_is_count(slot)) else None
 
 
-_ONLY_NUMBER = re.compile(r"-?\d[\d.,]{0,20}(?: ?[^\W\d]{1,6}[²³23]?(?:/[^\W\d]{1,3}[²³23]?)?| ?%)?")
+_LONGEST_QUANTITY = 80
 
 
 def _is_count(slot: NumberSlot) -> bool:

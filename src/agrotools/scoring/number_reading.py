@@ -17,8 +17,9 @@ from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
 from agrotools.scoring.number_cues import DIFFERENCE, in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
-from agrotools.text.normalise import WORD_END, WORD_START, canonical_unit, late_pattern
+from agrotools.text.normalise import WORD_END, WORD_START, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import canonical_unit
 
 _CLOSE = 2.5
 """Maximum difference in score from the chosen number to a joined number that counts as an alternative."""
@@ -473,4 +474,4 @@ def _as_written(quantity: Quantity) -> str:
 def within(value: float, margin: float, low: float, high: float) -> bool:
     """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
-    return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
+    return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

@@ -34,7 +34,7 @@ from agrotools.core.slot import asked_slots
 from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.normalise import compatible
+from agrotools.text.units import compatible
 
 SAME = 1e-9
 """Similarities that differ by at most this much count as equal, independent of the order of summation."""

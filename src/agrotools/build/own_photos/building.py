@@ -29,7 +29,7 @@ from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.writing import check_replaceable
-from agrotools.text.normalise import canonical_unit, convert
+from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 

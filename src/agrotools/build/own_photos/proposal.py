@@ -12,7 +12,8 @@ from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Me
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
-from agrotools.text.normalise import CJK, WORD_END, WORD_START, canonical_unit
+from agrotools.text.normalise import CJK, WORD_END, WORD_START
+from agrotools.text.units import canonical_unit
 
 Answer = Literal["text", "number", "choice"]
 
