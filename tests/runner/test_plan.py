@@ -87,6 +87,6 @@ def test_a_limit_keeps_twins_together():
     pairs = [(f"u{n}", f"t{n}") for n in range(20)]
     samples = [plain_sample(name, twin=twin) for pair in pairs for name, twin in (pair, pair[::-1])]
     for limit in (1, 2, 7, 12):
-        chosen = {key[1] for key in work_items(samples, ["end-to-end"], 1, limit=limit).keys()}
+        chosen = {item.sample.id for item in work_items(samples, ["end-to-end"], 1, limit=limit)}
         assert 0 <= limit - len(chosen) <= 1
         assert limit == 1 or all(({one, other} <= chosen) or not ({one, other} & chosen) for one, other in pairs)

@@ -315,8 +315,8 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
 class _SampleLines:
     """Lines of ``samples.jsonl``, read once in order and then by position.
 
-    ``ids``, ``no_tool``, ``reference`` and ``twins`` are the facts of the samples; ``kept``: all samples, empty if there are more
-    than :data:`MOST_KEPT`.
+    ``ids``, ``no_tool``, ``reference`` and ``twins`` are the facts of the samples; ``kept``: all samples, empty if
+    there are more than :data:`MOST_KEPT`.
     """
 
     def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:

@@ -86,8 +86,8 @@ def work_items(
 
     No-tool excludes samples that need raster processing or a figure, unless the policy is ``single_shot`` (writes the
     whole solution at once); step-by-step excludes samples without a reference trajectory. With a ``limit``, each mode
-    runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples. Twins stay
-    together, because a refusal counts only beside the answer to the twin.
+    runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples. Twins
+    stay together, because a refusal counts only beside the answer to the twin.
     ``only``: ids of the samples that may run; all if empty.
     """
     requested = set(modes)
