@@ -14,7 +14,8 @@ class FormItem:
         type: type of the slot, e.g. ``tolerance``.
         is_number: True if the item asks for a number.
         choices: options in alphabetical order, whichever is correct; empty if any answer may be given.
-        aliases: other names of ``choices``.
+        aliases: other names of ``choices``; empty if one of them has other names where one is correct, because they
+            may be written for the gold alone.
         takes_several: True if several of ``choices`` may be correct together.
     """
 
@@ -36,7 +37,8 @@ def form_item(slot: Slot) -> FormItem:
     choices = slot.letters
     if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) and not is_number:
         choices = tuple(sorted(set(slot.choices)))
-    aliases = slot.aliases if isinstance(slot, ExactSlot | ChoiceSetSlot) else {}
+    known = slot.aliases if isinstance(slot, ExactSlot | ChoiceSetSlot) else {}
+    aliases = {choice: known[choice] for choice in choices if known.get(choice)}
     return FormItem(
         name=slot.name,
         label=slot.label,
@@ -44,7 +46,7 @@ def form_item(slot: Slot) -> FormItem:
         unit=slot.unit if isinstance(slot, ToleranceSlot | ExactSlot) else None,
         is_number=is_number,
         choices=choices,
-        aliases={choice: aliases[choice] for choice in choices if choice in aliases},
+        aliases=aliases if len(aliases) > 1 or isinstance(slot, ChoiceSetSlot) else {},
         takes_several=slot.takes_several or isinstance(slot, ChoiceSetSlot),
         free_text=slot.free_text,
         made_by_tools=slot.made_by_tools,

@@ -145,13 +145,10 @@ def without_other_values(item: FormItem, items: Sequence[FormItem], text: str) -
     return "".join(remaining) + text[at:]
 
 
-def mentions(sentence: str, item: FormItem, items: Sequence[FormItem], *, others: bool = False) -> bool:
-    """Return True if ``sentence`` names ``item`` (or, with ``others``, another slot).
-
-    A label inside the longer label of another slot does not count.
-    """
+def mentions(sentence: str, item: FormItem, items: Sequence[FormItem]) -> bool:
+    """Return True if ``sentence`` names ``item``; a label inside the longer label of another item does not count."""
     names = _names_of(item)
-    return any((_key(match[0]) in names) != others for match in _any_name(_names(items)).finditer(sentence))
+    return any(_key(match[0]) in names for match in _any_name(_names(items)).finditer(sentence))
 
 
 def _kind(item: FormItem) -> str:

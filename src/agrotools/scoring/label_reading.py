@@ -12,7 +12,7 @@ from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing,
 from agrotools.scoring.word_forms import comparatives, is_form, question, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations
 from agrotools.text.labels import LabelMatch, claims, find_labels, is_denied_beside, label_pattern
-from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, normalise
+from agrotools.text.normalise import WORD_END, WORD_START, late_pattern, normalise
 
 _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that do not describe the requested thing."""
@@ -177,30 +177,33 @@ def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | Non
 
 # --- names of an open set ---------------------------------------------------------------------------------------------
 
-_NAME = rf"(?:{WORD}|[{CJK}]|[ '-](?={WORD}|[{CJK}])){{1,60}}+"
 _CLAIM_OF_NAME = late_pattern(
-    rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer(?: is|:| =) ?(?:an? |the )?|"
-    rf"(?:^|[.!\n。] ?)(?:it|this)(?: is|'s) (?:an? |the )?)({_NAME})(?=[.!}}\n。,;]|$)"
+    rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer[:=] ?|(?:{WORD_START}(?:is|are|looks like|shows)|'s){WORD_END} ?"
+    r"(?:(?:most likely|probably) )?|[为是])([^.!?}\n。]{1,120})"
 )
 _BESIDE_NAME = late_pattern(r"\s*[(\[][^()\[\]]*[)\]]")
-_JOINT = late_pattern(rf"\s*(?:[,;/|+&=\n、，；]|{WORD_START}(?:or|and|vs\.?|versus){WORD_END}|或|和)\s*")
+_PART_OF_NAMES = late_pattern(r"\s*[,;\n、，；]\s*")
+_REMARK = late_pattern(rf"(?:an?|the|which|who|also|commonly|because|caused|[a-z]+ing|[a-z]+:){WORD_END}")
+_JOINT = late_pattern(rf"\s*(?:[/|+&=]|{WORD_START}(?:or|and|vs\.?|versus){WORD_END}|或|和)\s*")
+_ARTICLE = late_pattern(r"^(?:an?|the) ")
 _LONGEST_NAMES = 120
 
 
 def read_names(text: str) -> tuple[str, ...]:
     """Return the names that ``text`` gives: those of its claims ("it is ..."), else the names that are all of it.
 
-    Remarks in brackets are left out. A longer text without a claim gives no name."""
+    Remarks in brackets and behind commas are left out. A longer text without a claim gives no name."""
     text = text[after_correction(text) :]
-    claimed = [claim[1] for claim in _CLAIM_OF_NAME.finditer(text)]
+    denials = Negations(text)
+    claimed = [claim[1] for claim in _CLAIM_OF_NAME.finditer(text) if not denials.before(claim.start(1))]
     if not claimed and len(text) <= _LONGEST_NAMES:
         claimed = [text]
-    parts = (part for each in claimed for part in _JOINT.split(_BESIDE_NAME.sub("", each)))
-    names = (_ARTICLE.sub("", part.strip(" .:!*`'\"-{}")) for part in parts)
+    names: list[str] = []
+    for each in claimed:
+        first, *others = _PART_OF_NAMES.split(_BESIDE_NAME.sub("", each))
+        for part in (first, *(other for other in others if not _REMARK.match(other))):
+            names += (_ARTICLE.sub("", name.strip(" .:!*`'\"{}")) for name in _JOINT.split(part))
     return tuple(dict.fromkeys(name for name in names if name))
-
-
-_ARTICLE = late_pattern(r"^(?:an?|the) ")
 
 
 def is_name_of(text: str, names: Iterable[str]) -> bool:

@@ -100,7 +100,7 @@ def _read_boolean(item: FormItem, items: Sequence[FormItem], answer: AnswerText)
 
 
 def _read_options(item: FormItem, items: Sequence[FormItem], answer: AnswerText) -> SlotReading:
-    from agrotools.scoring.label_reading import LabelReading, label_names, last_word_label, read_labels
+    from agrotools.scoring.label_reading import LabelReading, label_names, last_word_label, read_labels, read_names
 
     labels = label_names(item)
     several = item.takes_several
@@ -141,7 +141,10 @@ def _read_options(item: FormItem, items: Sequence[FormItem], answer: AnswerText)
         "value": list(asserted),
         "rule": "other names are listed with it" if further else "labels that the text asserts",
     }
-    return SlotReading(details, scope.keyed, names=tuple(asserted), decided=not further)
+    # A name that is no option may be another name of the correct one.
+    if not several and not any(each.matches or each.asserted for each in readings):
+        asserted = [name for text in texts for name in read_names(text)]
+    return SlotReading(details, scope.keyed, names=tuple(dict.fromkeys(asserted)), decided=not further)
 
 
 def _as_written(match: "LabelMatch") -> str:

@@ -270,7 +270,18 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` says that the files do not allow an answer and gives no value of ``slots``."""
-    return refusing_words(form_items(slots), answer) is not None
+    return refusing_words(form_items(slots), answer) is not None and not _states_fact(slots, answer)
+
+
+def _states_fact(slots: Sequence[Slot], answer: str) -> bool:
+    open_slots = [slot for slot in slots if isinstance(slot, OpenTextSlot)]
+    if not open_slots:
+        return False
+    from agrotools.scoring.open_text import read_facts
+    from agrotools.text.claims import reply_of
+
+    reply = reply_of(read_answer(answer).plain)
+    return any(fact.words for slot in open_slots for fact in read_facts(slot.facts, reply))
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -321,11 +332,10 @@ def _is_right(slot: ToleranceSlot | ExactSlot | BooleanSlot | ChoiceSetSlot | Fi
     if isinstance(slot, FileSlot):
         return reading.decided and reading.names == (slot.value,)
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        if len(set(slot.choices)) > 1:
-            return reading.decided and reading.names == (slot.value,)
         from agrotools.scoring.label_reading import is_name_of
 
-        return bool(reading.names) and all(is_name_of(name, slot.names) for name in reading.names)
+        right = [name == slot.value if name in slot.choices else is_name_of(name, slot.names) for name in reading.names]
+        return reading.decided and bool(right) and all(right)
     if reading.number is None:
         return False
     from agrotools.scoring.number_reading import within
