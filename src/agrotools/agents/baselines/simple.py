@@ -21,6 +21,8 @@ from agrotools.core import (
     Answer,
     Arguments,
     CallTools,
+    ChoiceSetSlot,
+    ExactSlot,
     Halt,
     KeywordsSlot,
     Observation,
