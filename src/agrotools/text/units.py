@@ -293,6 +293,8 @@ _BEFORE = late_pattern(r" ?-? ?(?:(?P<open>[(\[]) ?|')?")
 _CLOSING = late_pattern(r" ?[)\]]")
 _UNKNOWN = late_pattern(r" ?[a-zμ]+(?:[ ·/][a-zμ]+)?\^-\d")
 """A unit outside the table, which is none of the slot's whatever it means; "trees^2" has a footnote."""
+_PER_NOUN = late_pattern(r" ?/ ?(?!pixels?\b|px\b)[a-z]{3,}")
+"""A noun that a unit is divided by: "12 kg/tree" is no mass."""
 
 
 def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
@@ -310,6 +312,9 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     if found is None and (unknown := _UNKNOWN.match(text, at)):
         written = unknown[0].strip()
         return Unit(written, ((written, 1),), 1.0), unknown.end()
+    if found and (noun := _PER_NOUN.match(text, found[1])):
+        written = f"{found[0].symbol}{noun[0].replace(' ', '')}"
+        found = Unit(written, ((written, 1),), 1.0), noun.end()
     if found is None or not before["open"]:
         return found
     closing = _CLOSING.match(text, found[1])

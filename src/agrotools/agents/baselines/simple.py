@@ -9,7 +9,6 @@ perfect-tools gives the correct answer from the files. Lower bounds are ``echo``
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from random import Random
 from typing import cast
@@ -24,7 +23,6 @@ from agrotools.core import (
     CallTools,
     ChoiceSetSlot,
     ExactSlot,
-    FileSlot,
     Halt,
     KeywordsSlot,
     Observation,
@@ -40,6 +38,7 @@ from agrotools.core import (
     Unparseable,
     UnresolvedRef,
 )
+from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
 from agrotools.knowledge.same_thing import as_listed
@@ -205,28 +204,6 @@ NUMBER_RANGE: dict[str | None, tuple[float, float]] = {
 _WORDS = ("crop", "weed", "soil", "leaf", "fruit", "tree", "area", "share", "image")
 
 
-@dataclass(frozen=True)
-class BlankSlot:
-    """Name, type, unit and label set of a slot: the information that the answer form shows to every policy."""
-
-    name: str
-    type: str
-    unit: str | None
-    choices: tuple[str, ...]
-    free_text: bool = False
-
-
-def blank(slot: Slot) -> BlankSlot:
-    """Return ``slot`` without its gold."""
-    choices: tuple[str, ...] = ()
-    if (isinstance(slot, ExactSlot) and isinstance(slot.value, str)) or isinstance(slot, FileSlot | ChoiceSetSlot):
-        choices = tuple(sorted(slot.choices))
-    else:
-        choices = slot.letters
-    kind = "several_options" if slot.takes_several else slot.type
-    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices, slot.free_text)
-
-
 class RandomPolicy:
     """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
@@ -246,16 +223,16 @@ class RandomPolicy:
 
 def random_answer(slots: Sequence[Slot], rng: Random) -> str:
     """Return a random value for every slot: uniform over its labels, or log-uniform over the range of its unit."""
-    values = {slot.name: _random_value(blank(slot), rng) for slot in slots}
+    values = {slot.name: _random_value(form_item(slot), rng) for slot in slots}
     return format_answer(slots, {name: value for name, value in values.items() if value is not None})
 
 
-def _random_value(slot: BlankSlot, rng: Random) -> JsonValue:
+def _random_value(slot: FormItem, rng: Random) -> JsonValue:
     if slot.type == "boolean":
         return rng.random() < 0.5
     if slot.type == "choice_set":
         return [choice for choice in slot.choices if rng.random() < 0.5] or [rng.choice(slot.choices)]
-    if slot.type == "several_options":
+    if slot.takes_several:
         chosen = rng.randrange(1, 2 ** len(slot.choices))
         return "".join(choice for place, choice in enumerate(slot.choices) if chosen >> place & 1)
     if slot.choices:
