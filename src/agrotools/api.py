@@ -439,7 +439,7 @@ def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
     from agrotools.runner.rescore import score_runs
 
     fresh = Run(run.path if isinstance(run, Run) else run)
-    fresh.summary = score_runs([fresh.path], allow_invalid=allow_invalid, again=True)[0].summary
+    fresh.summary = score_runs([fresh.path], allow_invalid=allow_invalid)[0].summary
     return fresh
 
 

@@ -121,7 +121,7 @@ def test_what_helps_against_an_error_of_the_system(number: int, said: str, monke
     def fails(*_: object) -> None:
         raise OSError(number, "as the system says", "a/file")
 
-    monkeypatch.setattr("agrotools.runner.rescore.stored_summaries", fails)
+    monkeypatch.setattr("agrotools.runner.rescore.check_distinct", fails)
     done = run_command("score", "run")
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "error: a/file: as the system says"
@@ -135,7 +135,7 @@ def test_a_lack_of_memory_is_an_error_that_a_user_can_mend(cause: Exception, mon
     def fails(*_: object) -> None:
         raise ImportError("the install seems to be broken") from cause
 
-    monkeypatch.setattr("agrotools.runner.rescore.stored_summaries", fails)
+    monkeypatch.setattr("agrotools.runner.rescore.check_distinct", fails)
     done = run_command("score", "run")
     assert done.returncode == 3
     assert done.stderr.startswith("error: not enough memory or threads")
@@ -218,7 +218,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
             "tools bench --folder drawn_canopies --out page.md",
             ": 0 figures measured so far; page.md is not written",
         ),
-        ("agrotools.runner.rescore.stored_summaries", "score run", " before it was done; run the same command again"),
+        ("agrotools.runner.rescore.check_distinct", "score run", " before it was done; run the same command again"),
     ],
 )
 def test_ctrl_c_says_what_is_kept(

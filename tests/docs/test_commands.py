@@ -115,11 +115,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
     (place / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-benchmark"'))
     for name in ("RUN", "OTHER_RUN"):
-        # Without their scores, which are of an older scoring version, so that the commands score them again.
-        without_scores = shutil.ignore_patterns("scores.json")
         for run in (place / name, place / "runs" / name):
-            shutil.copytree(GOLDEN / "runs_0_1" / "gta-lagent", run, ignore=without_scores)
-        shutil.copytree(GOLDEN / "runs_0_1" / "agrieval", place / f"{name}_of_agrieval", ignore=without_scores)
+            shutil.copytree(GOLDEN / "runs" / "gta-lagent", run)
+        shutil.copytree(GOLDEN / "runs" / "agrieval", place / f"{name}_of_agrieval")
     for files in made_files(place / "predictions", 3).values():
         for kind, path in files.items():
             shutil.copy(path, place / f"{kind}_{path.name.split('_')[0].removesuffix('.json')}.json")

@@ -47,7 +47,7 @@ def write_study(folder: Path) -> None:
 
 
 def write_run(folder: Path) -> None:
-    shutil.copytree(ROOT / "tests" / "golden" / "runs_0_1" / "drawn-react", folder / "runs" / "my-run")
+    shutil.copytree(ROOT / "tests" / "golden" / "runs" / "drawn-react", folder / "runs" / "my-run")
 
 
 def find_sandbox(_folder: Path) -> None:

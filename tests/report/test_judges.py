@@ -12,7 +12,7 @@ from agrotools.build.review.grading import open_sheet, summarise_grades
 from agrotools.cli.main import app
 from agrotools.core import Fact, Observation, OpenTextSlot, PlotSlot, Record, Sample, Step, ToolCall, UsageError
 from agrotools.report.judges import Grade, answer_key, judge_agreement
-from agrotools.runner.rescore import JUDGEMENTS_FILE, rescore
+from agrotools.runner.rescore import JUDGEMENTS_FILE
 from agrotools.scoring.judging.judgements import Judgement, agreement
 from agrotools.scoring.judging.questions import judge_questions
 from support.made_runs import end_to_end, made_sample, write_run
@@ -94,23 +94,6 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
     with file.open("a") as lines:
         lines.write(f"{withdrawn.model_dump_json()}\n")
     assert judge_agreement([*runs, silent], grades=[file]).n == 11
-
-
-def test_an_earlier_scoring_version_is_a_judge(tmp_path: Path):
-    runs = [
-        write_run(
-            tmp_path / name, [record(m, s, "why: late blight" if s < 3 * m else None) for s in range(12)], model=name
-        )
-        for m, name in enumerate(MODELS)
-    ]
-    for run in runs:
-        rescore(run)
-        scores = json.loads((run / "scores.json").read_text())
-        for row in scores["scores"]:
-            row["value"] = 1 - row["value"]
-        (run / "scores-v1.json").write_text(json.dumps(scores))
-    result = judge_agreement(runs, scores=["agrotools.ots"])
-    assert (result.judges, result.pairs[0].tau) == (("agrotools.ots", "agrotools.ots v1"), pytest.approx(-1))
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path):

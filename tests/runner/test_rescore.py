@@ -18,7 +18,7 @@ from agrotools.scoring.embedders import Embedder
 from support.plain_sample import plain_sample
 
 MANIFEST = Manifest(
-    agrotools="0", benchmark="b", benchmark_path="b", benchmark_version="1", benchmark_hash="h", model="m",
+    agrotools="0", scoring="4", benchmark="b", benchmark_path="b", benchmark_version="1", benchmark_hash="h", model="m",
     protocol="react", max_steps=3, seed=0, toolset_hash="t", prompt_hash="p", modes=("end-to-end",), epochs=1,
     sample_ids=(),
 )  # fmt: skip

@@ -36,12 +36,12 @@ from agrotools.runner.evaluate import prepare_run
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run
 from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import SCORES_FILE, stored_split, stored_version
+from agrotools.runner.rescore import SCORES_FILE, stored_split
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
-from agrotools.scoring.metrics import FAS, SCORING_VERSION, is_invalid
+from agrotools.scoring.metrics import FAS, is_invalid
 from agrotools.scoring.pairs import NO_TWIN, Pair, pair_of, refusals
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
@@ -163,7 +163,7 @@ class Rerun:
 def write_attribution(run: Path, attribution: Attribution) -> None:
     """Write ``attribution.json``, and the same without its samples under ``attribution`` in ``scores.json``."""
     write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
-    if stored_version(run) == SCORING_VERSION:
+    if (run / SCORES_FILE).exists():
         scores = orjson.loads((run / SCORES_FILE).read_bytes())
         scores["attribution"] = stored_split(run)
         write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))

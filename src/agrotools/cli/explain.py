@@ -37,10 +37,10 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
     from agrotools.runner.records import record_index
-    from agrotools.runner.rescore import judged_rows, rows_of, stored_version
+    from agrotools.runner.rescore import judged_rows, rows_of
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import read_attribution
-    from agrotools.scoring.metrics import FAS, SCORING_VERSION
+    from agrotools.scoring.metrics import FAS
     from agrotools.scoring.pairs import NO_TWIN, refused_twin
 
     read_manifest(run)
@@ -90,8 +90,6 @@ def explain(
             typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
     if outdated:
         typer.echo(outdated, err=True)
-    if (stored := stored_version(run)) not in (None, SCORING_VERSION):
-        typer.echo(f"scored by version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
 
 
 def _twin_state(twin: "Record | None") -> str:

@@ -150,7 +150,6 @@ def show_runs(
     details: bool,
     as_json: bool,
     paper: bool = False,
-    again: bool = True,
     evaluated: Evaluated | None = None,
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
@@ -162,7 +161,6 @@ def show_runs(
         details: also print scores by task and answer type, and statistics.
         as_json: print the scores as JSON.
         paper: also print the tables of the benchmark's paper, with its published figures.
-        again: score runs of another scoring version again instead of showing their stored scores.
         evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
             of all runs to the first run's folder.
 
@@ -198,7 +196,7 @@ def show_runs(
     indexes = evaluated.indexes if evaluated else {}
     is_listed = evaluated is not None and n_records <= MOST_LISTED
     with report_draft(runs, comparisons, indexes) if is_listed else nullcontext() as draft:
-        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again}
+        options = {"allow_invalid": allow_invalid, "comparisons": comparisons}
         rescored = score_runs(runs, **options, indexes=indexes, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]

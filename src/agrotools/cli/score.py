@@ -57,18 +57,12 @@ def score(
     costs: Annotated[
         Path | None, typer.Option(help="Print the expected cost of the answers under this cost table (TOML) instead.")
     ] = None,
-    rescore: Annotated[
-        bool, typer.Option("--rescore", help="Score runs of an older scoring version with the current one.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side.
-
-    Scores of an older scoring version are shown as they are stored, unless --rescore is given.
-    """
+    """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side."""
     from agrotools.cli.results import ask_judges, show_runs
     from agrotools.core import UsageError
-    from agrotools.runner.rescore import check_distinct, stored_summaries
+    from agrotools.runner.rescore import check_distinct
 
     runs = runs or []
     check_distinct(runs)
@@ -91,7 +85,6 @@ def score(
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
         of_runs = {
-            "--rescore": rescore,
             "--judge": judging.judge,
             "--with": texts.extra,
             "--details": details,
@@ -108,20 +101,8 @@ def score(
         }
         raise typer.Exit(score_predictions(runs, format_, **prediction_options, as_json=as_json))
     compared = texts.comparisons()
-    if not rescore:
-        # Refuse options that stored scores cannot use, before a judge is paid.
-        requested_options = {
-            "--judge": judging.judge,
-            "--with": texts.extra,
-            "--embedder": texts.embedder,
-            "--embedder-path": texts.embedder_path,
-        }
-        requested_options |= {"--paper": paper, "--allow-invalid": allow_invalid}
-        stored_summaries(runs, [name for name, value in requested_options.items() if value])
     missing = ask_judges(runs, judging)
-    code = show_runs(
-        runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper, again=rescore
-    )
+    code = show_runs(runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper)
     raise typer.Exit(code or int(missing))
 
 

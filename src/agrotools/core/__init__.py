@@ -13,7 +13,6 @@ from agrotools.core.base import (
     FrozenModel,
     InfrastructureError,
     RunStoreError,
-    ScoringVersionError,
     ToolError,
     ToolErrorKind,
     UsageError,

@@ -222,10 +222,6 @@ class NoRunError(RunStoreError, UsageError):
     """The given folder contains no run."""
 
 
-class ScoringVersionError(AgrotoolsError):
-    """Scores or records of different scoring versions cannot be combined."""
-
-
 class InfrastructureError(AgrotoolsError):
     """There is no reply for reasons unrelated to the model. The sample becomes invalid, not incorrect.
 

@@ -1,7 +1,7 @@
 """Agreement of judges on the same answers: on the ranking of the models, and on single answers.
 
 A judge is a model that graded answers (``agrotools score --judge``), a person who graded them (``agrotools grade``), or
-a metric of scoring, by its current and earlier versions. Rankings are compared by Kendall's tau-b (1945), answers by
+a metric of scoring. Rankings are compared by Kendall's tau-b (1945), answers by
 Spearman's rho (1904) and Krippendorff's ordinal alpha (2004); intervals are 95 % percentiles of a bootstrap by cluster.
 """
 
@@ -172,7 +172,7 @@ def judge_agreement(
     Args:
         mode: default: end-to-end if all runs have it.
         metric: metric whose judges are compared. Default: the first that judges graded all runs by.
-        scores: ids of metrics of scoring that count as judges, too, by every stored scoring version.
+        scores: ids of metrics of scoring that count as judges, too.
         grades: files of people's grades.
 
     Raises:
@@ -212,9 +212,6 @@ def judge_agreement(
                 unanswered.add((name, sample, record.epoch))
 
         scored_run(run, collect)
-        for score in scores:
-            for judge, rows in _earlier_versions(run, score).items():
-                values[judge][name] = rows
     for by_run in values.values():
         graded = set[str]().union(*by_run.values())
         for name, sample, _ in unanswered:
@@ -254,19 +251,6 @@ def people_values(files: Sequence[Path], metric: str = "") -> Callable[[Record],
             if grade.verdict == "grade" and value is not None:
                 by_answer[grade.sample][grade.reviewer] = value
     return lambda record: dict(by_answer.get(answer_key(record) or "", {}))
-
-
-def _earlier_versions(run: Path, metric: str) -> dict[str, Values]:
-    """Return the scores of samples by earlier scoring versions, which scoring keeps in the folder of a run."""
-    versions: dict[str, Values] = {}
-    modes = read_manifest(run).modes
-    for path in sorted(run.glob("scores-v*.json")) if len(modes) == 1 else ():
-        values: Values = {}
-        for row in orjson.loads(path.read_bytes())["scores"]:
-            if row["metric"] == metric and row.get("slot") is row.get("step") is None:
-                values.setdefault(row["sample_id"], []).append(row["value"])
-        versions[f"{metric} {path.stem.removeprefix('scores-')}"] = values
-    return versions
 
 
 def _compared(

@@ -57,7 +57,7 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
-from agrotools.scoring.metrics import APART_METRIC, FAS, SCORING_VERSION
+from agrotools.scoring.metrics import APART_METRIC, FAS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
@@ -150,21 +150,11 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
     return [f"{of_whom(name)}{harmless(line)}" for name, summary in named_summaries for line in summary.warnings]
 
 
-def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
-    """Return a line on quick parts, one for each shard, and one for each run with scores of another scoring version.
-
-    ``page``: samples follow the tables.
-    """
+def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
+    """Return a line on quick parts, and one for each shard."""
     lines = [_QUICK] if any(summary.quick for summary in summaries) else []
     shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
     lines += [SHARD.format(shard) for shard in shards]
-    for name, summary in zip(run_names(summaries), summaries, strict=True):
-        if summary.scoring != SCORING_VERSION:
-            samples = f" The samples below are scored by version {SCORING_VERSION}." if page else ""
-            lines.append(
-                f"{name}: scored by scoring version {summary.scoring}; `agrotools score RUN --rescore` scores it again "
-                f"by version {SCORING_VERSION}.{samples}"
-            )
     return lines
 
 

@@ -12,7 +12,6 @@ from pydantic import Field, JsonValue, PlainSerializer, PlainValidator, TypeAdap
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.core.files import sha256_of_json
 from agrotools.core.packed import PackedNames
-from agrotools.scoring.metrics import FIRST_VERSION
 
 _NAMES = TypeAdapter(tuple[str, ...])
 
@@ -57,7 +56,7 @@ class Manifest(FrozenModel):
     format: int = FORMAT
     agrotools: str
     """Version of the package that started the run."""
-    scoring: str = FIRST_VERSION
+    scoring: str
     """Scoring version under which the run was started."""
     benchmark: str
     benchmark_path: str

@@ -5,7 +5,6 @@ benchmark need all records of a mode at once. Stored scores of another scoring v
 requested.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -15,11 +14,10 @@ from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
-from agrotools.core.base import benchmark_title, command_line
-from agrotools.core.files import copy_whole, read_lines, remedy, temporary_sibling
+from agrotools.core.base import benchmark_title
+from agrotools.core.files import read_lines, remedy, temporary_sibling
 from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
@@ -34,7 +32,6 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
-from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
 from agrotools.scoring.pairs import pair_of, pair_rows
 from agrotools.scoring.repeats import rerun_interval
 
@@ -43,70 +40,6 @@ RUBRICS_PREFIX = "judge-rubrics-"
 """Prefix of the file name of the user's rubrics in a run folder."""
 JUDGEMENT_HINT = "remove that line; the judge is then asked about it again"
 SCORES_FILE = "scores.json"
-_OPENING = re.compile(rb'\s*\{\s*"summary":\s*\{\s*"format":\s*\d+,\s*(?:"scoring":\s*"([0-9A-Za-z.]{1,20})")?')
-_OPENING_BYTES = 400
-
-
-def stored_version(run: Path) -> str | None:
-    """Return the scoring version of the scores in a run folder; None if it has no valid scores."""
-    try:
-        with (run / SCORES_FILE).open("rb") as file:
-            opening = _OPENING.match(file.read(_OPENING_BYTES))
-    except OSError:
-        return None
-    if opening is None:
-        return None
-    return opening[1].decode() if opening[1] else FIRST_VERSION
-
-
-def other_version_summary(run: Path) -> Summary | None:
-    """Return the stored summary of a run if it has another scoring version than the current one, else None.
-
-    Raises:
-        RunStoreError: it cannot be read.
-    """
-    version = stored_version(run)
-    if version in (None, SCORING_VERSION):
-        return None
-    try:
-        return Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
-    except (OSError, ValueError, KeyError, ValidationError) as error:
-        raise RunStoreError(
-            f"the scores of {run}, of scoring version {version}, cannot be read: {str(error).splitlines()[0]}",
-            hint=f"{command_line('score', run, '--rescore')} scores it again by version {SCORING_VERSION}",
-        ) from error
-
-
-def stored_summaries(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
-    """Return the runs whose stored scores are shown unchanged, because they have another scoring version.
-
-    ``needs``: given options that require scoring again.
-
-    Raises:
-        ScoringVersionError: the runs have different scoring versions;
-        UsageError: ``needs`` is not empty, but scores are stored;
-        RunStoreError: stored scores cannot be read.
-    """
-    stored = {run: stored_summary for run in runs if (stored_summary := other_version_summary(run)) is not None}
-    check_one_version([stored[run].scoring if run in stored else SCORING_VERSION for run in runs])
-    for run, summary in stored.items():
-        if needs:
-            raise UsageError(
-                f"{needs[0]}: {run} holds scores of scoring version {summary.scoring}, which stay as they are",
-                hint=f"add --rescore to score it again by version {SCORING_VERSION}",
-            )
-    return stored
-
-
-def keep_other_version(run: Path) -> None:
-    """Copy scores of another scoring version to ``scores-vN.json`` before they are overwritten.
-
-    Raises:
-        OSError: they cannot be copied.
-    """
-    version = stored_version(run)
-    if version not in (None, SCORING_VERSION) and not (copy := run / f"scores-v{version}.json").exists():
-        copy_whole(run / SCORES_FILE, copy)
 
 
 def read_judgements(run: Path) -> list[Judgement]:
@@ -190,8 +123,6 @@ def rescore(
 ) -> Rescored:
     """Score every record of ``run``, and write summary and score rows to ``scores.json``.
 
-    Existing scores of another scoring version are kept as ``scores-vN.json``.
-
     Args:
         comparisons: text comparisons for metrics that are computed only on request.
         on_scored: callback for every record with its score rows, by mode, sample and epoch.
@@ -204,7 +135,6 @@ def rescore(
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
     check_comparisons(manifest, comparisons)
     try:
-        keep_other_version(run)
         # The summary precedes the rows in the file, but is known after them.
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
@@ -236,7 +166,6 @@ def score_runs(
     *,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    again: bool = False,
     on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
     indexes: Mapping[Path, RecordIndex] | None = None,
@@ -245,17 +174,12 @@ def score_runs(
 
     Args:
         comparisons: text comparisons for metrics that are computed only on request.
-        again: score runs again whose stored scores have another scoring version; otherwise these are used unchanged.
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
         indexes: indexes of the records of runs, of those of which they are known.
     """
-    stored = {} if again else stored_summaries(runs, ())
     rescored: list[Rescored] = []
     for run in runs:
-        if run in stored:
-            rescored.append(Rescored(stored[run]))
-            continue
         if on_run is not None:
             on_run(read_manifest(run))
         options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}

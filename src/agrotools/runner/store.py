@@ -20,8 +20,8 @@ from types import TracebackType
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError, first_error
-from agrotools.core.base import NoRunError, command_line
+from agrotools.core import Observation, Record, RunStoreError, first_error
+from agrotools.core.base import NoRunError
 from agrotools.core.files import (
     MANIFEST_COPY,
     MANIFEST_FILE,
@@ -56,7 +56,6 @@ class RunStore:
 
     Raises:
         RunStoreError: the folder is in use by another process, belongs to another run, or cannot be written;
-        ScoringVersionError: the run was started under another scoring version.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -279,8 +278,7 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
     """Return the manifest of the resumed run, and a note if the stored one was damaged.
 
     Raises:
-        RunStoreError: the folder holds a run with another configuration;
-        ScoringVersionError: its run was started under another scoring version.
+        RunStoreError: the folder holds a run with another configuration.
     """
     if not _has_manifest(folder):
         return manifest, []
@@ -290,14 +288,6 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
     records = folder / RECORDS_FILE
     if changed and not (records.exists() and records.stat().st_size):
         return manifest, notes  # A command that failed before its first record (e.g. by a wrong model name) is ignored.
-    if old.scoring != manifest.scoring:
-        # Answer forms and the definition of invalid records depend on the version and are in no other hash.
-        raise ScoringVersionError(
-            f"{folder} holds a run that was begun under scoring version {old.scoring}; records of version "
-            f"{manifest.scoring} cannot be added to it",
-            hint="start another run with --out; "
-            f"{command_line('score', folder, '--rescore')} scores the existing records again",
-        )
     if changed:
         raise RunStoreError(
             f"{folder} holds a run with another configuration: {'; '.join(changed)}",

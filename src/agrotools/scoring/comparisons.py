@@ -199,7 +199,6 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
     the summaries then have no differences between runs.
 
     Raises:
-        ScoringVersionError: the summaries have different scoring versions.
     """
     together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not aggregators:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.metrics import APART_METRIC, FLOOR_METRICS, SLOTS_OF_METRIC, STEP_METRICS, check_one_version
+from agrotools.scoring.metrics import APART_METRIC, FLOOR_METRICS, SLOTS_OF_METRIC, STEP_METRICS
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import SampleTable, Units, clusters_of
@@ -96,9 +96,7 @@ def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
     """Return the summaries, each with the correlations over all runs with the same benchmark and options.
 
     Raises:
-        ScoringVersionError: the summaries have different scoring versions.
     """
-    check_one_version([each.scoring for each in summaries])
     of = {
         key: across_runs([each for each in summaries if benchmark_key(each) == key])
         for key in map(benchmark_key, summaries)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from agrotools.core import BENCHMARKS, Mode, Record, ScoringVersionError, Slot, counts_in_headline
+from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
 from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_for_slot_types
 from agrotools.text.answer_form import counts_as_guessable
 
@@ -169,23 +169,6 @@ STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 
 SCORING_VERSION = "4"
 """Scoring version. It rises when the same answer may score differently or is requested differently."""
-FIRST_VERSION = "1"
-"""Scoring version of runs and scores that do not name one."""
-
-
-def check_one_version(versions: Sequence[str]) -> None:
-    """Check that all scores have the same scoring version.
-
-    Raises:
-        ScoringVersionError: the versions differ.
-    """
-    different = sorted(set(versions))
-    if len(different) > 1:
-        raise ScoringVersionError(
-            f"the scores of these runs are of different scoring versions ({' and '.join(different)}): they cannot be "
-            "compared",
-            hint=f"agrotools score RUN --rescore scores an older run again by version {SCORING_VERSION}",
-        )
 
 
 def is_invalid(record: Record) -> bool:

@@ -25,7 +25,6 @@ from agrotools.report.html.sharing import Scrubber
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.records import RecordIndex
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.metrics import SCORING_VERSION
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class ReportDraft:
     ) -> None:
         self.body = StringIO()
         options: dict[str, Any] = {"comparisons": comparisons, "indexes": indexes or {}}
-        self.runs = opened_runs(runs, data_root=None, summaries=(), allow_invalid=False, **options)
+        self.runs = opened_runs(runs, data_root=None, summaries=(), **options)
         pictures = Pictures(count_shares(self.runs), BUDGET_BYTES, LONGEST_SIDE_PX)
         self.page = Page(self.runs, pictures, partial(_write_element, self.body), DETAIL_BYTES)
         self._goes_on = not any(run.judges.metrics for run in self.runs)
@@ -144,7 +143,6 @@ def build_report(
     Raises:
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
         UsageError: the folder of ``out`` does not exist, or its suffix is not that of a page.
-        ScoringVersionError: the runs have scores of different scoring versions.
     """
     drafted = draft if draft and summaries and draft.complete(summaries) else None
     if drafted:
@@ -154,7 +152,6 @@ def build_report(
             [Path(run) for run in runs],
             data_root=data_root,
             summaries=summaries,
-            allow_invalid=allow_invalid,
             comparisons=comparisons,
         )
         if share:  # the name of a folder may be that of a farm
@@ -178,9 +175,7 @@ def build_report(
                 page.write_records(progress, scored=scored, most=most_listed)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
-            # Tables of papers need records scored by the current version; runs with stored scores have none.
-            present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
-            papers = papers_of_runs(present) if papers is None else papers
+            papers = papers_of_runs([run.folder for run in opened]) if papers is None else papers
             references = floor_and_ceiling(opened, data_root, progress) if references is None else references
             body.seek(0)
             with temporary.open("w", encoding="utf-8", newline="\n") as file:

@@ -59,7 +59,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
             *warning_lines(summaries),
-            *scoring_lines(summaries, page=True),
+            *scoring_lines(summaries),
             *(note for run in runs for note in run.records.notes),
         ],
         "facets": FACETS,

@@ -25,12 +25,12 @@ from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
-from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of, twin_rows
+from agrotools.runner.rescore import check_comparisons, judged_rows, summary_of, twin_rows
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
-from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import RunDifference
 
 
@@ -182,17 +182,15 @@ def opened_runs(
     *,
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
-    allow_invalid: bool,
     comparisons: TextComparisons = NO_COMPARISONS,
     indexes: Mapping[Path, RecordIndex] = MappingProxyType({}),
 ) -> list[Run]:
-    """Open the runs. Stored summaries of another scoring version are shown unchanged.
+    """Open the runs.
 
     ``indexes``: indexes of the records of runs, of those of which they are known.
 
     Raises:
         RunStoreError: a folder is not a run or has no records.
-        ScoringVersionError: the runs have scores of different scoring versions.
         UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
@@ -202,10 +200,6 @@ def opened_runs(
             raise index.without_samples
     for manifest in manifests:
         check_comparisons(manifest, comparisons)
-    if summaries is None:
-        needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
-        stored = stored_summaries(folders, [name for name, value in needs.items() if value])
-        summaries = [stored[folder] for folder in folders] if stored else None
     names = _distinct(list(map(name_of, folders)))
     return [
         Run(
@@ -273,7 +267,7 @@ def floor_and_ceiling(
     """Return the summaries of baselines on the samples of the first model's run, if its benchmark can be loaded."""
     run = next((run for run in runs if not is_baseline(run.manifest.model)), runs[0])
     manifest = run.manifest
-    if {FLOOR, CEILING} <= {each.manifest.model for each in runs} or run.summary.scoring != SCORING_VERSION:
+    if {FLOOR, CEILING} <= {each.manifest.model for each in runs}:
         return {}
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:

@@ -29,10 +29,9 @@ from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
 from agrotools.report.run_list import list_runs, run_folders
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE, stored_version
+from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
 from agrotools.scoring.attribution import ATTRIBUTION_FILE
-from agrotools.scoring.metrics import SCORING_VERSION
 
 HOST = "127.0.0.1"
 _MOST_PAGES = 8
@@ -66,7 +65,7 @@ class _LivePage:
     """Page of one or several runs. Each record is added once; its details and pictures are kept in a file."""
 
     def __init__(self, paths: Sequence[Path], data_root: Path | None) -> None:
-        self.runs = opened_runs(paths, data_root=data_root, summaries=None, allow_invalid=True)
+        self.runs = opened_runs(paths, data_root=data_root, summaries=None)
         self._paths, self._data_root = paths, data_root
         self._basis = self._outside_records()
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page
@@ -83,8 +82,7 @@ class _LivePage:
         judged = [run / JUDGEMENTS_FILE for run in self._paths]
         stamps = [each.stat().st_mtime_ns if each.exists() else None for each in judged]
         inodes = [(run / RECORDS_FILE).stat().st_ino for run in self._paths]
-        versions = [stored_version(run) or SCORING_VERSION for run in self._paths]
-        return [*stamps, *inodes, *versions]
+        return [*stamps, *inodes]
 
     def _keep(self, name: str, content: str) -> None:
         encoded = content.encode()
@@ -118,8 +116,7 @@ class _LivePage:
         finished = all(sum(run.manifest.planned.values()) <= len(run.records) for run in self.runs)
         summarise(self.runs, allow_invalid=True, finished=finished)
         if finished and self._whole is None:
-            present = [run.folder for run in self.runs if run.summary.scoring == SCORING_VERSION]
-            self._whole = papers_of_runs(present), floor_and_ceiling(self.runs, self._data_root)
+            self._whole = papers_of_runs(self._paths), floor_and_ceiling(self.runs, self._data_root)
         papers, references = self._whole or (Papers(), {})
         return f"{self._page.shell(papers, references, live=live)}</body>\n</html>\n".encode()
 
