@@ -1,9 +1,9 @@
 """Curves of score against dose, of degraded pictures or of faults in tool calls; losses of tools and model apart.
 
 All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so what
-its score loses against the original pictures is lost by the tools. What a model loses on samples where the oracle loses
-nothing is its own loss; the rest is shared with the tools. The growth of its distance to the oracle is no measure of
-that: a model near the floor has nothing to lose, and the distance shrinks. Intervals are those of
+its score loses against the original pictures is lost by the tools, if all answers follow from these calls. What a model
+loses on samples where the oracle loses nothing is its own loss; the rest is shared with the tools. The growth of its
+distance to the oracle is no measure of that: a model near the floor has nothing to lose, and the distance shrinks. Intervals are those of
 :mod:`agrotools.scoring.statistics`, paired by sample. Runs with faults also show which of them were noticed and
 recovered from (:mod:`agrotools.scoring.recovery`).
 """
@@ -186,6 +186,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
     shared = [sample_id for sample_id in parts[0].clusters if sample_id in common]
     clusters = [parts[0].clusters[sample_id] for sample_id in shared]
+    derivable = all(kind.derivable for kind in parts[0].tally.table.kinds)
     scores = {(part.model, part.doses): part.scores(mode, metric, common) for part in parts}
     values = {key: [each[sample_id] for sample_id in shared] for key, each in scores.items()}
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
@@ -198,7 +199,9 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         n=len(shared),
         n_dropped=len(known) - len(shared),
         points=tuple(
-            _point(model, each, values, clusters).model_copy(update={"recovery": _recovery(model, each, parts, scores)})
+            _point(model, each, values, clusters, derivable=derivable).model_copy(
+                update={"recovery": _recovery(model, each, parts, scores)}
+            )
             for model in models
             for each in doses
             if (model, each) in values
@@ -251,9 +254,11 @@ def _point(
     doses: _Doses,
     values: Mapping[tuple[str, _Doses], list[float]],
     clusters: Sequence[str],
+    *,
+    derivable: bool,
 ) -> CurvePoint:
     here, clean = values[model, doses], values.get((model, ()))
-    oracle, clean_oracle = values.get((ORACLE, doses)), values.get((ORACLE, ()))
+    oracle, clean_oracle = (values.get((ORACLE, each)) if derivable else None for each in (doses, ()))
     below = estimate_difference(oracle, here, clusters) if oracle and model != ORACLE else None
     own = None
     if below and doses and oracle and clean and clean_oracle:

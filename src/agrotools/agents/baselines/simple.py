@@ -28,6 +28,7 @@ from agrotools.core import (
     Halt,
     KeywordsSlot,
     Observation,
+    OpenTextSlot,
     Record,
     ReferenceStep,
     ReferenceTextsSlot,
@@ -52,15 +53,15 @@ from agrotools.tools import tool_specs
 class OraclePolicy:
     """Policy that makes the reference calls in order and derives the answer from their results.
 
-    ``knows_texts``: it also knows the gold of texts that cannot be derived from tool results.
+    ``knows_gold``: it also knows the gold of slots that cannot be derived from tool results.
     """
 
-    def __init__(self, sample: Sample, *, knows_texts: bool = False) -> None:
+    def __init__(self, sample: Sample, *, knows_gold: bool = False) -> None:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = sample.answer
         self._steps = sample.reference.steps
-        self._knows_texts = knows_texts
+        self._knows_gold = knows_gold
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         observations = [step.observation for step in history if step.kind == "call"]
@@ -73,7 +74,8 @@ class OraclePolicy:
         for slot in self._slots:
             if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
                 return Answer(text=refusal_of(slot))
-        return Answer(text=answer_from(asked_slots(self._slots), results, knows_texts=self._knows_texts))
+        slots = asked_slots(self._slots)
+        return Answer(text=format_answer(slots, derived_values(slots, results, knows_gold=self._knows_gold)))
 
 
 class ImmediatePolicy:
@@ -112,20 +114,17 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
         return None
 
 
-def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> str:
-    """Return the answer that ``results`` imply, in the answer form. Slots without a derivable value are left out."""
-    return format_answer(slots, derived_values(slots, results, knows_texts=knows_texts))
-
-
-def derived_values(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> dict[str, JsonValue]:
+def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool = False) -> dict[str, JsonValue]:
     """Return the values that ``results`` imply, by slot; slots without a derivable value are left out.
 
-    Keywords and texts without an expression take the last text that a call returned, or the gold if ``knows_texts``.
+    Slots without an expression take the gold if ``knows_gold``; else keywords and texts take the last text of a call.
     """
     values: dict[str, JsonValue] = {}
     for slot in slots:
-        if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
-            values[slot.name] = _right_text(slot) if knows_texts else _last_text(results)
+        if slot.from_ is None and knows_gold:
+            values[slot.name] = _gold(slot)
+        elif slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
+            values[slot.name] = _last_text(results)
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
@@ -140,10 +139,14 @@ def _last_text(results: Results) -> JsonValue:
     return next((text for text in reversed(texts) if isinstance(text, str) and text.strip()), None)
 
 
-def _right_text(slot: KeywordsSlot | ReferenceTextsSlot) -> JsonValue:
+def _gold(slot: Slot) -> JsonValue:
     if isinstance(slot, KeywordsSlot):
         return ", ".join(group[0] for group in slot.whitelist if group)
-    return next(iter(slot.values), None)
+    if isinstance(slot, ReferenceTextsSlot):
+        return slot.values[0]
+    if isinstance(slot, OpenTextSlot):
+        return [fact.phrases[0] for fact in slot.facts]
+    return slot.right_text or getattr(slot, "value", None)
 
 
 class TruthTools:
