@@ -17,8 +17,9 @@ FORMER = (
     ".summary.no_tool_part.n_schematic: is gone, was 0",
     ".summary.scoring: ",
     ".summary.modes.no-tool.option_places.constant: is new",
+    ".summary.modes.end-to-end.n_underivable: is new",
 )
-"""Empty entries of ``scores.json`` that are no longer written, an added one, and the scoring version, which rose."""
+"""Empty entries of ``scores.json`` that are no longer written, added ones, and the scoring version, which rose."""
 
 REWORDED = (
     "told of runs step by step alone",

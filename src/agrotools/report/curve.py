@@ -1,11 +1,11 @@
 """Curves of score against dose, of degraded pictures or of faults in tool calls; losses of tools and model apart.
 
-All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so what
-its score loses against the original pictures is lost by the tools, if all answers follow from these calls. What a model
-loses on samples where the oracle loses nothing is its own loss; the rest is shared with the tools. The growth of its
-distance to the oracle is no measure of that: a model near the floor has nothing to lose, and the distance shrinks. Intervals are those of
-:mod:`agrotools.scoring.statistics`, paired by sample. Runs with faults also show which of them were noticed and
-recovered from (:mod:`agrotools.scoring.recovery`).
+All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so
+what its score loses against the original pictures is lost by the tools, if all answers follow from these calls. What
+a model loses on samples where the oracle loses nothing is its own loss; the rest is shared with the tools. The growth
+of its distance to the oracle is no measure of that: a model near the floor has nothing to lose, and the distance
+shrinks. Intervals are those of :mod:`agrotools.scoring.statistics`, paired by sample. Runs with faults also show
+which of them were noticed and recovered from (:mod:`agrotools.scoring.recovery`).
 """
 
 from collections import Counter
