@@ -152,15 +152,14 @@ def _gold(slot: Slot) -> JsonValue:
 class TruthTools:
     """Tools that answer the k-th call of a sample with the truth of its k-th reference step.
 
-    If no slot has an expression over tool results, steps without a truth are answered with their recorded result.
+    If no step has a truth, as in published and imported dialogs, they are answered with their recorded results.
     """
 
     def __init__(self, sample: Sample) -> None:
         steps = sample.reference.steps if sample.reference else ()
         truths = [step.truth for step in steps]
-        if all(slot.from_ is None for slot in sample.answer):
-            truths = [truth or (step.observation and step.observation.result)
-                      for truth, step in zip(truths, steps, strict=True)]  # fmt: skip
+        if all(truth is None for truth in truths):
+            truths = [step.observation and step.observation.result for step in steps]
         self._truths = [with_made_files(index, truth, steps) for index, truth in enumerate(truths)]
         self._calls = 0
 
