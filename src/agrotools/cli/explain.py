@@ -94,16 +94,14 @@ def explain(
 
 def _twin_state(twin: "Record | None") -> str:
     """Return how the twin of a sample was answered."""
-    from agrotools.core import AbstainSlot
-    from agrotools.scoring.slots import refuses
+    from agrotools.scoring.slots import answer_of, refused
 
-    if twin is None or twin.trajectory is None:
+    if twin is None:
         return "no record"
-    if twin.trajectory.answer is None:
+    if answer_of(twin) is None:
         return "no answer"
     kind = "answerable" if twin.sample.answerable else "unanswerable"
-    slots = [each for slot in twin.sample.answer for each in (slot.asks if isinstance(slot, AbstainSlot) else [slot])]
-    return f"{kind}, {'refused' if refuses(slots, twin.trajectory.answer) else 'not refused'}"
+    return f"{kind}, {'refused' if refused(twin) else 'not refused'}"
 
 
 def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:

@@ -100,7 +100,7 @@ class GuessPolicy:
         has_drawn = any(step.call is not None and step.call.tool == "plot" for step in history)
         chart = guessed_chart(view, self._slots)
         if chart is None or text == REFUSAL_LINE or has_drawn or "plot" not in view.toolset:
-            return Answer(text=text or "No guess.")
+            return Answer(text=text or ("The figure is drawn." if has_drawn else "No guess."))
         return CallTools(calls=(ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),))
 
 
