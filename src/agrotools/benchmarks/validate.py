@@ -2,9 +2,10 @@
 
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from agrotools.benchmarks.leaks import check_leaks
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, Tools, check_answer, check_reference
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
-from agrotools.core.base import spell_location
+from agrotools.core.base import NoFileError, command_line, count_text, spell_location
 from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
 from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
@@ -72,6 +73,45 @@ def validate_folder(path: str | Path) -> list[Fault]:
     faults += [*_repeats(samples), *_twin_faults(samples)]
     faults += files.check_croissant()
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
+
+
+_STOPS_RUN = frozenset(
+    {
+        *("unknown_tool", "toolset_lacks_tool", "bad_arguments", "unresolved_ref", "ref_forward", "file_not_in_sample"),
+        *("duplicate_slot", "bad_value", "value_is_distractor", "bad_plot", "no_keywords", "from_unresolved"),
+        *("from_differs", "shows_answer"),
+    }
+)
+"""Faults by which calls cannot be made or answers are scored wrongly; the others do not stop a run."""
+_MOST_NAMED = 5
+
+
+class RunCheck:
+    """Collector of the faults of samples that stop a run. ``may_lack``: codes that do not stop this one."""
+
+    def __init__(self, may_lack: Collection[str] = ()) -> None:
+        self._codes, self._tools = _STOPS_RUN.difference(may_lack), Tools(get_tool)
+        self._named: list[str] = []
+        self._n = 0
+
+    def add(self, sample: Sample) -> None:
+        at = SampleUnderCheck(sample, Path(), self._tools, None)
+        for code, field, message, _ in chain(check_reference(at), check_answer(at)):
+            if code in self._codes:
+                self._n += 1
+                self._named += [f"sample {sample.id}, {field}: {code}: {message}"] * (self._n <= _MOST_NAMED)
+
+    def stop_at_faults(self, name: str, root: Path) -> None:
+        """Raise an error that names the first faults.
+
+        Raises:
+            NoFileError: there are any.
+        """
+        if self._named:
+            more = f"\n... and {self._n - _MOST_NAMED} more" if self._n > _MOST_NAMED else ""
+            faults = "\n".join(self._named)
+            hint = f"`{command_line('validate', root)}` lists all faults"
+            raise NoFileError(f"benchmark {name}: {count_text(self._n, 'error')}\n{faults}{more}", hint=hint)
 
 
 def format_schema() -> dict[str, JsonValue]:

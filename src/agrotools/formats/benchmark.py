@@ -197,7 +197,16 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-_parsed = Sample.__pydantic_validator__.validate_json
+def _parsed(line: bytes) -> Sample:
+    """Return the sample of a line; ValidationError, also for NaN and Infinity, which are no JSON."""
+    if b"NaN" in line or b"Infinity" in line:
+        try:
+            orjson.loads(line)
+        except orjson.JSONDecodeError:
+            line = line.replace(b"NaN", b"?").replace(b"Infinity", b"?")  # refused at its place
+    return Sample.__pydantic_validator__.validate_json(line)
+
+
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
 _BLOCK_BYTES = 1 << 16
@@ -269,10 +278,12 @@ class LazySamples(Sequence[Sample]):
 
 
 @without_collecting()
-def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
+def load_folder(
+    root: str | Path, with_files: Collection[str] | None = None, each: Callable[[Sample], object] | None = None
+) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    ``with_files``: ids of the samples whose files are expected in the folder; None: all.
+    ``with_files``: ids of the samples whose files are expected in the folder; None: all. ``each`` gets every sample.
 
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
@@ -282,7 +293,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     header = read_header(folder)
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
-    lines = _SampleLines(folder, with_files)
+    lines = _SampleLines(folder, with_files, each)
     with TemporaryFile() as file:
         contents = Contents(file)
         firsts = cluster_firsts(contents.kept(lines.checked()))
@@ -314,8 +325,10 @@ class _SampleLines:
     than :data:`MOST_KEPT`.
     """
 
-    def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
-        self._folder, self._with_files = folder, with_files
+    def __init__(
+        self, folder: Path, with_files: Collection[str] | None, each: Callable[[Sample], object] | None
+    ) -> None:
+        self._folder, self._with_files, self._each = folder, with_files, each
         self._offsets = Numbers("Q")
         self._hashes: dict[Path, str] = {}
         self._unrecorded: dict[str, str] = {}
@@ -341,6 +354,8 @@ class _SampleLines:
                 self.kept += samples
             else:
                 self.kept = []
+            for sample in samples if self._each else ():
+                self._each(sample)
             yield from samples
 
     def _samples(self, block: Sequence[Line]) -> list[Sample]:
@@ -474,4 +489,4 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
 
 def _broken(root: Path, message: str) -> BenchmarkError:
     hint = f"`{command_line('validate', root)}` lists all faults"
-    return BenchmarkError(f"benchmark {root.name}: {message}", hint=hint)
+    return NoFileError(f"benchmark {root.name}: {message}", hint=hint)

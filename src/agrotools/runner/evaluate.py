@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks.validate import RunCheck
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
@@ -37,7 +38,7 @@ from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import with_offered_tools
+from agrotools.runner.toolsets import RECORDED, with_offered_tools
 from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import check_backends, executor_class
@@ -209,9 +210,14 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
 
     Raises:
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
+        NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     report = contacting_progress(checked, progress)
-    return load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
+    check = RunCheck({"unknown_tool"} if RECORDED in config.backends.values() else ())
+    options = {"quick": config.quick, "each": check.add}
+    benchmark = load_benchmark(config.benchmark, config.data_root, report, config.options, **options)
+    check.stop_at_faults(benchmark.name, benchmark.root)
+    return benchmark
 
 
 def prepare_run(
