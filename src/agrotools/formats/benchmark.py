@@ -354,8 +354,9 @@ class _SampleLines:
                 self.kept += samples
             else:
                 self.kept = []
-            for sample in samples if self._each else ():
-                self._each(sample)
+            if self._each is not None:
+                for sample in samples:
+                    self._each(sample)
             yield from samples
 
     def _samples(self, block: Sequence[Line]) -> list[Sample]:

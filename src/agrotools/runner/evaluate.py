@@ -214,8 +214,8 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
     """
     report = contacting_progress(checked, progress)
     check = RunCheck({"unknown_tool"} if RECORDED in config.backends.values() else ())
-    options = {"quick": config.quick, "each": check.add}
-    benchmark = load_benchmark(config.benchmark, config.data_root, report, config.options, **options)
+    place = config.benchmark, config.data_root
+    benchmark = load_benchmark(*place, report, config.options, quick=config.quick, each=check.add)
     check.stop_at_faults(benchmark.name, benchmark.root)
     return benchmark
 

@@ -46,7 +46,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
         "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
         "synthetic": summaries[0].synthetic,
         "measure": _measure_data(measure) if measure else None,
-        "runs": [_run_data(run, *each, measure) for run, *each in zip(runs, names, roles, strict=True)],
+        "runs": [_run_data(*each, measure) for each in zip(runs, names, roles, strict=True)],
         "references": [
             {"name": name, "role": role, "score": estimate_data(estimate), "tasks": tasks}
             for name, role, summary in beside
