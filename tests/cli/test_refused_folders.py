@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.validate import RunCheck
+from agrotools.benchmarks.validate import check_for_run
 from agrotools.core import BenchmarkError
 from agrotools.formats.benchmark import load_folder
 from support.command import run_command
@@ -49,10 +49,7 @@ def test_eval_refuses_what_validate_rejects(tmp_path: Path, change: dict[str, An
 
 
 def test_what_only_leaves_out_metrics_is_run_and_many_faults_are_counted(tmp_path: Path):
-    check = RunCheck()
-    load_folder(changed(tmp_path / "open", {"slot": {"from": None}, "sample": {"reference": None}}), each=check.add)
-    check.stop_at_faults("open", tmp_path)
-    check = RunCheck()
-    load_folder(changed(tmp_path / "bad", {"step": {"tool": "teleport"}}, lines=10), each=check.add)
+    check_for_run(load_folder(changed(tmp_path / "open", {"slot": {"from": None}, "sample": {"reference": None}})))
+    bad = load_folder(changed(tmp_path / "bad", {"step": {"tool": "teleport"}}, lines=10))
     with pytest.raises(BenchmarkError, match=r"10 errors(\n.*){5}\n\.\.\. and 5 more"):
-        check.stop_at_faults("bad", tmp_path)
+        check_for_run(bad)

@@ -156,6 +156,9 @@ def test_a_run_of_an_old_version_is_not_continued(old_run: Path):
 
 def test_a_new_run_stores_the_version_it_was_begun_under(tmp_path: Path):
     benchmark = Path(shutil.copytree(OLD / "benchmark", tmp_path / "benchmark"))
+    lines = (benchmark / "samples.jsonl").read_text().splitlines(keepends=True)
+    with_files = [line for line in lines if '"type": "file"' not in line]  # it has none that its answer could name
+    (benchmark / "samples.jsonl").write_text("".join(with_files))
     config = EvalConfig(benchmark=str(benchmark), model="baseline:echo", mode="no-tool", out=tmp_path / "run")
     evaluate(config, io.StringIO())
     assert read_manifest(tmp_path / "run").scoring == SCORING_VERSION

@@ -1,13 +1,13 @@
 """Loading of a benchmark by its name or from its folder."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, Sample, UsageError
+from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress, suggestion
 from agrotools.core.files import cache_dir
 from agrotools.core.registry import report_plugin_faults
@@ -78,15 +78,13 @@ def load_benchmark(
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
     *,
     quick: bool = False,
-    each: Callable[[Sample], object] | None = None,
 ) -> Benchmark:
     """Load a benchmark by its name or from its folder.
 
     A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
     ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
     called. ``options`` apply to benchmarks that are known by name; a folder has none. ``quick``: only the files of the
-    quick part are needed (``header.quick``); the benchmark returned has all samples. ``each`` gets every sample of a
-    folder while it is read.
+    quick part are needed (``header.quick``); the benchmark returned has all samples.
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
@@ -105,7 +103,7 @@ def load_benchmark(
     beside = data_root / path if data_root is not None else path
     for folder in (beside, path):
         if (folder / HEADER_FILE).is_file() or (folder.is_dir() and not plain):
-            return load_folder(folder, each=each)
+            return load_folder(folder)
     if not beside.is_dir() and not path.is_dir():
         if plain:
             try:
@@ -114,7 +112,7 @@ def load_benchmark(
                 here = f"in {data_root} or here" if data_root is not None else "here"
                 raise UsageError(f"{error.message}, and there is no such folder {here}", hint=error.hint) from None
         raise NoFileError(f"there is no folder {path}", hint=f"give a folder, or one of {', '.join(BENCHMARKS)}")
-    return load_folder(path if path.is_dir() else beside, each=each)
+    return load_folder(path if path.is_dir() else beside)
 
 
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:

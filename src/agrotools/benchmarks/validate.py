@@ -18,7 +18,14 @@ from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.base import NoFileError, command_line, count_text, spell_location
 from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
-from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
+from agrotools.formats.benchmark import (
+    CROISSANT_FILE,
+    HEADER_FILE,
+    SAMPLES_FILE,
+    Benchmark,
+    BenchmarkHeader,
+    resolve_file,
+)
 from agrotools.text.answer_form import form_lines
 from agrotools.tools import get_tool
 
@@ -86,32 +93,24 @@ _STOPS_RUN = frozenset(
 _MOST_NAMED = 5
 
 
-class RunCheck:
-    """Collector of the faults of samples that stop a run. ``may_lack``: codes that do not stop this one."""
+def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
+    """Check the samples of a benchmark for faults that stop a run. ``may_lack``: codes that do not stop this one.
 
-    def __init__(self, may_lack: Collection[str] = ()) -> None:
-        self._codes, self._tools = _STOPS_RUN.difference(may_lack), Tools(get_tool)
-        self._named: list[str] = []
-        self._n = 0
-
-    def add(self, sample: Sample) -> None:
-        at = SampleUnderCheck(sample, Path(), self._tools, None)
+    Raises:
+        NoFileError: there are any; the message names the first ones.
+    """
+    codes, tools, named, n = _STOPS_RUN.difference(may_lack), Tools(get_tool), list[str](), 0
+    for sample in benchmark.samples:
+        at = SampleUnderCheck(sample, benchmark.root, tools, None)  # the toolset of the header stops no call
         for code, field, message, _ in chain(check_reference(at), check_answer(at)):
-            if code in self._codes:
-                self._n += 1
-                self._named += [f"sample {sample.id}, {field}: {code}: {message}"] * (self._n <= _MOST_NAMED)
-
-    def stop_at_faults(self, name: str, root: Path) -> None:
-        """Raise an error that names the first faults.
-
-        Raises:
-            NoFileError: there are any.
-        """
-        if self._named:
-            more = f"\n... and {self._n - _MOST_NAMED} more" if self._n > _MOST_NAMED else ""
-            faults = "\n".join(self._named)
-            hint = f"`{command_line('validate', root)}` lists all faults"
-            raise NoFileError(f"benchmark {name}: {count_text(self._n, 'error')}\n{faults}{more}", hint=hint)
+            if code in codes:
+                n += 1
+                named += [f"sample {sample.id}, {field}: {code}: {message}"] * (n <= _MOST_NAMED)
+    if named:
+        more = f"\n... and {n - _MOST_NAMED} more" if n > _MOST_NAMED else ""
+        hint = f"`{command_line('validate', benchmark.root)}` lists all faults"
+        faults = "\n".join(named)
+        raise NoFileError(f"benchmark {benchmark.name}: {count_text(n, 'error')}\n{faults}{more}", hint=hint)
 
 
 def format_schema() -> dict[str, JsonValue]:

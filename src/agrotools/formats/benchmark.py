@@ -278,12 +278,10 @@ class LazySamples(Sequence[Sample]):
 
 
 @without_collecting()
-def load_folder(
-    root: str | Path, with_files: Collection[str] | None = None, each: Callable[[Sample], object] | None = None
-) -> Benchmark:
+def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    ``with_files``: ids of the samples whose files are expected in the folder; None: all. ``each`` gets every sample.
+    ``with_files``: ids of the samples whose files are expected in the folder; None: all.
 
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
@@ -293,7 +291,7 @@ def load_folder(
     header = read_header(folder)
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
-    lines = _SampleLines(folder, with_files, each)
+    lines = _SampleLines(folder, with_files)
     with TemporaryFile() as file:
         contents = Contents(file)
         firsts = cluster_firsts(contents.kept(lines.checked()))
@@ -325,10 +323,8 @@ class _SampleLines:
     than :data:`MOST_KEPT`.
     """
 
-    def __init__(
-        self, folder: Path, with_files: Collection[str] | None, each: Callable[[Sample], object] | None
-    ) -> None:
-        self._folder, self._with_files, self._each = folder, with_files, each
+    def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
+        self._folder, self._with_files = folder, with_files
         self._offsets = Numbers("Q")
         self._hashes: dict[Path, str] = {}
         self._unrecorded: dict[str, str] = {}
@@ -354,9 +350,6 @@ class _SampleLines:
                 self.kept += samples
             else:
                 self.kept = []
-            if self._each is not None:
-                for sample in samples:
-                    self._each(sample)
             yield from samples
 
     def _samples(self, block: Sequence[Line]) -> list[Sample]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.validate import RunCheck
-from agrotools.core import BudgetReached, Mode, Record, UsageError
+from agrotools.benchmarks.validate import check_for_run
+from agrotools.core import BENCHMARKS, BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
@@ -213,10 +213,9 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
         NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     report = contacting_progress(checked, progress)
-    check = RunCheck({"unknown_tool"} if RECORDED in config.backends.values() else ())
-    place = config.benchmark, config.data_root
-    benchmark = load_benchmark(*place, report, config.options, quick=config.quick, each=check.add)
-    check.stop_at_faults(benchmark.name, benchmark.root)
+    benchmark = load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
+    if config.benchmark not in BENCHMARKS:
+        check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
     return benchmark
 
 
