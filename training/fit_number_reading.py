@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from scipy.optimize import minimize
 
-from agrotools.core import Slot, ToleranceSlot
+from agrotools.core import ExactSlot, Slot, ToleranceSlot
+from agrotools.core.form_item import form_item, form_items
 from agrotools.scoring.answer_text import read_answer
-from agrotools.scoring.keyed_values import is_number, keyed_scopes, without_other_values
-from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates
+from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
+from agrotools.scoring.number_candidates import Candidate, find_candidates
 from agrotools.scoring.number_reading import emphasised, within
-from agrotools.text.normalise import canonical_unit
 from agrotools.text.numbers import find_quantities
+from agrotools.text.units import canonical_unit
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "src" / "agrotools" / "data" / "number_reading.json"
@@ -50,7 +51,7 @@ class Reply(NamedTuple):
     """A labelled reply: who wrote it, for which slot, whether it gives the slot's value, and the value it gives."""
 
     writer: str
-    slot: NumberSlot
+    slot: ToleranceSlot | ExactSlot
     slots: tuple[Slot, ...]
     text: str
     right: bool
@@ -77,7 +78,7 @@ def replies() -> Iterator[Reply]:
             slots = SLOTS.validate_json(json.dumps(told["slots"]))
             slot = next(each for each in slots if each.name == told["slot"])
             said = told.get("said")
-            if is_number(slot):
+            if isinstance(slot, ToleranceSlot | ExactSlot) and form_item(slot).is_number:
                 value = float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
                 yield Reply(path.stem, slot, slots, told["reply"], told["expected"] == 1, value)
     sys.path.insert(0, str(ROOT / "tests" / "scoring"))
@@ -85,19 +86,21 @@ def replies() -> Iterator[Reply]:
     for line in (ROOT / "tests" / "scoring" / "replies.jsonl").read_text("utf-8").splitlines():
         told = json.loads(line)
         slots = tuple(map(slot_of, (told["slot"], *told.get("beside", ()))))
-        if is_number(slots[0]):
+        first = slots[0]
+        if isinstance(first, ToleranceSlot | ExactSlot) and form_item(first).is_number:
             golden = bool(told.get("golden"))
             source, weight = ("golden", GOLDEN) if golden else ("replies", 1.0)
-            yield Reply(source, slots[0], slots, told["reply"], told["score"] == 1, None, weight)
+            yield Reply(source, first, slots, told["reply"], told["score"] == 1, None, weight)
 
 
 def candidates_of(reply: Reply) -> list[Candidate]:
     """The numbers among which the reader has to choose; none where the reply gives the value by its key."""
     answer = read_answer(reply.text)
-    if keyed_scopes(reply.slot, reply.slots, answer, lambda text: bool(find_quantities(text))):
+    item, items = form_item(reply.slot), form_items(reply.slots)
+    if keyed_scopes(item, items, answer, lambda text: bool(find_quantities(text))):
         return []
-    text = without_other_values(reply.slot, reply.slots, answer.plain)
-    return find_candidates(reply.slot, reply.slots, text, canonical_unit(reply.slot.unit), emphasised(answer.text))
+    text = without_other_values(item, items, answer.plain)
+    return find_candidates(item, items, text, canonical_unit(item.unit), emphasised(answer.text))
 
 
 def cases(told: Sequence[Reply]) -> tuple[list[Case], list[str]]:

@@ -233,10 +233,9 @@ class Run:
 
     def score_record(self, record: Record) -> list[Score]:
         """Return the score rows of one record, including those of judges."""
-        from agrotools.runner.rescore import credited
-        from agrotools.scoring import score_record
+        from agrotools.runner.rescore import rows_of
 
-        return [*credited(record, score_record(record), self._index), *self.judgements.rows(record)]
+        return [*rows_of(record, self._index), *self.judgements.rows(record)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return one flat row per record.

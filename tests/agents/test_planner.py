@@ -13,7 +13,6 @@ from agrotools.agents import run_end_to_end, run_no_tool
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, planned_value
 from agrotools.agents.baselines.plans import adapted_plan
 from agrotools.agents.baselines.prior import SimilarQuestions, masked
-from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,
@@ -33,6 +32,7 @@ from agrotools.core import (
     ToolCall,
     ToolOutcome,
 )
+from agrotools.core.form_item import form_item
 from agrotools.text import answer_form
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_text
 from support.plain_sample import plain_sample
@@ -246,9 +246,8 @@ def _marked(slot: Slot) -> Slot:
         changes |= {"value": 98765.4321, "abs_tol": 98765.4321, "rel_tol": 0.98765}
     elif isinstance(slot, BooleanSlot):
         changes["value"] = not slot.value
-    elif isinstance(slot, ExactSlot) and slot.distractors:
-        labels = (str(slot.value), *slot.distractors)
-        changes |= {"value": labels[-1], "distractors": labels[:-1], "aliases": (MARKER,)}
+    elif isinstance(slot, ExactSlot) and slot.choices:
+        changes |= {"value": slot.choices[-1], "choices": slot.choices[::-1], "aliases": {MARKER: (MARKER,)}}
     elif isinstance(slot, FileSlot):
         changes |= {"value": slot.choices[-1], "choices": slot.choices[::-1]}
     elif slot.type == "plot":
@@ -437,7 +436,7 @@ MEASURED = {
 def test_an_answer_is_read_out_of_the_results(asked: Slot, donor_slots: Any, results: Any, value: Any):
     donor = sample("donor", "?", "t1", "c1", answer=donor_slots or (share("unrelated", unit="degC"),))
     plan = adapted_plan(donor, sample("own", "?", "t0", "c0"))
-    found = planned_value(blank(asked), plan, results)
+    found = planned_value(form_item(asked), plan, results)
     assert found == (value if value is None or isinstance(value, str) else pytest.approx(value))
     assert isinstance(found, bool) == isinstance(value, bool)
 

@@ -8,15 +8,28 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from agrotools import Run
 from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks.field.pack import read_samples
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, SampleFile, ToleranceSlot
+from agrotools.core import (
+    AbstainSlot,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    ToleranceSlot,
+)
 from agrotools.scoring.attribution import read_attribution
+from agrotools.scoring.pairs import NO_TWIN
 from support.command import run_command
+from support.made_runs import call, end_to_end, made_sample, write_run
 from support.openai_server import Body, completion, serving, text_of
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process
+REFUSAL = "cannot be determined: no scale"
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +105,27 @@ def test_without_the_benchmark_no_tool_is_run(run: Path):
     found = json.loads(done.stdout)
     assert found["notes"][0].startswith("no tool is run again: ")
     assert found["run"]["gap"] == before["run"]["gap"] == sum(found["run"]["parts"].values())
+
+
+def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tmp_path: Path):
+    records: list[Record] = []
+    for at, (text, twin_text) in enumerate(((REFUSAL, "rows: 7"), (REFUSAL, REFUSAL), ("rows: 7", REFUSAL))):
+        yes = made_sample(f"yes-{at}", twin=f"no-{at}", may_abstain=True)
+        slot = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
+        no = made_sample(f"no-{at}", twin=f"yes-{at}", may_abstain=True, answer=(slot,))
+        records += [end_to_end(no, call("2*3"), call("6 + 1", 1), answer=text)]
+        records += [end_to_end(yes, call("2*3"), call("6 + 1", 1), answer=twin_text)]
+    records.append(end_to_end(made_sample("alone", may_abstain=True, twin="gone", answer=(slot,)), answer=REFUSAL))
+    run = write_run(tmp_path / "run", records, benchmark_path=str(tmp_path))
+    assert run_command("attribute", run).returncode == 0
+    attribution, _ = read_attribution(run)
+    scores = {each.id: each.score for each in attribution.samples}
+    assert scores == {"no-0": 100, "yes-0": 100, "no-1": 0, "yes-1": 0, "no-2": -100, "yes-2": 0}
+    assert attribution.left_out == {f"unanswerable, {NO_TWIN}": 1}
+    mode = Run(run).summary.modes["end-to-end"]
+    assert attribution.run.score == pytest.approx(100 * mode.metrics["agrotools.fas"].overall.value, abs=1e-5)
+    assert attribution.run.score == pytest.approx(100 / 6, abs=1e-5)
+    assert mode.counts.without_twin == 1
 
 
 def test_a_run_without_tools_is_refused(run: Path, tmp_path: Path):

@@ -12,6 +12,9 @@ import pytest
 from agrotools.analysis.counterfactual import SampleGame
 from agrotools.core import (
     AbstainSlot,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
     Observation,
     Record,
     ReferenceStep,
@@ -176,6 +179,54 @@ def test_one_fault_has_all_points(tools: Tools, faults: dict[str, Any], part: st
     assert points(record_of(tools, **faults), tools) == {part: 100.0}
 
 
+NAMED = {"choices": ("leaf miner", "rust", "brown spot")}
+_SLOTS = {"exact": ExactSlot, "tolerance": ToleranceSlot, "boolean": BooleanSlot, "choice_set": ChoiceSetSlot}
+MINER, RUST = "pest.coffee_leaf_miner", "disease.coffee_leaf_rust"
+
+
+@pytest.mark.parametrize(
+    ("fields", "right", "wrong", "answers"),
+    [
+        ({"type": "exact", "value": "leaf miner", **NAMED}, MINER, RUST, ("brown spot", "rust")),
+        ({"type": "exact", "value": "leaf miner", **NAMED}, "Leucoptera coffeella", "roya", ("brown spot", "rust")),
+        ({"type": "exact", "value": "leaf miner", **NAMED}, "Coffee_Leaf-Miner", "coffee_rust", ("rust", "rust")),
+        ({"type": "exact", "value": MINER, "choices": (MINER, RUST)}, "coffee leaf miner", "coffee rust", (RUST, RUST)),
+        ({"type": "exact", "value": "LM", "choices": ("LM", "R"), "aliases": {"LM": ("coffee leaf miner",)}},
+         MINER, RUST, ("R", RUST)),
+        ({"type": "exact", "value": "yes", "choices": ("yes", "no")}, True, False, ("no", "no")),
+        ({"type": "exact", "value": 3}, "3", "4", ("5", "4")),
+        ({"type": "tolerance", "value": 12.0, "abs_tol": 1.0}, "12", "19", ("15", "19")),
+        ({"type": "tolerance", "value": 8.9, "abs_tol": 2.0, "unit": "%"}, 9.4, 15.2, ("30 %", "15.2 %")),
+        ({"type": "boolean", "value": True}, "yes", "no", ("no", "no")),
+        ({"type": "choice_set", "value": ("rust", "leaf miner"), **NAMED}, [MINER, RUST], [RUST],
+         ("brown spot", "rust")),
+    ],
+)  # fmt: skip
+def test_a_right_tool_loses_no_point_under_any_name_and_a_wrong_one_does(fields, right, wrong, answers):
+    made = _SLOTS[fields["type"]].model_validate(
+        {"name": "it", "label": "it", "from": "steps[0].observation.best", **fields}
+    )
+    truth = {"best": list(made.value) if isinstance(made.value, tuple) else made.value}
+    step = ReferenceStep(tool="diagnose_pest_disease", arguments={"image": "image_1.jpg"}, truth=truth)
+    sample = sample_of(made).model_copy(
+        update={"reference": ReferenceTrajectory(steps=(step,)), "toolset": ("diagnose_pest_disease",)}
+    )
+
+    def lost(seen: Any, answer: str) -> tuple[dict[str, float], str]:
+        call = ToolCall(tool=step.tool, arguments=step.arguments)
+        steps = (
+            Step(turn=0, kind="call", call=call, observation=Observation(result={"best": seen})),
+            Step(turn=1, kind="answer", text=f"it: {answer}"),
+        )
+        record = Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
+        return points(record, Tools()), first_part(record, score_record(record))
+
+    parts, first = lost(right, answers[0])
+    assert (set(parts), first) == ({"reading"}, "reading")
+    parts, first = lost(wrong, answers[1])
+    assert (set(parts), first) == ({"tool:diagnose_pest_disease"}, "tool:diagnose_pest_disease")
+
+
 def test_calculations_are_blamed_on_their_inputs_or_the_planning():
     tools = Tools(count=3, share=4.0)
     found = points(record_of(tools), tools)
@@ -316,9 +367,10 @@ def test_an_answer_to_an_unanswerable_question():
     failing.result = lambda _call: Observation(result={"count": None})
     assert points(record(12, "").model_copy(update={"trajectory": blind}), failing) == {"planning": 100.0}
     assert points(record(None, "cannot be determined: no scale"), Tools()) == {}
-    withdrawn = record(None, "cannot be determined: no scale")
-    game = SampleGame(withdrawn, score_record(withdrawn), Tools(), credited=False)
-    assert asyncio.run(game.shares()).shares["reading"] == 1
+    for text, lost in (("cannot be determined: no scale", 1), ("trees: 12", 2)):
+        beside_refused_twin = record(None, text)
+        game = SampleGame(beside_refused_twin, score_record(beside_refused_twin), Tools(), twin_refused=True)
+        assert asyncio.run(game.shares()).shares["reading"] == lost
 
 
 def test_parts_sum_to_the_gap_to_the_last_digit():

@@ -19,12 +19,12 @@ def run():
 
 def test_validate_says_what_is_wrong_and_where_as_text_and_json(run, tmp_path):
     sample = number_sample(tmp_path)
-    sample["answer"][0]["unit"] = "bushels"
+    sample["answer"][0]["unit"] = "furlongs"
     write_folder(tmp_path, [sample, "{"])
     result = run("validate", tmp_path)
     assert result.exit_code == 1
     assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in result.stdout
-    assert "unknown_unit: unknown unit 'bushels'" in result.stdout
+    assert "unknown_unit: unknown unit 'furlongs'" in result.stdout
     assert "samples.jsonl:2" in result.stdout
     assert "2 errors" in result.stdout
     write_folder(tmp_path, ["{"])

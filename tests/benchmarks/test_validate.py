@@ -83,7 +83,7 @@ def _broken_samples(folder):
     argument_named["query"] = "Bars of both mean yields, with y_label set to yield, from 4.5, 6.3 and 3.0 t/ha."
     steps_named = number("steps-named", query="First add both yields, then halve the sum. What comes out?")
     unit = number("unit")
-    unit["answer"][0]["unit"] = "bushels"
+    unit["answer"][0]["unit"] = "furlongs"
     task = number("task", task_type="yield_forecast")
     family = number("family", family="CM")
     chart_eligible = chart("chart-eligible")

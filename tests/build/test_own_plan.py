@@ -9,21 +9,23 @@ from PIL import Image
 from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_questions, read_plan, write_plan
-from agrotools.build.own_photos.building import answers_of
+from agrotools.build.own_photos.building import answers_of, build_from_photos
+from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
 from agrotools.build.own_photos.questions import (
     Pictured,
     arguments_of,
     grouped,
-    id_of,
     note_of,
     round_limits,
     subjects_of,
     templates_for,
 )
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.slot_draft import evaluated
 from agrotools.core import BenchmarkError, SampleFile
+from agrotools.scoring.steps import implied_slot
 
 
 @pytest.fixture
@@ -106,7 +108,84 @@ def test_names_of_the_files_say_what_labels_are_of(photos, table, folder, ask):
     ],
 )
 def test_names_have_the_identifiers_that_a_pack_gives_them(ask, crop, name, known_as):
-    assert id_of(name, Column(column="v", ask=ask, crop=crop)) == known_as
+    assert ColumnNames.of(Column(column="v", ask=ask, crop=crop), [name]).ids_of(name)[0] == known_as
+
+
+@pytest.mark.parametrize(
+    ("ask", "crop", "names", "ids", "unclear"),
+    [
+        ("disease", None, "healthy, leaf miner, rust, brown spot", "coffee_healthy, pest.coffee_leaf_miner, "
+         "disease.coffee_leaf_rust, disease.coffee_phoma_leaf_spot", ""),
+        ("disease", None, "angular_leaf_spot, bean_rust, healthy",
+         "disease.bean_angular_leaf_spot, disease.bean_rust, bean_healthy", ""),
+        ("disease", None, "Apple___Black_rot, Tomato___Late_blight, Tomato___healthy",
+         "disease.apple_black_rot, disease.late_blight, tomato_healthy", ""),
+        ("disease", None, "rust, healthy", "rust, healthy", "rust"),
+        ("disease", None, "rust, brown spot", "rust, brown spot", "brown spot, rust"),
+        ("disease", None, "leaf splash, brown spot, healthy", "leaf splash, brown spot, healthy", "brown spot"),
+        ("disease", "rice", "brown spot, healthy", "disease.rice_brown_spot, rice_healthy", ""),
+        ("disease", "coffee", "leaf splash, coffee rust", "leaf splash, disease.coffee_leaf_rust", ""),
+        ("disease", "coffee", "anthracnose, rust", "anthracnose, disease.coffee_leaf_rust", "anthracnose"),
+        ("disease", "guava", "anthracnose, rust", "anthracnose, rust", ""),
+        ("class", None, "caterpillar, beetle", "caterpillar, beetle", ""),
+        ("pest", None, "Beet Armyworm, Leaf Beetle", "pest.beet_army_worm, Leaf Beetle", ""),
+        ("disease", "black gram", "healthy", "black_gram_healthy", ""),
+        ("weed", None, "Negative, lantana", "negative, weed.lantana", ""),
+    ],
+)  # fmt: skip
+def test_names_of_a_column_have_entries_of_one_crop_or_none(ask, crop, names, ids, unclear):
+    given = names.split(", ")
+    known = ColumnNames.of(Column(column="v", ask=ask, crop=crop), given)
+    assert [known.ids_of(name)[0] for name in given] == ids.split(", ")
+    assert list(known.labels.unclear) == [name for name in unclear.split(", ") if name]
+
+
+def test_the_crop_is_asked_for_where_names_do_not_tell_it(photos, tmp_path: Path):
+    seen = match_rows(photos, _table(photos, "disease", ["rust", "healthy"]))
+    plan = propose_plan(seen, "x").plan
+    (need,) = open_questions(plan, seen)
+    assert (need.key, "apple" in need.question, "'rust'" in need.question) == ("crop", True, True)
+    with pytest.raises(BenchmarkError, match="Which crop do the photos of 'disease' show"):
+        build_from_photos(seen, plan, tmp_path / "out")
+    (column,) = plan.columns
+    decided = plan.model_copy(update={"columns": (column.model_copy(update={"crop": "coffee"}),)})
+    assert open_questions(decided, seen) == []
+
+
+_LISTS = "fungi oomycetes bacteria viruses of_sought_cause"
+"""Words of templates that are lists of identifiers."""
+
+
+@pytest.mark.parametrize("file", ["leaf_disease", "pest", "pest_group", "plant_disease", "weed"])
+def test_a_name_that_is_no_option_gives_no_answer(file: str):
+    class Words(dict[str, str]):
+        def __missing__(self, word: str) -> str:
+            return "['a']" if word in _LISTS.split() else "0" if word.endswith("at") else f"a {word}"
+
+        def __contains__(self, word: object) -> bool:
+            return True
+
+    other = {"best": "disease.other", "candidates": [{"common_name": "other"}], "hits": [{"text": "of an order"}]}
+    drafts = [(each.template, draft) for each in load_templates(file) for draft in each.slots]
+    chosen = [(name, draft) for name, draft in drafts if draft.type in ("exact", "file") and " else " in draft.from_]
+    assert chosen
+    assert [name for name, draft in chosen if evaluated(draft.from_, Words(), [other] * 8) != ""] == []
+
+
+def test_own_questions_of_names_have_no_answer_after_a_result_that_is_none_of_the_names():
+    column, names = Column(column="weed", ask="weed"), ("lantana", "siam weed", "rubber vine", "parthenium")
+    plan = Plan(images_column="p", columns=(column,))
+    pictured = [
+        Pictured(SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"), names[k % 4])
+        for k in range(8)
+    ]
+    subjects = subjects_of(column, 0, pictured, [[str(each.file.sha256) for each in pictured]])
+    for template in templates_for(column, 0, plan, [], counted_per_area=False):
+        asked = next(item.instance for each in subjects if (item := ask_subject(each, template, 1)) is not None)
+        truths = [call.truth for call in asked.calls]
+        slots = [slot for slot in asked.slots if slot.name != "same"]  # two equal names are the same, whatever they are
+        assert not any(implied_slot(slot, truths).differs for slot in slots), template.template
+        assert all(implied_slot(slot, [{"best": "weed.other"}] * 2).slot is None for slot in slots), template.template
 
 
 def test_what_cells_hold():
@@ -122,7 +201,7 @@ def test_what_only_the_owner_knows_is_asked(photos):
     header = "yield;diameter;plant height;severity"
     seen = match_rows(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
     plan = propose_plan(seen, "x").plan
-    needs = [(need.column, need.key) for need in open_questions(plan)]
+    needs = [(need.column, need.key) for need in open_questions(plan, seen)]
     assert needs == [
         ("yield", "ask"), ("diameter", "distance_mm"), ("diameter", "fx_px"), ("plant height", "unit"),
         ("plant height", "px_per_cm"), ("severity", "unit"),

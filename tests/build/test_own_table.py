@@ -112,7 +112,7 @@ def test_numbers_are_read_with_their_units(text, decimal, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["12-15", "<5", "about 7", "12 mm 3", "1,2,3", "3 bananas/acre", "", "12 to 14 mm", "1e400", "1e13"]
+    "text", ["12-15", "<5", "about 7", "12 mm 3", "1,2,3", "3 bananas/tree", "", "12 to 14 mm", "1e400", "1e13"]
 )
 def test_what_is_no_number_says_so(text):
     with pytest.raises(CellFault):

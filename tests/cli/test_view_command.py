@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.core import Record
+from agrotools.core import AbstainSlot, Record
 from agrotools.report.html.detail import record_data
 from agrotools.report.html.server import Viewer
 from agrotools.runner.rescore import rescore
@@ -149,6 +149,22 @@ def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeyp
     assert len(processed) == 5
     fresh = read_report(Viewer(folder).page(names))
     assert [row["value"] for row in fresh.records] == [1, 0, 1, 1]
+
+
+def test_a_sample_is_scored_once_the_record_of_its_twin_is_there(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("agrotools.report.html.server._REST", 0)
+    yes = SAMPLES[0].model_copy(update={"id": "yes", "twin": "no", "may_abstain": True})
+    refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
+    no = yes.model_copy(update={"id": "no", "twin": "yes", "answer": (refusal,)})
+    records = [end_to_end(each, answer="cannot be determined: no scale") for each in (no, yes)]
+    run = write_run(folder / "pair", records[:1], planned={"end-to-end": 2})
+    viewer = Viewer(folder)
+    assert [row["value"] for row in read_report(viewer.page(["pair"])).records] == [None]
+    with (run / "records.jsonl").open("a") as file:
+        file.write(f"{records[1].model_dump_json()}\n")
+    shown = read_report(viewer.page(["pair"]))
+    assert {row["sample"]: row["value"] for row in shown.records} == {"no": 0, "yes": 0}
+    assert shown.head["runs"][0]["score"][0] == 0
 
 
 def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(folder: Path, tmp_path: Path):

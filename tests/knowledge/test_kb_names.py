@@ -40,7 +40,7 @@ def ids_of(names: KbNames, name: str, crops: set[str]) -> set[str]:
     found = {
         entry.id
         for entry in names.entries
-        if entry.kind in ("disease", "pest", "weed")
+        if entry.kind != "method"
         and (
             wanted & {folded(each) for each in (*entry.names.all(), entry.slug)}
             or entry.id == getattr(names.of_shipped(name), "id", None)

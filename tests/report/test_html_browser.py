@@ -232,8 +232,9 @@ async def test_a_policy_does_not_differ_from_itself_on_a_part_without_the_twins(
     yes = made_sample("yes", twin="no", may_abstain=True)
     refusal = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=yes.answer)
     no = made_sample("no", twin="yes", may_abstain=True, answer=(refusal,))
-    write_files(tmp_path, [yes, no])
-    everything = [end_to_end(sample, answer="cannot be determined: no scale") for sample in (yes, no)]
+    other = made_sample("other", may_abstain=True)
+    write_files(tmp_path, [yes, no, other])
+    everything = [end_to_end(sample, answer="cannot be determined: no scale") for sample in (yes, no, other)]
     runs = [write_run(tmp_path / name, records) for name, records in (("all", everything), ("part", everything[1:]))]
     async with browser() as chromium:
         page = await opened(chromium, build_report(runs, tmp_path / "report.html").path, "#compare")

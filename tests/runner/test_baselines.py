@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.simple import OraclePolicy, RandomPolicy, blank, random_arguments
+from agrotools.agents.baselines.simple import OraclePolicy, RandomPolicy, random_arguments
 from agrotools.core import (
     Answer,
     BooleanSlot,
@@ -22,6 +22,7 @@ from agrotools.core import (
     ToolCall,
     UsageError,
 )
+from agrotools.core.form_item import form_item
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
@@ -125,8 +126,8 @@ async def test_random_is_the_same_for_the_same_seed_and_epoch_and_differs_betwee
 def test_a_guesser_knows_no_more_of_a_slot_than_the_answer_form_says():
     labels = ExactSlot(name="crop", label="crop", value="maize", distractors=("beet", "bean"))
     count = ExactSlot(name="rows", label="rows", value=7, distractors=("8", "9"))
-    assert blank(labels).choices == ("bean", "beet", "maize")
-    assert blank(count).choices == ()
+    assert form_item(labels).choices == ("bean", "beet", "maize")
+    assert form_item(count).choices == ()
     assert answer_form([count]).splitlines()[1] == "rows: <number>"
 
 

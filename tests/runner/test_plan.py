@@ -81,3 +81,12 @@ def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path):
     assert (len(plan), len(left)) == (2, 1)
     assert [item.sample.id for item in left] == [samples[2].id]
     assert parsed == [0, 2]
+
+
+def test_a_limit_keeps_twins_together():
+    pairs = [(f"u{n}", f"t{n}") for n in range(20)]
+    samples = [plain_sample(name, twin=twin) for pair in pairs for name, twin in (pair, pair[::-1])]
+    for limit in (1, 2, 7, 12):
+        chosen = {item.sample.id for item in work_items(samples, ["end-to-end"], 1, limit=limit)}
+        assert 0 <= limit - len(chosen) <= 1
+        assert limit == 1 or all(({one, other} <= chosen) or not ({one, other} & chosen) for one, other in pairs)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from agrotools import Run
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import (
     AbstainSlot,
@@ -37,9 +38,10 @@ from agrotools.report.screen import Screen, screen
 from agrotools.runner.rescore import Rescored, rescore, scored_run
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
 from agrotools.scoring.aggregate import tallied
-from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference, unpaired_comparison
+from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.gate import gate
-from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
+from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
+from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
 from agrotools.scoring.units import SampleTable
 from agrotools.text.answer_form import REFUSAL_LINE, _shipped_charts, form_lines, format_answer
@@ -226,10 +228,12 @@ def test_no_right_reply_of_the_sealed_sets_is_read_as_a_refusal():
     [
         ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0), ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
         (REFUSAL, REFUSAL, 0.0, 0.0, 1.0), ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
-        (None, REFUSAL, 0.5, 0.0, 0.0),
+        (None, REFUSAL, 0.5, 0.0, 0.0), (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0), (REFUSAL, None, 0.0, 0.0, 1.0),
     ],
 )  # fmt: skip
-def test_a_refusal_counts_if_the_twin_was_not_refused(answerable, unanswerable, fas, confidence, refusal):
+def test_an_unanswerable_sample_scores_its_refusal_minus_that_of_the_twin(
+    answerable, unanswerable, fas, confidence, refusal
+):
     records = [record(YES, answerable), record(NO, unanswerable)]
     for ordered in (records, records[::-1]):
         assert value(ordered) == fas
@@ -260,36 +264,47 @@ def test_replies_that_cannot_be_read_are_no_sign_of_restraint(tmp_path: Path):
     assert not any("unanswerable questions" in line for line in shown)
 
 
-def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warning_says_so():
-    alone = summarise([record(NO, REFUSAL)])
-    assert alone.modes["end-to-end"].metrics[FAS].overall.value == 1.0
-    assert "1 unanswerable sample without a record of the answerable twin" in alone.warnings[0]
+def test_a_pair_without_both_records_of_an_epoch_is_left_out_and_counted():
+    unpaired = sample("c", answerable=False, twin=None)
+    records = [record(YES, "size: 70 mm"), record(NO, REFUSAL), record(NO, "70 mm", epoch=1), record(unpaired, REFUSAL)]
+    mode = summarise(records).modes["end-to-end"]
+    assert (mode.metrics[FAS].overall.value, mode.metrics[FAS].overall.n, mode.counts.without_twin) == (1.0, 2, 2)
+    assert mode.metrics[GUESS_METRIC].overall.n == 2
     invalid = Record(sample=YES, mode="end-to-end", invalid="lost")
-    assert (
-        summarise([invalid, record(NO, REFUSAL)], allow_invalid=True).modes["end-to-end"].metrics[FAS].overall.value
-        == 1
-    )
+    for twin in ([], [invalid], [record(sample("a", answerable=True, twin="another"), "size: 70 mm")]):
+        alone = summarise([*twin, record(NO, REFUSAL)], allow_invalid=True)
+        assert alone.modes["end-to-end"].counts.without_twin == 1
+        assert alone.warnings[0] == f"end-to-end: 1 unanswerable sample {NO_TWIN}"
+        assert value([*twin[:1], record(NO, REFUSAL)]) == (1.0 if twin and twin != [invalid] else None)
 
 
 def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_first(tmp_path: Path):
     fine = (sample("c", answerable=True, twin="d"), sample("d", answerable=False, twin="c"))
     records = [record(NO, REFUSAL), record(YES, REFUSAL), record(fine[0], "size: 70 mm"), record(fine[1], REFUSAL)]
+    coin = (sample("e", answerable=True, twin="f"), sample("f", answerable=False, twin="e"))
+    records += [record(coin[0], REFUSAL), record(coin[1], "size: 70 mm")]
+    records.append(record(sample("g", answerable=False, twin=None), REFUSAL))
     for name, ordered in (("run", records), ("turned", records[::-1])):
         run = tmp_path / name
         run.mkdir()
         lines = [each.model_dump_json(by_alias=True) + "\n" for each in ordered]
         (run / "records.jsonl").write_text("".join(lines))
-        (run / "manifest.json").write_text(manifest(modes=("end-to-end",), sample_ids=tuple("abcd")).model_dump_json())
+        (run / "manifest.json").write_text(
+            manifest(modes=("end-to-end",), sample_ids=tuple("abcdefg")).model_dump_json()
+        )
         scored = rescore(run).summary.modes["end-to-end"]
         rows = [row for row in json.loads((run / "scores.json").read_text())["scores"] if row["metric"] == FAS]
-        assert {row["sample_id"]: row["value"] for row in rows} == {"a": 0, "b": 0, "c": 1, "d": 1}
-        assert sum(row["value"] for row in rows) / 4 == scored.metrics[FAS].overall.value == 0.5
-        assert scored.counts.successes == 2
-        (withdrawn,) = [row["reading"] for row in rows if row["sample_id"] == "b"]
-        assert withdrawn == {"rule": "the answerable twin was refused too", "twin": "a"}
-        shown = run_command("explain", run, "b")
-        assert "FAS 0.0" in shown.stdout
-        assert "refused too, so this refusal counts 0" in " ".join(shown.stdout.split())
+        values = {row["sample_id"]: row["value"] for row in rows}
+        assert values == {"a": 0, "b": 0, "c": 1, "d": 1, "e": 0, "f": -1}
+        assert {row["sample"]: row[FAS] for row in Run(run).rows() if FAS in row} == values
+        assert sum(values.values()) / 6 == pytest.approx(scored.metrics[FAS].overall.value)
+        assert (scored.counts.successes, scored.counts.without_twin) == (2, 1)
+        (reading,) = [row["reading"] for row in rows if row["sample_id"] == "b"]
+        assert reading == {"twin": "a", "twin_refused": True}
+        shown = run_command("explain", run, "f").stdout
+        assert "FAS -100.0" in shown
+        assert "answerable, refused, which takes one point from this sample" in " ".join(shown.split())
+        assert NO_TWIN in run_command("explain", run, "g").stdout
         shown = run_command("explain", run, "a").stdout
         assert 'the answer is read as a refusal: "cannot be determined: there is no depth"' in " ".join(shown.split())
 
@@ -299,9 +314,8 @@ def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
     assert value(refused) == 0.0
     assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
-    rows = {row.metric: row.value for row in score_record(record(NO, REFUSAL))}
-    assert rows["agrotools.guess"] == 1.0  # A size in mm is asked for, and nothing gives the scale.
-    assert "agrotools.css" not in rows
+    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "agrotools.css"}
+    assert value(right, GUESS_METRIC) == 0.0  # No scale is given for a size in mm, so that the guess refuses both.
 
 
 PAIRS = [
@@ -310,11 +324,36 @@ PAIRS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("refuses_answerable", "refuses_unanswerable", "fas"),
+    [
+        ((0,) * 12, (1,) * 12, 1.0), ((1,) * 12, (1,) * 12, 0.0), ((0,) * 12, (0,) * 12, 0.5),
+        ((0, 0, 1, 1) * 3, (0, 1, 0, 1) * 3, 0.25), ((1,) * 12, (0,) * 12, 0.0), ((1, 1, 0) * 4, (0, 0, 0) * 4, 0.0),
+    ],
+    ids=["perfect", "always refuses", "never refuses", "coin", "worst", "below 0"],
+)  # fmt: skip
+def test_planted_policies_score_what_they_earn(refuses_answerable, refuses_unanswerable, fas):
+    """A coin earns half of what the answers to the answerable samples earn, and nothing by its refusals."""
+    flags = zip(PAIRS, refuses_answerable, refuses_unanswerable, strict=True)
+    records = [
+        record(each, REFUSAL if refused else "size: 70 mm")
+        for pair, *refusals in flags
+        for each, refused in zip(pair, refusals, strict=True)
+    ]
+    assert value(records) == value(records[::-1]) == pytest.approx(fas)
+    interval = summarise(records).modes["end-to-end"].metrics[FAS].overall.interval
+    assert 0 <= interval.lower <= fas + 1e-9 <= interval.upper + 1e-9 <= 1 + 1e-9
+    best = [record(each, REFUSAL if not each.answerable else "size: 70 mm") for pair in PAIRS for each in pair]
+    difference = compare(best, records).modes["end-to-end"][FAS].overall.value
+    earned = sum(0 if a else 1 for a in refuses_answerable) + sum(refuses_unanswerable) - sum(refuses_answerable)
+    assert difference == pytest.approx(1 - earned / 24)
+    by_cause = compare(best, records).by_cause["end-to-end"]
+    assert sum(each.value for each in by_cause.values()) == pytest.approx(difference)
+
+
 def test_one_policy_does_not_differ_from_itself_on_a_selection_without_the_twins(tmp_path: Path):
-    """By itself a run without the twins gets 100 for the refusals that get 0 beside refused twins."""
-    some = [record(no, REFUSAL) for _, no in PAIRS]
+    some = [record(no, REFUSAL) for _, no in PAIRS] + [record(PAIRS[0][0], REFUSAL)]
     everything = [record(each, REFUSAL) for pair in PAIRS for each in pair]
-    assert (value(some), value(everything)) == (1.0, 0.0)
     common = {"benchmark_path": str(tmp_path), "modes": ("end-to-end",), "sample_ids": ()}
     runs = [
         write_run(tmp_path / "some", some, degrade="blur=1", clean_hash="c", benchmark_hash="d", **common),
@@ -322,21 +361,20 @@ def test_one_policy_does_not_differ_from_itself_on_a_selection_without_the_twins
     ]
     compared = compare(some, everything)
     assert compared.modes["end-to-end"][FAS].overall.value == 0.0
-    assert compared.means["end-to-end"] == (1.0, 1.0)
     assert (compared.flips["end-to-end"].up, compared.flips["end-to-end"].down) == ((), ())
     tallies = [scored_run(run) for run in runs]
     assert paired_difference(*tallies, "end-to-end", FAS).value == 0.0
     samples = common_samples(tallies, "end-to-end", FAS)
-    assert {mean_on(samples, tally, "end-to-end", FAS).value for tally in tallies} == {1.0}
-    for new, old in (tallies, tallies[::-1]):
-        assert gate(new, old, "end-to-end", 0.0, allow_invalid=True).passed
-    assert [(point.label, point.score.value) for point in dose_curve(runs).points] == [("none", 1.0), ("blur=1", 1.0)]
+    assert samples == {each.id for each in PAIRS[0]}
+    assert {mean_on(samples, tally, "end-to-end", FAS).value for tally in tallies} == {0.0}
+    assert [(point.label, point.score.value) for point in dose_curve(runs).points] == [("none", 0.0), ("blur=1", 0.0)]
 
 
-def test_runs_on_different_samples_count_no_twin_if_one_of_them_lacks_some():
-    halves = [PAIRS[:6], [(yes, no) for (yes, _), (_, no) in zip(PAIRS[:6], PAIRS[6:], strict=True)]]
-    tallies = [tallied([record(s, REFUSAL) for pair in half for s in pair], None, SampleTable()) for half in halves]
-    assert unpaired_comparison(*tallies, ("a", "b")).means["end-to-end"] == (0.5, 0.5)
+def test_a_gate_of_a_policy_against_itself_passes():
+    records = [record(each, REFUSAL if each.answerable else "70 mm") for pair in PAIRS for each in pair]
+    new, old = (tallied(some, None, SampleTable()) for some in (records, records))
+    passed = gate(new, old, "end-to-end", 0.0)
+    assert (passed.passed, passed.new, passed.bound.drop) == (True, 0.0, 0.0)
 
 
 def answer(policy, of) -> str:
@@ -381,7 +419,7 @@ def test_who_draws_the_chart_answers_whatever_the_text_says():
     found = [rows_of(of, *steps) for steps in ((drawn, text), (other, text), (text,))]
     assert [(rows[FALSE_REFUSAL], rows[FAS] > 0.5) for rows in found] == [(0, True), (0, False), (1, False)]
     found = [rows_of(unanswerable, *steps) for steps in ((drawn, text), (other, text), (text,))]
-    assert [(rows[FALSE_CONFIDENCE], rows[FAS]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
+    assert [(rows[FALSE_CONFIDENCE], rows["agrotools.slot"]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
 
 
 def test_a_guess_of_a_chart_is_no_refusal():

@@ -77,36 +77,27 @@ def test_a_value_given_for_another_slot_answers_none():
 
 
 SIAM_WEED = {"Siam weed": ("Chromolaena odorata",)}
-FUJI = {"Fuji": ()}
 DEERE: dict[str, tuple[str, ...]] = {"Deere": ()}
 
 
 @pytest.mark.parametrize(
     ("names", "text", "score"),
     [
-        (SIAM_WEED, "Siam weed (Lantana)", 0), (SIAM_WEED, "Lantana (Siam weed)", 0),
-        (SIAM_WEED, "Siam weed (Lantana camara)", 0), (SIAM_WEED, "species: Siam weed [possibly Lantana]", 0),
-        (SIAM_WEED, "It is Siam weed, also known as Lantana.", 0), (SIAM_WEED, "Lantana aka Siam weed", 0),
+        (SIAM_WEED, "Lantana (Siam weed)", 0), (SIAM_WEED, "Lantana aka Siam weed", 0),
         (SIAM_WEED, "Siam weed = Lantana", 0), (SIAM_WEED, r"\boxed{Siam weed} \boxed{Lantana}", 0),
-        (SIAM_WEED, r"\boxed{Lantana}, so the answer is \boxed{Siam weed}", 0),
         (SIAM_WEED, "**Siam weed** **Lantana**", 0), (SIAM_WEED, "Siam weed\nLantana", 0),
         (SIAM_WEED, "Siam weed Lantana", 0), (SIAM_WEED, "It is Siam weed. It is Lantana.", 0),
-        (SIAM_WEED, "Siam weed (Chromolaena odorata, Asteraceae)", 1),
-        (SIAM_WEED, "Siam weed (Christmas bush)", 1), (SIAM_WEED, "Siam weed (syn. Eupatorium odoratum)", 1),
-        (SIAM_WEED, "Siam weed (not Lantana)", 1), (SIAM_WEED, "Siam weed (an invasive shrub)", 1),
+        (SIAM_WEED, "lantana or Siam weed", 0), (SIAM_WEED, "It is not Siam weed.", 0),
+        (SIAM_WEED, "Siam weed (Chromolaena odorata, Asteraceae)", 1), (SIAM_WEED, "Siam weed (Christmas bush)", 1),
+        (SIAM_WEED, "species: Siam weed, an invasive shrub", 1), (SIAM_WEED, "species: Chromolaena odorata", 1),
         (SIAM_WEED, "The answer is Lantana. Wait, it is Siam weed.", 1), (DEERE, r"\boxed{Deere}", 1),
         (DEERE, r"$\boxed{\text{Deere}}$", 1), (DEERE, r"The brand is \boxed{Deere}.", 1),
-        (DEERE, 'Object "Deere"', 1), (DEERE, "Deere (logo visible)", 1), (DEERE, "Deere (left)", 1),
-        (DEERE, "Deere (image_1.jpg)", 1), (DEERE, "It is summer. The tractor is a Deere.", 1),
-        ({"tulip": ()}, "tulip (Latin name)", 1), (FUJI, "Fuji (a red apple)", 1),
-        (FUJI, "Fuji (high confidence)", 1),
-        ({"late blight": ("Phytophthora infestans",)}, "late blight (potato)", 1),
-        ({"English grain aphid": ("Sitobion avenae",)}, "an aphid (Sitobion avenae)", 1),
+        (DEERE, "Deere (logo visible)", 1), (DEERE, "It is a Deere.", 1), (DEERE, "Deeres", 1),
     ],
 )  # fmt: skip
 def test_a_name_that_is_given_with_another_one_is_no_answer(names, text, score):
     (value,) = names
-    slot = ExactSlot(name="species", label="kind of apple" if names is FUJI else "species", value=value, aliases=names)
+    slot = ExactSlot(name="species", label="species", value=value, aliases=names)
     assert score_slot(slot, [slot], text).value == score
 
 

@@ -176,6 +176,26 @@ def test_intervals_of_means_cover(k, mean):
     assert least <= sum(covered.values()) / len(covered) <= most
 
 
+@pytest.mark.parametrize("k", [20, 50])
+@pytest.mark.parametrize("share", [0.2, 1.0])
+@pytest.mark.parametrize(
+    ("right", "refused", "unanswerable_refused"), [(0.2, 0.5, 0.5), (0.5, 0.1, 0.6), (0.1, 0.3, 0.3)]
+)
+def test_intervals_cover_where_unanswerable_samples_lose_points(k, share, right, refused, unanswerable_refused):
+    """Clusters are single samples, or pairs of an answerable and an unanswerable one."""
+    generator = np.random.default_rng(8)
+    pair, hit, twin, own = generator.random((4, 2_000, k)) < np.reshape(
+        [share, right, refused, unanswerable_refused], (4, 1, 1)
+    )
+    answered = np.where(pair & twin, 0.0, hit)
+    unanswerable = np.where(pair, own.astype(float) - twin, 0.0)
+    sizes, sums, squares = 1.0 + pair, answered + unanswerable, answered**2 + unanswerable**2
+    lower, upper = mean_interval(sizes, sums, squares, floor=-1.0)
+    mean = (right * (1 - share * refused) + share * (unanswerable_refused - refused)) / (1 + share)
+    assert 0.93 <= np.mean((lower <= mean) & (mean <= upper)) <= 0.975
+    assert lower.min() >= 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [20, 50])
 def test_intervals_of_differences_cover(k):

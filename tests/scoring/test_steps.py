@@ -264,9 +264,8 @@ WEEDS = ("Lantana", "Parthenium", "Siam weed")
 
 
 def test_an_exact_slot_takes_the_implied_label_even_outside_its_set():
-    wrong = slot(
-        ExactSlot, LABEL, value="Parthenium", aliases=("Congress grass",), distractors=("Lantana", "Siam weed")
-    )
+    also = {"Parthenium": ("Congress grass",), "Lantana": ("wild sage",)}
+    wrong = slot(ExactSlot, LABEL, value="Parthenium", aliases=also, distractors=("Lantana", "Siam weed"))
     assert summary([wrong], "It is lantana.")[:2] == (1, 0)
     assert summary([wrong], "It is parthenium.")[:2] == (0, 1)
     assert summary([wrong], "It is Congress grass.")[:2] == (0, 1)

@@ -41,7 +41,8 @@ from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
-from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, SCORING_VERSION, is_invalid
+from agrotools.scoring.metrics import FAS, SCORING_VERSION, is_invalid
+from agrotools.scoring.pairs import NO_TWIN, Pair, pair_of, refusals
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, needs_answers
@@ -169,29 +170,32 @@ def write_attribution(run: Path, attribution: Attribution) -> None:
 
 
 def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[str, int]]:
-    """Return the records that can be attributed, with their rows and whether a refusal counts; and the others."""
+    """Return the records that can be attributed, with their rows and whether the twin takes a point; and the others."""
     left_out: Counter[str] = Counter()
     chosen: list[tuple[Record, list[Score]]] = []
-    refused: set[tuple[str, int]] = set()
+    twins: dict[Pair | None, bool] = {}
+    """Whether the answerable sample of a pair was refused."""
     for record in iter_records(run):
         if record.mode != "end-to-end":
             left_out[f"in mode {record.mode}"] += 1
             continue
         scores = score_record(record)
-        refused |= {(record.sample.id, record.epoch) for row in scores if row.metric == FALSE_REFUSAL and row.value}
         if is_invalid(record):
             left_out["invalid"] += 1
-        elif record.sample.reference is None or not record.sample.reference.steps:
+            continue
+        if record.sample.answerable:
+            twins[pair_of(record)] = refusals(record, scores)[FAS]
+        if record.sample.reference is None or not record.sample.reference.steps:
             left_out["without reference calls"] += 1
-        elif all(row.metric != FAS for row in scores):
+        elif record.sample.answerable and all(row.metric != FAS for row in scores):
             left_out["without a Final Answer Score"] += 1
         else:
             chosen.append((record, scores))
-    twins = [(str(record.sample.twin), record.epoch) for record, _ in chosen]
+    paired = [each for each in chosen if each[0].sample.answerable or pair_of(each[0]) in twins]
+    left_out[f"unanswerable, {NO_TWIN}"] += len(chosen) - len(paired)
     return [
-        (record, scores, record.sample.answerable or twin not in refused)
-        for (record, scores), twin in zip(chosen, twins, strict=True)
-    ], dict(left_out)
+        (record, scores, not record.sample.answerable and twins[pair_of(record)]) for record, scores in paired
+    ], dict(+left_out)
 
 
 async def _attribute(
@@ -206,10 +210,10 @@ async def _attribute(
     asked: list[tuple[int, tuple[Step, ...]]] = []
 
     async def play(at: int) -> Shares:
-        record, scores, credited = records[at]
+        record, scores, twin_refused = records[at]
         with TemporaryDirectory(prefix="agrotools-") as scratch:
             game = games[at] = SampleGame(
-                record, scores, call_runner(record, opened, executor, Path(scratch)), credited=credited
+                record, scores, call_runner(record, opened, executor, Path(scratch)), twin_refused=twin_refused
             )
             if rerun:
                 game.ask = partial(_noted, asked, at)

@@ -51,6 +51,7 @@ from agrotools.core.record import (
     iter_refs,
     resolve_ref,
 )
+from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import (
     ARGUMENTS,
     AT_LIMIT,
@@ -122,10 +123,12 @@ class SampleGame:
         record: a valid record in mode ``end-to-end`` with a reference.
         scores: its score rows.
         run_call: see :data:`RunCall`.
-        credited: False if a refusal does not count because the answerable twin was refused too.
+        twin_refused: True if the sample loses a point because its answerable twin was refused.
     """
 
-    def __init__(self, record: Record, scores: Sequence[Score], run_call: RunCall, *, credited: bool = True) -> None:
+    def __init__(
+        self, record: Record, scores: Sequence[Score], run_call: RunCall, *, twin_refused: bool = False
+    ) -> None:
         assert record.trajectory is not None
         assert record.sample.reference is not None
         self.record, self.trajectory = record, record.trajectory
@@ -139,7 +142,8 @@ class SampleGame:
         counts = SLOTS_OF_METRIC[FAS]
         self.slots = [slot for slot in record.sample.answer if counts(slot)]
         rows = {row.slot: Fraction(row.value) for row in scores if row.metric == SLOT_METRIC}
-        self._actual = [rows[slot.name] if credited else Fraction(0) for slot in self.slots]
+        self._actual = [rows[slot.name] for slot in self.slots]
+        self._twin_refused = twin_refused
         self._chains: dict[Parts, list[Outcome]] = {}
         self._runs: dict[str, Observation | None] = {}
         self._text_scores: dict[tuple[str, str], Fraction] = {}
@@ -170,6 +174,8 @@ class SampleGame:
                 break
         shares = shapley_values([*names], values)
         joint, reason = self._joint({part for part, share in shares.items() if share})
+        if self._twin_refused:
+            shares[READING] = shares.get(READING, Fraction(0)) + 1
         return Shares(
             id=sample.id,
             epoch=self.record.epoch,
@@ -223,6 +229,9 @@ class SampleGame:
             return step.observation
         return None
 
+    def _gives_truth(self, at: int, observation: Observation | None) -> bool:
+        return gives_truth(self.record.sample, at, observation, self._truths[at])
+
     async def chain(self, parts: Parts) -> list[Outcome]:
         """Return the result of each reference step; ``parts`` are planning, arguments, faults and tools."""
         if parts not in self._chains:
@@ -247,7 +256,7 @@ class SampleGame:
         fault = self._faults.get(at)
         if fault and own and FAULT not in parts:
             seen = own.step.observation
-            return Outcome(own.values, right and gives_truth(seen, truth), None, seen, call)
+            return Outcome(own.values, right and self._gives_truth(at, seen), None, seen, call)
         if right and part in parts:
             with suppress(JointError):  # a tool that gives the truth is not replaced
                 if (unreplaced := (await self.chain(parts - {part}))[at]).true:
@@ -268,7 +277,7 @@ class SampleGame:
         else:
             observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
-        return Outcome(result, right and gives_truth(observation, truth), None, observation, call)
+        return Outcome(result, right and self._gives_truth(at, observation), None, observation, call)
 
     def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
@@ -315,7 +324,7 @@ class SampleGame:
             return False
         try:
             now = resolve_ref(ref, [each.values for each in before])
-            return same_json(now, resolve_ref(ref, [None] * at + [truth.result]), rounded=True)
+            return same_value(now, resolve_ref(ref, [None] * at + [truth.result]))
         except UnresolvedRef:
             return False
 
@@ -337,8 +346,8 @@ class SampleGame:
         if isinstance(slot, AbstainSlot):
             return "misread" if shows_no_answer(slot, self._own_values) else "right"
         if slot.from_ is None:
-            pairs = [(own.step.observation, truth) for own, truth in zip(self.own, self._truths, strict=True) if own]
-            return "misread" if all(gives_truth(*pair) for pair in pairs) else "right"
+            made = [(at, own.step.observation) for at, own in enumerate(self.own) if own]
+            return "misread" if all(self._gives_truth(*each) for each in made) else "right"
         implied = implied_slot(slot, self._own_values).slot
         if implied is None:
             return "right"

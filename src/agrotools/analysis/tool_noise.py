@@ -25,6 +25,7 @@ from agrotools.agents.baselines.simple import derived_values, live_arguments
 from agrotools.core import AbstainSlot, Arguments, PlotSlot, PlotSpec, ReferenceStep, Sample, Slot, ToolError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import REF_PATTERN, literal_value
+from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import NoiseCurve, ToolNoise
 from agrotools.scoring.metrics import FAS, SLOTS_OF_METRIC
 from agrotools.scoring.plots import score_plot
@@ -69,7 +70,9 @@ def tool_noise(
     """
     folds = folds_of([*(others or ()), *samples])
     donors = _donors(others or samples, folds)
-    usable = [each for each in samples if each.derivable and _counted(each)]
+    ids = {each.id for each in samples}
+    paired = [each for each in samples if each.answerable or each.twin in ids]
+    usable = [each for each in paired if each.derivable and _counted(each)]
     tools = sorted({step.tool for each in usable for step in _steps(each) if not _is_computed(step)})
     totals = {(tool, scale): 0.0 for tool in tools for scale in scales}
     predicted = recorded = 0.0
@@ -294,7 +297,7 @@ def _value_with_error(value: JsonValue, true: JsonValue, seen: JsonValue, scale:
             for at, item in enumerate(kept)
         ]
     if isinstance(value, bool | str) or isinstance(true, bool | str):
-        if seen == true or rng.random() >= scale:
+        if same_value(seen, true) or rng.random() >= scale:
             return value
         return not value if isinstance(value, bool) else seen if seen != value else true
     if value is None or seen is None or not isinstance(true, int | float) or not isinstance(seen, int | float):

@@ -34,8 +34,8 @@ from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.agreement_values import same_json
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.normalise import canonical_unit
 from agrotools.text.refusal import shows_no_answer
+from agrotools.text.units import canonical_unit
 
 Remark = tuple[str, str, str, str]
 """Fault of a sample: its code, field, message and hint."""

@@ -246,19 +246,12 @@ def evaluate(
 ) -> None:
     """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
     import sys
-    import time
     from contextlib import nullcontext
-
-    from agrotools.cli.finished import copied_output, keep_screen, shown_before
-
-    if not as_json and shown_before(config):
-        raise typer.Exit
 
     from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import without_keys
-    from agrotools.report.ahead import ScoringAhead
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
     from agrotools.runner.evaluate import Evaluation, load_for_run
     from agrotools.runner.evaluate import evaluate as execute
@@ -290,16 +283,11 @@ def evaluate(
         configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
     compared = texts.comparisons()
     first = configs[0]
-    changes_scores = judging.judge or texts.extra or texts.embedder or texts.embedder_path
-    with ScoringAhead(allow_invalid=allow_invalid) as ahead, stop_message("finished samples are kept"):
-        on_start = None if len(configs) > 1 or changes_scores or first.repeat_until else ahead.begin
+    with stop_message("finished samples are kept"):
         runs: list[Evaluation] = []
         failure: AgrotoolsError | None = None
-        if on_start and not dry_run and _may_be_long(first):
-            ahead.prepare()
         with stop_message("no sample was run", ""):
             benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
-        loaded_ns = time.time_ns()
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
@@ -310,49 +298,26 @@ def evaluate(
         try:
             for each in configs:
                 confirm = None if yes else ask_before_spending(each)
-                runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm, on_start=on_start))
+                runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm))
         except AgrotoolsError as error:
             if not runs:
                 raise
             failure = error  # shown below the scores of the previous models
-        ahead.end()
-        missing = ask_judges([each.run for each in runs], judging)
-        folders, scored_ns = [each.run for each in runs], time.time_ns()
-        with copied_output() as screen:
-            code = show_runs(
-                folders,
-                compared,
-                allow_invalid=allow_invalid,
-                details=details,
-                as_json=as_json,
-                evaluated=Evaluated(configs[0], benchmark, runs),
-                ahead=ahead,
-            )
-            if len({(each.degrade, each.faults) for each in configs}) > 1:
-                typer.echo(f"score against dose: {command_line('curve', *folders)}", err=as_json)
+        folders = [each.run for each in runs]
+        missing = ask_judges(folders, judging)
+        code = show_runs(
+            folders,
+            compared,
+            allow_invalid=allow_invalid,
+            details=details,
+            as_json=as_json,
+            evaluated=Evaluated(configs[0], benchmark, runs),
+        )
+        if len({(each.degrade, each.faults) for each in configs}) > 1:
+            typer.echo(f"score against dose: {command_line('curve', *folders)}", err=as_json)
         if failure:
             raise failure
-        if not (code or missing or changes_scores):
-            notes = [note for each in runs for note in each.repeated_notes]
-            times = {"loaded_ns": loaded_ns, "scored_ns": scored_ns}
-            keep_screen("".join(screen), notes, folders, benchmark, configs, config, **times)
         raise typer.Exit(code or int(missing))
-
-
-def _may_be_long(config: "EvalConfig") -> bool:
-    """Return False if a run is seen to be short without loading its benchmark."""
-    from itertools import islice
-
-    from agrotools.formats.benchmark import SAMPLES_FILE
-    from agrotools.report.ahead import FEWEST
-
-    if config.quick or (config.limit or FEWEST) < FEWEST:
-        return False
-    samples = Path(config.benchmark) / SAMPLES_FILE
-    if not samples.is_file():
-        return True
-    with samples.open("rb") as lines:
-        return sum(1 for _ in islice(lines, FEWEST)) == FEWEST
 
 
 def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConfig"]) -> Path:

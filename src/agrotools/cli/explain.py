@@ -37,11 +37,11 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
     from agrotools.runner.records import record_index
-    from agrotools.runner.rescore import credited, judged_rows, stored_version, withdrawing_twin
+    from agrotools.runner.rescore import judged_rows, rows_of, stored_version
     from agrotools.runner.store import read_manifest
-    from agrotools.scoring import score_record
     from agrotools.scoring.attribution import read_attribution
-    from agrotools.scoring.metrics import SCORING_VERSION
+    from agrotools.scoring.metrics import FAS, SCORING_VERSION
+    from agrotools.scoring.pairs import NO_TWIN, refused_twin
 
     read_manifest(run)
     index = record_index(run)
@@ -63,7 +63,7 @@ def explain(
         _print_prompts(run, chosen, as_json=as_json)
         return
     judges = judged_rows(run)
-    scored = [(record, [*credited(record, score_record(record), index), *judges.rows(record)]) for record in chosen]
+    scored = [(record, [*rows_of(record, index), *judges.rows(record)]) for record in chosen]
     if as_json:
         print_json(
             [
@@ -80,11 +80,18 @@ def explain(
     for record, scores in scored:
         split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
         print_explanation(record, scores, judges.of(record), details=details, split=split)
+        if (
+            not record.sample.answerable
+            and record.actions is None
+            and scores
+            and all(row.metric != FAS for row in scores)
+        ):
+            typer.echo(NO_TWIN)
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
             state = _twin_state(twin)
-            if withdrawing_twin(scores):
-                state += " too, so this refusal counts 0"
+            if refused_twin(scores):
+                state += ", which takes one point from this sample"
             typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
     if outdated:
         typer.echo(outdated, err=True)

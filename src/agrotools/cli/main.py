@@ -18,7 +18,6 @@ from agrotools.cli.output import (
     BAD_USAGE,
     IMAGE_LIBRARIES,
     NOT_DONE,
-    WARNED,
     code_of,
     end_stopped,
     make_streams_safe,
@@ -186,7 +185,6 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 20)
     warnings.showwarning = _show_warning
     make_streams_safe()
-    WARNED.clear()
     try:
         app()
     except SystemExit as end:
@@ -247,7 +245,6 @@ def _lacks_memory(error: BaseException | None) -> bool:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
     """Write a warning in the format of other messages, without its source location."""
-    WARNED.append(str(message))
     sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
 
 

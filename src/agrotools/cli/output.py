@@ -20,8 +20,6 @@ ARGUMENTS: list[str] = []
 """Arguments of the running command, as typed."""
 IMAGE_LIBRARIES = ("cv2", "rasterio", "matplotlib", "onnxruntime", "skimage")
 """Dependencies that work on text alone does without (docs/index.md)."""
-WARNED: list[str] = []
-"""Warnings that the running command has shown, and that its output was cut off."""
 
 DONE = 0
 FAULTS = 1
@@ -65,7 +63,6 @@ def allow_closed_pipe() -> Generator[None]:
     except (BrokenPipeError, SystemExit) as error:  # Rich replaces the error by SystemExit.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        WARNED.append("nobody reads the output to its end")  # a screen that was cut off is not kept
         redirect_unread_streams()
 
 

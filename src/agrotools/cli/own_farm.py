@@ -82,10 +82,10 @@ def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -
         typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {shown.get(column.ask, column.ask)}")
     interactive = not yes and _is_terminal()
     if interactive:
-        plan = _asked_of_owner(plan)
+        plan = _asked_of_owner(plan, seen)
     write_plan(plan_path, plan)
     typer.echo(f"plan: written to {plan_path}")
-    lacking = open_questions(plan)
+    lacking = open_questions(plan, seen)
     if lacking and not interactive:
         _print_needs(lacking, seen, plan)
     if not yes and not interactive:
@@ -147,7 +147,7 @@ def _print_plan(plan: "Plan") -> None:
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
-def _asked_of_owner(plan: "Plan") -> "Plan":
+def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":
     """Complete the plan on the terminal: content of each column, then missing entries. Enter accepts a default."""
     from agrotools.build.own_photos.plan import NOTHING, measures
     from agrotools.build.own_photos.proposal import open_questions_of_column
@@ -159,7 +159,7 @@ def _asked_of_owner(plan: "Plan") -> "Plan":
             kind = _choice(f"{column.column!r} contains", choices, column.ask or NOTHING)
             plan = _changed(plan, column.column, {"ask": kind})
     for column in list(plan.columns):
-        while needs := open_questions_of_column(plan.column(column.column) or column):
+        while needs := open_questions_of_column(plan.column(column.column) or column, seen):
             plan = _filled_in(plan, needs[0])
     for key, question in (("name", "Name of the benchmark"), ("licence", "Terms of use of the photos")):
         plan = _checked(plan, key, question)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
-    from agrotools.report.ahead import ScoringAhead
     from agrotools.report.html.building import ReportDraft
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
@@ -153,7 +152,6 @@ def show_runs(
     paper: bool = False,
     again: bool = True,
     evaluated: Evaluated | None = None,
-    ahead: "ScoringAhead | None" = None,
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
 
@@ -167,7 +165,6 @@ def show_runs(
         again: score runs of another scoring version again instead of showing their stored scores.
         evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
             of all runs to the first run's folder.
-        ahead: process that has scored the only run while it went on.
 
     Returns:
         Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
@@ -201,12 +198,7 @@ def show_runs(
     indexes = evaluated.indexes if evaluated else {}
     is_listed = evaluated is not None and n_records <= MOST_LISTED
     with report_draft(runs, comparisons, indexes) if is_listed else nullcontext() as draft:
-        collected = ahead.collected() if ahead else None
-        if collected and draft:
-            draft.restore(collected)
-        scored = ahead.scored() if ahead else None
-        known = {runs[0]: scored} if scored else {}
-        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again, "known": known}
+        options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "again": again}
         rescored = score_runs(runs, **options, indexes=indexes, on_run=begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, count, pairwise
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
+from types import MappingProxyType
 from typing import Annotated, NamedTuple, Self, overload
 
 import orjson
@@ -220,12 +221,14 @@ _CACHED_SAMPLES = 256
 class Facts(NamedTuple):
     """Facts about samples for a plan, by position.
 
-    ``no_tool``: True if a sample can be run without tools. ``reference``: True if it has gold calls.
+    ``no_tool``: True if a sample can be run without tools. ``reference``: True if it has gold calls. ``twins``: id of
+    the twin by id, of samples that have one.
     """
 
     ids: PackedNames
     no_tool: Sequence[int]
     reference: Sequence[int]
+    twins: Mapping[str, str] = MappingProxyType({})
 
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
@@ -236,17 +239,19 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
         PackedNames(sample.id for sample in samples),
         bytearray(sample.no_tool_eligible for sample in samples),
         bytearray(sample.reference is not None for sample in samples),
+        {sample.id: sample.twin for sample in samples if sample.twin},
     )
 
 
 def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
     """Return the samples at ``positions``, in that order, taken on demand."""
     chosen = Numbers("I", positions)
-    ids, no_tool, reference = facts_of(samples)
+    ids, no_tool, reference, twins = facts_of(samples)
     facts = Facts(
         PackedNames(ids[at] for at in chosen),
         bytearray(no_tool[at] for at in chosen),
         bytearray(reference[at] for at in chosen),
+        twins,
     )
     return LazySamples(facts, lambda at: samples[chosen[at]])
 
@@ -311,7 +316,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
 
     if lines.kept:
         return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash)
-    facts = Facts(lines.ids, lines.no_tool, lines.reference)
+    facts = Facts(lines.ids, lines.no_tool, lines.reference, lines.twins)
     on_demand = LazySamples(facts, lambda at: with_cluster(lines.read(at), at))
     return Benchmark(header, folder, on_demand, content_hash)
 
@@ -319,8 +324,8 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
 class _SampleLines:
     """Lines of ``samples.jsonl``, read once in order and then by position.
 
-    ``ids``, ``no_tool`` and ``reference`` are the facts of the samples; ``kept``: all samples, empty if there are more
-    than :data:`MOST_KEPT`.
+    ``ids``, ``no_tool``, ``reference`` and ``twins`` are the facts of the samples; ``kept``: all samples, empty if
+    there are more than :data:`MOST_KEPT`.
     """
 
     def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
@@ -332,6 +337,7 @@ class _SampleLines:
         self._file: int | None = None
         self.ids = PackedNames()
         self.no_tool, self.reference = bytearray(), bytearray()
+        self.twins: dict[str, str] = {}
         self.kept: list[Sample] = []
 
     def checked(self) -> Iterator[Sample]:
@@ -345,6 +351,7 @@ class _SampleLines:
             self.ids.extend([sample.id for sample in samples])
             self.no_tool.extend([sample.no_tool_eligible for sample in samples])
             self.reference.extend([sample.reference is not None for sample in samples])
+            self.twins.update((sample.id, sample.twin) for sample in samples if sample.twin)
             self._offsets.extend([offset for _, offset, _ in block])
             if len(self._offsets) <= MOST_KEPT:
                 self.kept += samples

@@ -20,6 +20,8 @@ class KbNames:
         self._by_name: dict[str, list[Entry]] = {}
         self._by_label: dict[str, Entry] = {}
         self._by_id: dict[str, list[Entry]] = {}
+        self._without_crop: dict[str, dict[str, Entry]] = {}
+        self._forms: dict[str, set[str]] = {}
         self._crops: dict[str, int] = {}
         """Place in ``entries`` of the first crop that has a name."""
         for place, entry in enumerate(self.entries):
@@ -28,6 +30,10 @@ class KbNames:
                 self._by_name.setdefault(name, []).append(entry)
                 if entry.kind == "crop":
                     self._crops.setdefault(name, place)
+                for crop in map(folded, entry.crops):
+                    short = name.removeprefix(f"{crop} ").removesuffix(f" of {crop}")
+                    if short != name:
+                        self._without_crop.setdefault(short, {})[entry.id] = entry
             for label in entry.names.datasets.get(SHIPPED_LABELS, ()):
                 self._by_label.setdefault(label, entry)
 
@@ -42,14 +48,18 @@ class KbNames:
     def of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> Entry | None:
         """Return the single entry of these kinds that has this name, or None if there is none or more than one.
 
-        With ``crop``, "leaf spot" may also mean the entry "bean leaf spot", and an entry on that crop is preferred to
-        others.
+        With ``crop``, only entries on that crop are meant, and "leaf spot" may also mean "bean leaf spot".
         """
         matches = [entry for entry in self.all_of_name(name) if entry.kind in kinds]
-        if crop is not None and len(matches) != 1:
-            fuller = [entry for entry in self.all_of_name(f"{crop} {name}") if entry.kind in kinds]
-            matches = [entry for entry in matches if self.is_on(entry, crop)] or fuller
+        if crop is not None:
+            known = (matches, [entry for entry in self.meant_by(name) if entry.kind in kinds])
+            matches = next((on for each in known if (on := [entry for entry in each if self.is_on(entry, crop)])), [])
         return matches[0] if len(matches) == 1 else None
+
+    def meant_by(self, name: str) -> list[Entry]:
+        """Return the entries that a name may mean on one crop or another: "leaf spot" also "leaf spot of bean"."""
+        named = {entry.id: entry for entry in self.all_of_name(name)}
+        return [*(named | self._without_crop.get(folded(name), {})).values()]
 
     def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
         """Return the entries of these kinds, only those on ``crop`` if it is given."""
@@ -57,7 +67,9 @@ class KbNames:
 
     def is_on(self, entry: Entry, crop: str) -> bool:
         """True if an entry concerns a crop, under any of its names."""
-        return bool(set(map(_remove_spaces, entry.crops)) & crop_forms(self.entries, crop))
+        if crop not in self._forms:
+            self._forms[crop] = crop_forms(self.entries, crop)
+        return not self._forms[crop].isdisjoint(map(_remove_spaces, entry.crops))
 
     def key_of_crop(self, crop: str) -> str:
         """Return a key that is equal for all names of a crop: the id of its entry, or else its singular."""
@@ -65,7 +77,7 @@ class KbNames:
         return self.entries[min(places)].id if places else folded(crop).removesuffix("s")
 
     def mean_same(self, first: str, second: str, crop: str | None = None) -> bool:
-        """True if two labels or ids of diseases, pests, weeds or healthy leaves mean the same thing.
+        """True if two labels or ids of diseases, pests, weeds, crops or healthy leaves mean the same thing.
 
         A name without its crop means the thing on ``crop``, or else on a crop of the other: "angular leaf spot" is
         "disease.bean_angular_leaf_spot".
@@ -82,11 +94,11 @@ class KbNames:
         return len({self.key_of_crop(of) for one in healthy if (of := one or crop)}) < 2
 
     def _ids(self, name: str, crops: Iterable[str]) -> set[str]:
-        """Return the ids of the diseases, pests and weeds with a name, also after one of ``crops``."""
+        """Return the ids of the diseases, pests, weeds and crops with a name, also after one of ``crops``."""
         named = [*self.all_of_name(name), *(entry for on in crops for entry in self.all_of_name(f"{on} {name}"))]
         if shipped := self.of_shipped(name):
             named.append(shipped)
-        ids = {entry.id for entry in named if entry.kind in ("disease", "pest", "weed")}
+        ids = {entry.id for entry in named if entry.kind != "method"}
         return ids or {name} & self._by_id.keys()
 
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:

@@ -1,7 +1,4 @@
-"""HTTP exchanges with an endpoint, with time limits and typed failures.
-
-Requests to ``http://`` addresses without a proxy are sent by :mod:`agrotools.models.http1`, others by aiohttp.
-"""
+"""HTTP exchanges with an endpoint, with time limits and typed failures."""
 
 import asyncio
 import itertools
@@ -10,17 +7,17 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from yarl import URL
 
 from agrotools.models.base import WireSettings
-from agrotools.models.http1 import CONNECT_S, LONGEST_REPLY_BYTES, HttpFault, PlainHttp
 
 if TYPE_CHECKING:
     import aiohttp
     from aiohttp.payload import BytesPayload
 
+CONNECT_S = 15.0
+LONGEST_REPLY_BYTES = 16 * 2**20
 _LARGE_BYTES = 2**20
 
 
@@ -73,8 +70,6 @@ class Transport:
         self._headers = headers
         self._wire = wire
         self._proxied = urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
-        self._is_direct = not self._url.user and not (self._proxied and "http" in getproxies())
-        self._plain: PlainHttp | None = None
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -88,13 +83,10 @@ class Transport:
             UntrustedServer: the certificate is not trusted.
             TimedOut: no reply in time.
         """
-        url = self._next_url()
-        if url.scheme == "http" and self._is_direct:
-            return await self._post_plain(url, body)
         import aiohttp
 
         try:
-            async with self._request(url, b"".join(body)) as response:
+            async with self._request(self._next_url(), b"".join(body)) as response:
                 content = response.content
                 # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -108,24 +100,6 @@ class Transport:
         except (aiohttp.ClientError, OSError) as error:
             nobody = isinstance(error, aiohttp.ClientConnectorError)
             raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
-
-    async def _post_plain(self, url: URL, body: tuple[bytes, ...]) -> Response:
-        try:
-            return Response(*await self._plain_client().post(url, *body))
-        except HttpFault as fault:
-            match fault.stage:
-                case "connect_timeout":
-                    raise NoResponse(f"no connection in time: {fault}", overload=True, unreachable=True) from fault
-                case "timeout":
-                    raise self._timed_out() from fault
-                case "stalled":
-                    raise NoResponse("the reply began and then stalled") from fault
-                case "endless":
-                    raise self._endless() from fault
-                case "too_long":
-                    raise _too_long() from fault
-                case stage:
-                    raise NoResponse(str(fault), unreachable=stage == "connect") from fault
 
     def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
@@ -165,22 +139,12 @@ class Transport:
     def _endless(self) -> NoResponse:
         return NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s")
 
-    def _plain_client(self) -> PlainHttp:
-        """Return the client of the running event loop, created on first use."""
-        self._enter_loop()
-        self._plain = self._plain or PlainHttp(self._headers, self._wire)
-        return self._plain
-
-    def _enter_loop(self) -> None:
-        """Forget the clients of another event loop, which has ended."""
-        if self._loop is not (loop := asyncio.get_running_loop()):
-            self._session, self._plain, self._loop = None, None, loop
-
     def _connected(self) -> "aiohttp.ClientSession":
         """Return the session of the running event loop, created on first use."""
         import aiohttp
 
-        self._enter_loop()
+        if self._loop is not (loop := asyncio.get_running_loop()):  # another one, which has ended
+            self._session, self._loop = None, loop
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 # The number of open requests is limited before they get here.
@@ -195,9 +159,6 @@ class Transport:
     async def close(self) -> None:
         """Close connections; the next request opens new ones."""
         session, self._session = self._session, None
-        plain, self._plain = self._plain, None
-        if plain is not None:
-            plain.close()
         if session is not None and not session.closed:
             await session.close()
 

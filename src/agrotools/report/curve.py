@@ -26,7 +26,6 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate, RunAggregator, score_record
-from agrotools.scoring.comparisons import common_samples
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.recovery import Recovery, recoveries
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
@@ -136,22 +135,17 @@ def common_mode(manifests: Sequence[Manifest], mode: str | None = None) -> Mode:
 
 
 class _RunScores(NamedTuple):
-    """Scores of a run, and the mean number of calls over epochs and the cluster of each sample."""
+    """Scores of a run: mean score, cluster, and mean number of calls over epochs of each sample."""
 
     model: str
     doses: _Doses
-    tally: RunAggregator
+    scores: Mapping[str, float]
     clusters: Mapping[str, str]
     calls: Mapping[str, float]
+    derivable: bool
+    """True if all answers follow from the reference calls."""
     faulty: Sequence[tuple[Record, float]]
     """Records with faults, and their scores."""
-
-    def scores(self, mode: Mode, metric: str, twins: frozenset[str]) -> dict[str, float]:
-        """Return the mean score of each sample. ``twins``: twins by which refusals count."""
-        units = self.tally.modes[mode].headline_units(metric, twins=twins)
-        assert units is not None
-        values = units.values[units.valued].tolist()
-        return dict(zip(self.tally.table.ids(units.samples[units.valued]), values, strict=True))
 
 
 def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "agrotools.fas") -> Curve:
@@ -181,13 +175,13 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         raise UsageError("no run is on degraded pictures or has faults", hint=hint)
     parts = [_read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.clusters) for part in parts))
-    common = common_samples([part.tally for part in parts], mode, metric)
+    common = set.intersection(*(set(part.scores) for part in parts))
     if not common:
         raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
     shared = [sample_id for sample_id in parts[0].clusters if sample_id in common]
     clusters = [parts[0].clusters[sample_id] for sample_id in shared]
-    derivable = all(kind.derivable for kind in parts[0].tally.table.kinds)
-    scores = {(part.model, part.doses): part.scores(mode, metric, common) for part in parts}
+    derivable = all(part.derivable for part in parts)
+    scores = {(part.model, part.doses): part.scores for part in parts}
     values = {key: [each[sample_id] for sample_id in shared] for key, each in scores.items()}
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
@@ -229,19 +223,23 @@ def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
     for record in (each for each in iter_records(run) if each.mode == mode and not is_invalid(each)):
         rows = score_record(record)
         tally.add(record, rows)
+        counts[record.sample.id] += 1
+        clusters[record.sample.id] = record.sample.cluster or record.sample.id
+        calls[record.sample.id] += len(record.trajectory.calls) if record.trajectory else 0
         value = next((row.value for row in rows if row.metric == metric and row.slot is None), None)
-        if value is not None:
-            counts[record.sample.id] += 1
-            clusters[record.sample.id] = record.sample.cluster or record.sample.id
-            calls[record.sample.id] += len(record.trajectory.calls) if record.trajectory else 0
-            if record.faults:
-                faulty.append((record, value))
-    if not counts:
+        if value is not None and record.faults:
+            faulty.append((record, value))
+    units = tally.modes[mode].headline_units(metric) if counts else None
+    if units is None:
         known = ", ".join(sorted(name for name in METRICS if name.startswith("agrotools.")))
         raise UsageError(f"{run} has no {metric} in {mode}", hint=f"--metric, one of {known}")
     doses = (*Degradation.parse(manifest.degrade).doses.items(), *Faults.parse(manifest.faults).doses.items())
     mean_calls = {name: calls[name] / n for name, n in counts.items()}
-    return _RunScores(_name(manifest), doses, tally, clusters, mean_calls, faulty)
+    units = units.where(units.valued)
+    scores = dict(zip(tally.table.ids(units.samples.tolist()), units.values.tolist(), strict=True))
+    clusters = {name: cluster for name, cluster in clusters.items() if name in scores}
+    derivable = all(kind.derivable for kind in tally.table.kinds)
+    return _RunScores(_name(manifest), doses, scores, clusters, mean_calls, derivable, faulty)
 
 
 def _severity(doses: _Doses) -> tuple[int, list[tuple[str, float]]]:

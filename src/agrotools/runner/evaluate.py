@@ -33,7 +33,7 @@ from agrotools.runner.policies import (
     replayed_run,
     run_protocol,
 )
-from agrotools.runner.progress import Progress, printable, stage_progress
+from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
@@ -77,15 +77,11 @@ class PreparedRun(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Folder of a run, the index of its records, and the reason why it ended early (None: complete).
-
-    ``repeated_notes``: lines of progress of the same evaluation when all of its samples are done.
-    """
+    """Folder of a run, the index of its records, and the reason why it ended early (None: complete)."""
 
     run: Path
     records: RecordIndex
     stopped: BudgetReached | None = None
-    repeated_notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -96,7 +92,6 @@ def evaluate(
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
     confirm: Callable[["Estimate"], None] | None = None,
-    on_start: Callable[[Path], object] | None = None,
 ) -> Evaluation:
     """Execute the missing samples of the run that ``config`` describes.
 
@@ -108,7 +103,6 @@ def evaluate(
         benchmark: benchmark to use instead of the one that ``config`` names.
         stop: event that prevents further samples from starting, like Ctrl-C.
         confirm: callback for the estimated cost before the first request; it may raise a UsageError.
-        on_start: callback for the folder before the first sample.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: see their messages and hints.
@@ -118,7 +112,7 @@ def evaluate(
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
     if config.repeat_until is None:
-        return _evaluate(config, progress, benchmark, model, stop, confirm, on_start)
+        return _evaluate(config, progress, benchmark, model, stop, confirm)
     epochs, width = max(2, config.epochs), config.repeat_until
     if epochs > config.max_epochs:
         raise UsageError("--epochs is larger than --max-epochs", hint=f"--max-epochs {epochs} or more")
@@ -142,7 +136,6 @@ def _evaluate(
     model: Model | Policy | AgentFunction | None,
     stop: threading.Event | None,
     confirm: Callable[["Estimate"], None] | None,
-    on_start: Callable[[Path], object] | None = None,
 ) -> Evaluation:
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
@@ -181,8 +174,6 @@ def _evaluate(
         vision = _vision(accounts, vision_model)
         try:
             if todo:
-                if on_start is not None:
-                    on_start(folder)
                 run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
                 asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
         except BudgetReached as stopped:
@@ -193,7 +184,7 @@ def _evaluate(
             bar.close()
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
-        return Evaluation(folder, store.index(), None, (bar.done_line(), *map(printable, notes)))
+        return Evaluation(folder, store.index())
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:

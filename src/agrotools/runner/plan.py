@@ -86,14 +86,15 @@ def work_items(
 
     No-tool excludes samples that need raster processing or a figure, unless the policy is ``single_shot`` (writes the
     whole solution at once); step-by-step excludes samples without a reference trajectory. With a ``limit``, each mode
-    runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples.
+    runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples. Twins
+    stay together, because a refusal counts only beside the answer to the twin.
     ``only``: ids of the samples that may run; all if empty.
     """
     requested = set(modes)
     facts = facts_of(samples)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, _limited(facts.ids, _running_in(facts, mode, single_shot, frozenset(only)), limit))
+        Part(mode, 0, _limited(facts, _running_in(facts, mode, single_shot, frozenset(only)), limit))
         for mode in selected_modes
     ]
     before = [part for part in parts if part.mode != "step-by-step"]
@@ -109,11 +110,22 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[s
     return Numbers("I", (at for at in positions if facts.ids[at] in only) if only else positions)
 
 
-def _limited(ids: Sequence[str], positions: Sequence[int], limit: int | None) -> Sequence[int]:
-    """Return ``limit`` of the positions in ascending order, chosen by the hashes of the ids; all if it is None."""
+def _limited(facts: Facts, positions: Sequence[int], limit: int | None) -> Sequence[int]:
+    """Return ``limit`` of the positions in ascending order, chosen by the hashes of the ids; all if it is None.
+
+    Of two twins both are chosen or neither, so that there may be one position less.
+    """
     if limit is None:
         return positions
-    return sorted(sorted(positions, key=lambda at: hashlib.sha256(ids[at].encode()).hexdigest())[:limit])
+
+    def of_pair(at: int) -> str:
+        name = facts.ids[at]
+        return hashlib.sha256(min(name, facts.twins.get(name, name)).encode()).hexdigest()
+
+    ordered = sorted(positions, key=of_pair)
+    if 0 < limit < len(ordered) and of_pair(ordered[limit - 1]) == of_pair(ordered[limit]):
+        limit = max(1, limit - 1)
+    return sorted(ordered[:limit])
 
 
 def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: AbstractSet[Key] = frozenset()) -> Plan:

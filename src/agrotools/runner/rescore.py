@@ -15,7 +15,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.base import benchmark_title, command_line
@@ -34,7 +34,8 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
-from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, FIRST_VERSION, SCORING_VERSION, check_one_version
+from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
+from agrotools.scoring.pairs import pair_of, pair_rows
 from agrotools.scoring.repeats import rerun_interval
 
 JUDGEMENTS_FILE = "judgements.jsonl"
@@ -238,7 +239,6 @@ def score_runs(
     again: bool = False,
     on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
-    known: Mapping[Path, Rescored] | None = None,
     indexes: Mapping[Path, RecordIndex] | None = None,
 ) -> list[Rescored]:
     """Score runs side by side and write a ``scores.json`` for each.
@@ -248,7 +248,6 @@ def score_runs(
         again: score runs again whose stored scores have another scoring version; otherwise these are used unchanged.
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
-        known: results of runs that were scored while they went on.
         indexes: indexes of the records of runs, of those of which they are known.
     """
     stored = {} if again else stored_summaries(runs, ())
@@ -260,7 +259,7 @@ def score_runs(
         if on_run is not None:
             on_run(read_manifest(run))
         options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}
-        rescored.append((known or {}).get(run) or rescore(run, records=(indexes or {}).get(run), **options))
+        rescored.append(rescore(run, records=(indexes or {}).get(run), **options))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
@@ -388,26 +387,21 @@ def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
         plugin.scoring.check_comparisons(comparisons)
 
 
-def credited(record: Record, scores: list[Score], index: RecordIndex) -> list[Score]:
-    """Return the score rows of a record as they count in the score of its run, whose records ``index`` holds.
-
-    A refusal of an unanswerable sample counts only if the answerable twin is not refused, too. If it is, the Final
-    Answer Score is 0, and its reading names the twin.
-    """
+def twin_rows(record: Record, rows: Sequence[Score], index: RecordIndex) -> list[Score]:
+    """Return the rows that an unanswerable record gets from that of its twin, if ``index`` holds a valid one."""
     sample = record.sample
-    if sample.answerable or sample.twin is None or not any(row.metric == FAS and row.value for row in scores):
-        return scores
+    if sample.answerable or sample.twin is None or not rows:
+        return []
     twin = index.get((record.mode, sample.twin, record.epoch))
-    if twin is None or not any(row.metric == FALSE_REFUSAL and row.value for row in score_record(twin)):
-        return scores
-    reading: dict[str, JsonValue] = {"rule": "the answerable twin was refused too", "twin": sample.twin}
-    update = {"value": 0.0, "reading": reading}
-    return [row.model_copy(update=update) if row.metric == FAS else row for row in scores]
+    if twin is None or not twin.sample.answerable or pair_of(twin) != pair_of(record):
+        return []
+    return pair_rows(record, rows, twin, others) if (others := score_record(twin)) else []
 
 
-def withdrawing_twin(scores: Sequence[Score]) -> str:
-    """Return the twin because of which :func:`credited` counts a refusal 0; empty if there is none."""
-    return next((str(row.reading["twin"]) for row in scores if row.metric == FAS and "twin" in row.reading), "")
+def rows_of(record: Record, index: RecordIndex, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
+    """Return all score rows of a record of the run whose records ``index`` holds, without those of judges."""
+    rows = score_record(record, comparisons)
+    return [*rows, *twin_rows(record, rows, index)]
 
 
 _score_json = Score.__pydantic_serializer__.to_json
@@ -433,7 +427,7 @@ def _score(
         tally.add(record, scores)
         if rows is None and on_scored is None:
             continue  # the tally knows the twins, and nothing else is wanted
-        scores = credited(record, scores, index)
+        scores += twin_rows(record, scores, index)
         if on_scored is not None:
             on_scored(record, scores)
         if rows is not None and scores:

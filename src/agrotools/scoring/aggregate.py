@@ -2,8 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -30,12 +28,14 @@ from agrotools.scoring.metrics import (
     FALSE_REFUSAL,
     FAS,
     FLOOR_METRICS,
+    GUESS_METRIC,
     OUTCOME_METRICS,
     SCORING_VERSION,
     SLOTS_OF_METRIC,
     STEP_METRICS,
     is_invalid,
 )
+from agrotools.scoring.pairs import NO_TWIN, PairTally
 from agrotools.scoring.repeats import repeats_of
 from agrotools.scoring.slots import score_record
 from agrotools.scoring.summary import (
@@ -132,10 +132,9 @@ class RunAggregator:
         }
         missing = missing_of(of_modes, planned or {})
         left_out = [
-            f"{mode}: {count_text(n, 'unanswerable sample')} without a record of the answerable twin; a refusal alone "
-            "counts as right there"
+            f"{mode}: {count_text(n, 'unanswerable sample')} {NO_TWIN}"
             for mode, tally in modes
-            if (n := tally.twins.n_alone)
+            if (n := tally.pairs.n_alone)
         ]
         summary = Summary(
             scoring=SCORING_VERSION,
@@ -157,8 +156,7 @@ class RunAggregator:
     def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
         modes = [self.modes.get(mode) for mode in ("end-to-end", "no-tool")]
-        twins = common_twins(*filter(None, modes))
-        with_tools, without = (mode.units(twins) if mode else dict[str, Units]() for mode in modes)
+        with_tools, without = (mode.units() if mode else dict[str, Units]() for mode in modes)
         return units_where(with_tools, self.table, lambda kind: kind.no_tool_eligible), without
 
     def _no_tool_part(self) -> NoToolPart | None:
@@ -172,59 +170,6 @@ class RunAggregator:
             metrics=_metrics(able, self.table),
             gain=metric_differences(able, no_tool, self.table),
         )
-
-
-class TwinCredits:
-    """Scores of unanswerable samples: a refusal counts if the answerable twin was not refused in the same epoch.
-
-    Without a valid record of the twin, the refusal alone counts.
-    """
-
-    def __init__(self) -> None:
-        self._refused: dict[tuple[str, int], bool] = {}
-        self._credits: list[tuple[int, tuple[str, int], float]] = []
-
-    def decides(self, record: Record) -> bool:
-        """Return True if the score of a record depends on the record of its twin."""
-        return record.sample.twin is not None and not record.sample.answerable
-
-    def add(self, record: Record, place: int, rows: Sequence[Score]) -> None:
-        """Add a valid record of the sample at ``place`` with its rows."""
-        if record.sample.twin is None:
-            return
-        values = {row.metric: row.value for row in rows if row.step is None and row.slot is None}
-        if self.decides(record) and FAS in values:
-            self._credits.append((place, (str(record.sample.twin), record.epoch), values[FAS]))
-        elif FALSE_REFUSAL in values:
-            self._refused[record.sample.id, record.epoch] = bool(values[FALSE_REFUSAL])
-
-    @property
-    def known(self) -> frozenset[str]:
-        """Ids of the answerable twins with a valid record."""
-        return frozenset(name for name, _ in self._refused)
-
-    def with_credits(self, rows: Rows, among: frozenset[str] | None = None) -> Rows:
-        """Return ``rows`` and the rows of unanswerable samples. ``among``: ids of the twins that count; None for all.
-
-        Where runs are compared, only twins that all of them have may count (:func:`common_twins`).
-        """
-        if not self._credits:
-            return rows
-        everything = deepcopy(rows)
-        for place, twin, value in self._credits:
-            counts = among is None or twin[0] in among
-            everything.add(place, None, 0.0 if counts and self._refused.get(twin, False) else value)
-        return everything
-
-    @property
-    def n_withdrawn(self) -> int:
-        """Number of refusals that do not count because the twin was refused too."""
-        return sum(value > 0 and self._refused.get(twin, False) for _, twin, value in self._credits)
-
-    @property
-    def n_alone(self) -> int:
-        """Number of unanswerable samples without a valid record of the twin in an epoch of theirs."""
-        return len({place for place, twin, _ in self._credits if twin not in self._refused})
 
 
 class ModeAggregator:
@@ -249,7 +194,7 @@ class ModeAggregator:
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
         self._mode = mode
-        self.twins = TwinCredits()
+        self.pairs = PairTally()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
@@ -266,12 +211,13 @@ class ModeAggregator:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
-        self.twins.add(record, place, rows)
-        decided_later = self.twins.decides(record)
+        if not record.sample.answerable:
+            rows = [row for row in rows if row.metric not in (FAS, GUESS_METRIC)]  # they depend on the twin
+        if (pair := self.pairs.add(record, place, rows)) is not None:
+            for metric, value in pair[1].items():
+                self._rows[metric].add(pair[0], None, value)
         for row in rows:
             metric = row.metric
-            if metric == FAS and decided_later:
-                continue
             if metric in self._rows:
                 self._rows[metric].add(place, row.step, row.value)
             elif self._is_of_plugin(metric):
@@ -293,11 +239,9 @@ class ModeAggregator:
                 self.chance = OpenTextChance(self._table)
             self.chance.add(record)
 
-    def units(self, twins: frozenset[str] | None = None) -> Mapping[str, Units]:
-        """Return the units of each metric of the mode, which are computed when they are asked for.
-
-        ``twins``: ids of the twins by which refusals count; None for all."""
-        return _UnitsOfMode(self.metrics, partial(self._units, twins=twins))
+    def units(self) -> Mapping[str, Units]:
+        """Return the units of each metric of the mode, which are computed when they are asked for."""
+        return _UnitsOfMode(self.metrics, self._units)
 
     @property
     def metrics(self) -> list[str]:
@@ -323,24 +267,22 @@ class ModeAggregator:
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
-    def headline_units(self, metric: str, *, whole: bool = False, twins: frozenset[str] | None = None) -> Units | None:
+    def headline_units(self, metric: str, *, whole: bool = False) -> Units | None:
         """Return the units of a headline metric; None if the mode has no such metric or no values of it.
 
-        ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged. ``twins``: see
-        :meth:`units`."""
+        ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged."""
         if metric not in self._rows:
             return None
-        units = self._units(metric, whole=whole, twins=twins)
+        units = self._units(metric, whole=whole)
         return units if units.valued.any() else None
 
-    def _units(self, metric: str, *, whole: bool = False, twins: frozenset[str] | None = None) -> Units:
-        rows = self.twins.with_credits(self._rows[metric], twins) if metric == FAS else self._rows[metric]
-        rows = rows.whole() if whole else rows
+    def _units(self, metric: str, *, whole: bool = False) -> Units:
+        rows = self._rows[metric].whole() if whole else self._rows[metric]
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
     def epoch_scores(self) -> "tuple[IntArray, FloatArray]":
         """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
-        rows = self.twins.with_credits(self._rows.get(FAS, Rows()))
+        rows = self._rows.get(FAS, Rows())
         return rows.places, rows.values
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool, looks: int = 1) -> ModeSummary:
@@ -364,7 +306,7 @@ class ModeAggregator:
             headline=allow_invalid or share <= MAX_INVALID_SHARE,
             metrics=_metrics(units, self._table),
             ots_chance=self.chance.estimate() if self.chance else None,
-            counts=self._counts.counts(self.twins.n_withdrawn),
+            counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
             call_ratio=self._calls.ratio(),
@@ -390,11 +332,6 @@ class ModeAggregator:
             self._epochs.append(0)
             self._invalid.append(0)
         return self._place_of[number]
-
-
-def common_twins(*modes: ModeAggregator) -> frozenset[str]:
-    """Return the ids of the twins that all of these modes have a valid record of."""
-    return frozenset[str].intersection(*(mode.twins.known for mode in modes))
 
 
 class _UnitsOfMode(Mapping[str, Units]):

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from agrotools.text.normalise import normalise
+from agrotools.text.units import fold_case
 
 ScopeKind = Literal["json", "form line", "sentence with the label", "last sentence that fits", "whole text", "nothing"]
 
@@ -63,6 +64,13 @@ _GOES_ON = re.compile(
     r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
     r"也许)(?![a-z])|(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
+# Tokens of chat templates, which are no part of an answer: <|im_end|>, </s>, [/INST], <s> around all of it. A value is
+# struck out in "<s>64</s> 63".
+_TEMPLATE_TOKEN = re.compile(
+    r"<[|｜](?:(?:im_start|start_header_id)\|>(?:assistant|user|system)?|[^<>|｜\n]{1,60}[|｜]>)|\A\s*<s>(?=(?:(?!</s>).)*(?:</s>\s*)?\Z)|"
+    r"</s>\s*\Z|<(?:eos|bos|pad|unk|(?:start|end)_of_turn)>|\[/?INST\]|<</?SYS>>",
+    re.DOTALL,
+)
 _THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
 _THOUGHT_END = re.compile(r"</(?:think(?:ing)?|reasoning)>(?=\s*\S)")
 # Struck out: ~~64~~, <del>64</del>, \sout{64}; but ~~~ is a fence of code.
@@ -84,6 +92,7 @@ LONGEST_ANSWER = 65_536
 @lru_cache(maxsize=256)
 def read_answer(answer: str) -> AnswerText:
     """Prepare the text after the last ``Final Answer:`` (rule 1); the whole answer if it has no such marker."""
+    answer = _TEMPLATE_TOKEN.sub(" ", answer) if "<" in answer or "[" in answer else answer
     begin = 0
     for marker in _FINAL_ANSWER.finditer(answer):
         begin = marker.end()
@@ -94,7 +103,7 @@ def read_answer(answer: str) -> AnswerText:
     body = _both_ends(body) if unread else body
     body = _STRUCK.sub(" ", _THOUGHTS.sub("", body))
     body = _RAISED.sub(lambda power: f"^{power[1] or power[2] or power[3]}", body) if "<" in body else body
-    body = _NOTE_MARK.sub(r"\g<unit>", body)
+    body = fold_case(_NOTE_MARK.sub(r"\g<unit>", body))
     text = normalise(body)[:LONGEST_ANSWER]
     plain = without_markup(text)
     objects, spans = json_objects(body)
@@ -123,6 +132,12 @@ _LATEX_WORDS = {r"\times": "×", r"\cdot": "×", r"\approx": "≈", r"\pm": "±"
 _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORDS, key=len, reverse=True)))
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,80})\}\s?\{([^{}]{1,80})\}")
+# Powers and products of units: m^{2}, ha^(-1), t*ha^-1.
+_BRACED_POWER = re.compile(
+    r"\^\s?(?:\{\s?([-+]?\d{1,3})\s?\}|\(\s?([-+]\d{1,3})\s?\))|(?<=[a-z])\*\*(-?[1-4])(?![\d.,*])"
+)
+_PRODUCT = re.compile(r"(?<=[a-z\d])(?:\s?\*\s?|\.)(?=[a-z]{1,5}\^?-\d)")
+_DEGREE = re.compile(r"\s?\^\s?(?:\{\s?\\circ\s?\}|\\circ)")
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
 # A dollar sign before a digit is kept: it may be the currency of a label, and does not affect numbers.
 _TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
@@ -141,19 +156,26 @@ _MARKDOWN = re.compile(
 
 def without_markup(text: str) -> str:
     """Remove Markdown emphasis, code marks and LaTeX commands around values."""
-    text = _LATEX_THOUSANDS.sub(",", text)
+    text = _LATEX_THOUSANDS.sub(",", _DEGREE.sub("°", text.replace(r"\mathrm{~", r"\mathrm{ ")))
+    text = _BRACED_POWER.sub(lambda power: f"^{power[1] or power[2] or power[3]}", text)
+    text = _PRODUCT.sub("·", text)
     if "\\" in text:
         text = _LATEX_WORD.sub(lambda word: _LATEX_WORDS[word[0]], text)
-        text = _LATEX_FRACTION.sub(r"(\1)/(\2)", text)
         for _ in range(3):  # groups are nested, as in \boxed{12\text{ m}}
             text, changed = _LATEX_GROUP.subn(r"\1", text)
             if not changed:
                 break
+        text = _LATEX_FRACTION.sub(_as_division, text)
     text = _PLACEHOLDER.sub(r"\1", _SPREAD.sub("±", text))
     if "<" in text:
         closed = set(_CLOSING_TAG.findall(text))
         text = _PLACEHOLDER_OF_WORDS.sub(lambda each: each[0] if each[2] in closed else each[1] + each[2], text)
     return _MARKDOWN.sub("", _TAG.sub("\n", text))
+
+
+def _as_division(fraction: re.Match[str]) -> str:
+    top, bottom = (part if part.replace("^", "").isalnum() else f"({part})" for part in fraction.groups())
+    return f"{top}/{bottom}"
 
 
 _CORRECTION = re.compile(

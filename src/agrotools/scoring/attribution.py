@@ -25,7 +25,8 @@ from agrotools.core import FrozenModel, Mode, Observation, Record, Score
 from agrotools.core.base import command_line
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
 from agrotools.scoring.matching import gives_truth, landed_faults, missing_calls, own_calls
-from agrotools.scoring.metrics import FAS, SCORING_VERSION
+from agrotools.scoring.metrics import FAS, SCORING_VERSION, SLOT_METRIC
+from agrotools.scoring.pairs import refusals
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import implied_slot
 
@@ -60,7 +61,7 @@ class Split(FrozenModel):
     score: float
     ceiling: float = 100.0
     gap: float
-    """``ceiling - score``."""
+    """``ceiling - score``, before the score of a run is raised to 0."""
     parts: dict[str, float]
     intervals: dict[str, Interval] = {}
     """95 % intervals over clusters, of ``gap`` and of each part; empty with fewer than 10 clusters."""
@@ -167,6 +168,8 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     if trajectory is None or trajectory.answer is None:
         return PLANNING if trajectory is not None and trajectory.termination in AT_LIMIT else FORM
     wrong = {row.slot: row for row in rows if row.slot is not None and row.value < 1}
+    if not wrong:
+        return READING  # of the twin, which was refused
     names = ("value", "facts", "off_by")
     is_form = bool(wrong) and all(row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names)
     if record.mode == "no-tool" or sample.reference is None or not sample.reference.steps:
@@ -178,7 +181,7 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     untrue = [
         FAULT if at in faults else TOOL + steps[at].tool
         for at, (each, truth) in enumerate(zip(own, truths, strict=True))
-        if each and not gives_truth(each.step.observation, truth)
+        if each and not gives_truth(sample, at, each.step.observation, truth)
     ]
     for at, each in enumerate(own):
         if each is None or each.wrong:
@@ -210,11 +213,16 @@ class CauseTally:
             calls = [each.model_dump(include={"call", "observation"}) for each in made.calls]
             seen = hash(json.dumps(calls, sort_keys=True)) if made.answer is not None else 0
             self._calls.setdefault((record.mode, record.sample.id), set()).add(seen)
-        value = next((row.value for row in rows if row.metric == FAS and row.slot is None), 1.0)
+        sample = record.sample
+        value = next((row.value for row in rows if row.metric == (FAS if sample.answerable else SLOT_METRIC)), 1.0)
         if value < 1:
-            losses = self._losses.setdefault((record.mode, record.sample.id), {})
-            part = first_part(record, rows)
-            losses[part] = losses.get(part, 0.0) + 1 - value
+            self._lose(record.mode, sample.id, first_part(record, rows), 1 - value)
+        if sample.answerable and sample.twin and refusals(record, rows)[FAS]:
+            self._lose(record.mode, sample.twin, READING, 1.0)
+
+    def _lose(self, mode: Mode, sample_id: str, part: str, points: float) -> None:
+        losses = self._losses.setdefault((mode, sample_id), {})
+        losses[part] = losses.get(part, 0.0) + points
 
     def attribute(self, attribution: Attribution) -> None:
         """Use the split of end-to-end samples by ``agrotools attribute`` instead of their first part."""
@@ -227,9 +235,9 @@ class CauseTally:
     def losses(self, mode: Mode, sample_id: str, score: float, other: "CauseTally | None" = None) -> dict[str, float]:
         """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
 
-        A refusal that does not count because the answerable twin was refused too is of the reading. A split is of
-        the score in the run; a refusal may count otherwise in a comparison. ``other`` is of a run that scored the
-        sample differently: if its calls and results are the same, no earlier part than the answer is the cause."""
+        The point that an unanswerable sample loses because its twin was refused is of the reading. ``other`` is of a
+        run that scored the sample differently: if its calls and results are the same, no earlier part than the answer
+        is the cause."""
         split = self._splits.get(sample_id, {}) if mode == "end-to-end" else {}
         if split and abs(sum(split.values()) + score - 1) < 1e-6:
             return split
@@ -353,12 +361,12 @@ def _split(results: Sequence[Shares]) -> Split:
     gap, points = rounded_points(means)
     clusters = [cluster for cluster, _ in samples]
     intervals = {part: _interval([shares.get(part, 0) for _, shares in samples], clusters) for part in parts}
-    gaps = [float(sum(shares.values())) for _, shares in samples]
-    intervals["gap"] = _in_points(estimate_mean(gaps, clusters).interval)  # 100 minus that of the score
+    score = estimate_mean([float(1 - sum(shares.values())) for _, shares in samples], clusters).interval
+    intervals["gap"] = score and Interval(lower=100 - 100 * score.upper, upper=100 - 100 * score.lower)
     return Split(
         n=len(samples),
         n_clusters=len(set(clusters)),
-        score=100 - gap,
+        score=max(0.0, 100 - gap),
         gap=gap,
         parts=points,
         intervals={part: each for part, each in intervals.items() if each is not None},

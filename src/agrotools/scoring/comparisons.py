@@ -1,7 +1,6 @@
 """Comparison of runs, paired by sample: differences with intervals, flips, and causes of lost points.
 
-Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`). A refusal that counts
-only if the answerable twin is not refused depends, in all runs that are compared, on twins that all of them have.
+Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score, UsageError
 from agrotools.core.base import count_text
-from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator, common_twins, metric_differences, tallied
+from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
@@ -33,6 +32,7 @@ from agrotools.scoring.units import (
     clusters_of,
     overall_difference,
     paired_units,
+    shown_mean,
 )
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         if mode not in first.modes or mode not in second.modes:
             continue
         mine, other = first.modes[mode], second.modes[mode]
-        twins = common_twins(mine, other)
-        ours, others = mine.units(twins), other.units(twins)
+        ours, others = mine.units(), other.units()
         theirs = {name: _renumbered(units, second.table, first.table) for name, units in others.items()}
         valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
         fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
@@ -104,9 +103,7 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
-        # Samples differ, so that no twin is common; where one run lacks twins, none counts in either.
-        twins = frozenset[str]() if any(run.modes[mode].twins.n_alone for run in (first, second)) else None
-        units = [run.modes[mode].units(twins) for run in (first, second)]
+        units = [run.modes[mode].units() for run in (first, second)]
         shared = [name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in][:1]
         modes[mode] = {}
         for name in (*shared, *(each for each in FLOOR_METRICS if each in units[0] and each in units[1])):
@@ -118,7 +115,7 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
             modes[mode][name] = Metric(overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters))
             if name in shared:
                 headline[mode] = name
-                means[mode] = (float(pair[0].values.mean()), float(pair[1].values.mean()))
+                means[mode] = (shown_mean(pair[0].values), shown_mean(pair[1].values))
     compared = Comparison(first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means)
     return with_comparisons_adjusted([compared])[0]
 
@@ -151,9 +148,8 @@ def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> He
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
     if mode not in first.modes or mode not in second.modes:
         return None
-    twins = common_twins(first.modes[mode], second.modes[mode])
     for metric in (name for name in first.modes[mode].metrics if mode in METRICS[name].compared_in):
-        mine, other = (run.modes[mode].headline_units(metric, twins=twins) for run in (first, second))
+        mine, other = (run.modes[mode].headline_units(metric) for run in (first, second))
         if mine is None or other is None:
             continue
         if (pair := paired_units(mine, _renumbered(other, second.table, first.table))) is not None:
@@ -256,9 +252,7 @@ def paired_difference(
     """
     if mode not in first.modes or mode not in second.modes:
         return None
-    twins = common_twins(first.modes[mode], second.modes[mode])
-    twins = twins & samples if samples else twins
-    units = [each.modes[mode].headline_units(metric, twins=twins) for each in (first, second)]
+    units = [each.modes[mode].headline_units(metric) for each in (first, second)]
     if units[0] is None or units[1] is None:
         return None
     mine = _among(samples, units[0], first.table) if samples else units[0]
@@ -288,7 +282,7 @@ def mean_on(
         whole: return the share of scores of 1 instead of the mean score."""
     if mode not in aggregator.modes:
         return None
-    units = aggregator.modes[mode].headline_units(metric, whole=whole, twins=samples)
+    units = aggregator.modes[mode].headline_units(metric, whole=whole)
     if units is None:
         return None
     units = _among(samples if part is None else part, units.where(units.valued), aggregator.table)

@@ -76,11 +76,14 @@ class EventCounts:
             self._totals[name] += amount
             self._known[name] += 1
 
-    def counts(self, n_withdrawn: int = 0) -> Counts:
-        """Return the counts of all added records; ``n_withdrawn`` of their scores of 1 do not count as successes."""
-        successes = None if self._step_by_step else self._successes - n_withdrawn
+    def counts(self, n_right: int = 0, n_alone: int = 0) -> Counts:
+        """Return the counts of all added records.
+
+        ``n_right``: unanswerable samples with a score of 1; ``n_alone``: those that are left out of FAS."""
+        successes = None if self._step_by_step else self._successes + n_right
         return Counts(
             successes=successes,
+            without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
             unparseable=self._counts["unparseable"],
             unscored_calls=self._counts["unscored"],

@@ -15,6 +15,7 @@ from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
+from agrotools.scoring.units import shown_mean
 
 if TYPE_CHECKING:
     from agrotools.scoring.units import FloatArray, IntArray
@@ -24,7 +25,7 @@ BEYOND = (0.05, 0.10)
 
 
 class DropBound(FrozenModel):
-    """Drop of a mean score in [-1, 1] with its one-sided 95 % lower bound, over ``n`` units in ``n_clusters`` clusters.
+    """Drop of a mean score with its one-sided 95 % lower bound, over ``n`` units in ``n_clusters`` clusters.
 
     ``error`` is the standard error, ``degrees`` its degrees of freedom; both are 0 if all units drop alike.
     """
@@ -53,7 +54,8 @@ def drop_bound(
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
 
     If all differences are equal, the bound is the lowest mean that k clusters cannot exclude: with 95 % confidence
-    the share of clusters that would deviate is below ``1 - 0.05 ** (1/k)``, and none can deviate beyond -1.
+    the share of clusters that would deviate is below ``1 - 0.05 ** (1/k)``, and none can deviate beyond -1, or -2 if
+    there are scores below 0.
 
     Raises:
         UsageError: fewer than ten clusters.
@@ -68,14 +70,15 @@ def drop_bound(
     spread = ratio_spread(sizes, sums, squares)
     drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
     if error < 1e-9:
-        lower = drop - (1 - (1 - LEVEL) ** (1 / k)) * (1 + drop)
+        most = 2.0 if min(np.min(new), np.min(old)) < 0 else 1.0
+        lower = drop - (1 - (1 - LEVEL) ** (1 / k)) * (most + drop)
         return DropBound(drop=drop, lower=lower, error=0.0, degrees=0.0, n=n, n_clusters=k)
     lower = drop - float(stdtrit(degrees, LEVEL)) * error
     return DropBound(drop=drop, lower=lower, error=error, degrees=degrees, n=n, n_clusters=k)
 
 
 class Gate(FrozenModel):
-    """Result of comparing a new run with an old one in the headline metric of a mode; scores are fractions.
+    """Result of comparing a new run with an old one in the headline metric of a mode; scores are in [0, 1].
 
     ``lost`` and ``added`` are the numbers of samples that only the old and only the new run has a valid record of; they
     are not in the means. ``power`` holds the probability of failing at a true drop of 5 and 10 points beyond the
@@ -119,8 +122,8 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     return Gate(
         mode=mode,
         metric=pair.metric,
-        new=float(pair.first.mean()),
-        old=float(pair.second.mean()),
+        new=shown_mean(pair.first),
+        old=shown_mean(pair.second),
         max_drop=max_drop,
         bound=bound,
         lost=lost,

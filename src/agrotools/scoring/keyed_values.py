@@ -4,18 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, takewhile
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
-from agrotools.core import (
-    BooleanSlot,
-    ExactSlot,
-    KeywordsSlot,
-    OpenTextSlot,
-    PlotSlot,
-    ReferenceTextsSlot,
-    Slot,
-    ToleranceSlot,
-)
+from agrotools.core.form_item import FormItem
 from agrotools.scoring.answer_text import (
     TABLE_RULE,
     AnswerText,
@@ -25,19 +16,17 @@ from agrotools.scoring.answer_text import (
     json_text,
     without_markup,
 )
-from agrotools.text.normalise import NUMBER_WORDS, canonical_unit, late_pattern, normalise
+from agrotools.text.normalise import NUMBER_WORDS, late_pattern, normalise
+from agrotools.text.units import canonical_unit
 
 Names = tuple[tuple[str, str], ...]
 
 _MOST_LINES = 200
 _SHORT = 60
 
-_IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
-"""Slots whose values may span several lines."""
-
 
 class _Line(NamedTuple):
-    """One ``name: value`` of a slot. ``prose``: the key is an everyday word in the middle of a sentence."""
+    """One ``name: value`` of a item. ``prose``: the key is an everyday word in the middle of a sentence."""
 
     key: str
     start: int
@@ -53,20 +42,20 @@ class _Line(NamedTuple):
 
 
 def keyed_scopes(
-    slot: Slot,
-    slots: Sequence[Slot],
+    item: FormItem,
+    items: Sequence[FormItem],
     answer: AnswerText,
     holds: Callable[[str], bool],
     is_value: Callable[[str], bool] | None = None,
 ) -> list[Scope]:
-    """Return the values given for ``slot`` by its name or label in JSON objects and in lines ``name: value``.
+    """Return the values given for ``item`` by its name or label in JSON objects and in lines ``name: value``.
 
     ``holds`` returns True if a text holds a value of the slot's kind. A key that is an everyday word inside a sentence
     ("I count trees: ...") counts only if there is no proper line and a value follows it. In a JSON document only the
     outermost objects with the key count. Values before a correction ("wait, ...") are ignored. Lines below the key that
     hold a value and nothing else (``is_value``) belong to it, unless another slot of its kind has no key.
     """
-    names = _names_of(slot)
+    names = _names_of(item)
     scopes: list[Scope] = []
     depths: dict[int, int] = {}
     for document, depth, fields in answer.objects:
@@ -76,7 +65,7 @@ def keyed_scopes(
                 scopes.append(
                     Scope("json", without_markup(normalise(json_text(value))), unit or _unit_beside(written, fields))
                 )
-    return scopes + _line_scopes(slot, slots, answer.outside if scopes else answer.plain, holds, is_value)
+    return scopes + _line_scopes(item, items, answer.outside if scopes else answer.plain, holds, is_value)
 
 
 def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
@@ -87,10 +76,14 @@ def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
 
 
 def _line_scopes(
-    slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool], is_value: Callable[[str], bool] | None
+    item: FormItem,
+    items: Sequence[FormItem],
+    text: str,
+    holds: Callable[[str], bool],
+    is_value: Callable[[str], bool] | None,
 ) -> list[Scope]:
-    names = _names_of(slot)
-    lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in names]
+    names = _names_of(item)
+    lines = [line for line in _lines(_names(items), text, item.free_text) if line.key in names]
     proper = [line for line in lines if not line.prose and not line.header]
     if not proper:
         for cell, unit in _cells_below(names, text):
@@ -100,7 +93,7 @@ def _line_scopes(
     if not proper:
         # "The field is healthier: both ..." and "Running total: 3, 5" explain and contain the slot's name by chance.
         proper = (
-            [] if is_number(slot) else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
+            [] if item.is_number else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
         )
     if not proper:
         return []
@@ -111,7 +104,7 @@ def _line_scopes(
     proper = [line for line in proper if not _FORMULA.search(line.value)] or proper
     last = proper[-1]
     taken_back = after_correction(text[last.value_start :], weak=False)
-    if taken_back and mentions(text[last.value_start + taken_back :], slot, slots):
+    if taken_back and mentions(text[last.value_start + taken_back :], item, items):
         return []
     begin = after_correction(text, proper[-1].start)
     stated = [line for line in proper if line.start >= begin]
@@ -121,8 +114,8 @@ def _line_scopes(
     scopes = [Scope("form line", line.value, line.unit) for line in counted]
     if is_value is None:
         return scopes
-    keys = {line.key for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS))}
-    if any(_kind(other) == _kind(slot) and not _names_of(other) & keys for other in slots):
+    keys = {line.key for line in _lines(_names(items), text, item.free_text)}
+    if any(_kind(other) == _kind(item) and not _names_of(other) & keys for other in items):
         return scopes
     return scopes + [Scope("form line", value) for line in counted for value in _values_below(line, text, is_value)]
 
@@ -134,15 +127,15 @@ def _values_below(line: _Line, text: str, is_value: Callable[[str], bool]) -> li
     return list(takewhile(is_value, lines))
 
 
-def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
+def without_other_values(item: FormItem, items: Sequence[FormItem], text: str) -> str:
     """Remove the values that ``text`` states by key for other slots of the same kind."""
-    rivals = [other for other in slots if other.name != slot.name and _kind(other) == _kind(slot)]
+    rivals = [other for other in items if other.name != item.name and _kind(other) == _kind(item)]
     if not rivals:
         return text
-    keys = set[str]().union(*map(_names_of, rivals)) - _names_of(slot)
+    keys = set[str]().union(*map(_names_of, rivals)) - _names_of(item)
     remaining: list[str] = []
     at = 0
-    lines = _lines(_names(slots), text, isinstance(slot, _IN_WORDS))
+    lines = _lines(_names(items), text, item.free_text)
     limits = [line.start for line in lines[1:]] + [len(text)]
     for line, limit in zip(lines, limits, strict=False):
         if line.key in keys and not line.prose and not line.header:
@@ -153,26 +146,16 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
     return "".join(remaining) + text[at:]
 
 
-def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
-    """Return True if ``sentence`` names ``slot`` (or, with ``others``, another slot).
-
-    A label inside the longer label of another slot does not count.
-    """
-    names = _names_of(slot)
-    return any((_key(match[0]) in names) != others for match in _any_name(_names(slots)).finditer(sentence))
+def mentions(sentence: str, item: FormItem, items: Sequence[FormItem]) -> bool:
+    """Return True if ``sentence`` names ``item``; a label inside the longer label of another item does not count."""
+    names = _names_of(item)
+    return any(_key(match[0]) in names for match in _any_name(_names(items)).finditer(sentence))
 
 
-def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
-    """Return True if a slot asks for a number."""
-    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
-
-
-def _kind(slot: Slot) -> str:
-    if is_number(slot):
+def _kind(item: FormItem) -> str:
+    if item.is_number:
         return "number"
-    if isinstance(slot, BooleanSlot | PlotSlot | _IN_WORDS):
-        return slot.type
-    return "label"
+    return item.type if item.free_text or item.type in ("boolean", "plot") else "label"
 
 
 @lru_cache(maxsize=4_000)
@@ -180,12 +163,12 @@ def _key(text: str) -> str:
     return re.sub(r"[\s_-]+", " ", normalise(text)).strip()
 
 
-def _names_of(slot: Slot) -> set[str]:
-    return {_key(slot.name), _key(slot.label)}
+def _names_of(item: FormItem) -> set[str]:
+    return {_key(item.name), _key(item.label)}
 
 
-def _names(slots: Sequence[Slot]) -> Names:
-    return tuple((slot.name, slot.label) for slot in slots)
+def _names(items: Sequence[FormItem]) -> Names:
+    return tuple((item.name, item.label) for item in items)
 
 
 _BRACKET = late_pattern(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")

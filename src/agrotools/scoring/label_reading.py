@@ -1,18 +1,18 @@
-"""Reader of the labels that an answer asserts, and of other names if any name is a valid answer."""
+"""Reader of the options that an answer asserts, and of the names that it gives if any name may be given."""
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from itertools import islice, pairwise, takewhile
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import NamedTuple
 
-from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
+from agrotools.core.form_item import FormItem
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
 from agrotools.scoring.word_forms import comparatives, is_form, question, sense_of, senses, word_pattern
-from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
-from agrotools.text.labels import LabelMatch, claims, find_labels, is_denied_beside
-from agrotools.text.normalise import CJK, WORD, WORD_END, late_pattern, normalise, reading_words
+from agrotools.text.clauses import Negations
+from agrotools.text.labels import LabelMatch, claims, find_labels, is_denied_beside, label_pattern
+from agrotools.text.normalise import WORD_END, WORD_START, late_pattern, normalise
 
 _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that do not describe the requested thing."""
@@ -30,7 +30,7 @@ _MOST = 60
 
 
 class LabelReading(NamedTuple):
-    """Labels that a text gives as its answer, all labels in it, and other names that it offers."""
+    """Labels that a text gives as its answer, all labels in it, and signs that it does not decide."""
 
     asserted: tuple[str, ...]
     matches: tuple[LabelMatch, ...]
@@ -66,41 +66,6 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
 def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
     """Return True if no name of another label contains ``short``."""
     return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
-
-
-_ORDINALS = ("first|1st|第一|一", "second|2nd|第二|二", "third|3rd|第三|三", "fourth|4th|第四|四", "fifth|5th|第五|五")
-_REFERENCE = late_pattern(
-    r"\bthe (?:(?P<latter>latter|last(?: one)?(?: of (?:these|them|the \w+))?)|(?P<former>former)|(?P<other>other)|"
-    + r"(?:"
-    + "|".join(f"(?P<n{number}>{words})" for number, words in enumerate(_ORDINALS))
-    + r"))(?: (?:image|picture|photo|file|one|option|candidate|map|tile|frame))?\b"
-    r"(?! (?:of|glance|sight|time|step|place|half|week|day|hand))|"
-    r"(?P<later>后者)|(?P<earlier>前者)|第(?P<cn>[一二三四五])[幅张个项种]"
-)
-
-
-def _referred(text: str, matches: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
-    """Return the labels that "the latter", "the other image", "the second picture", 后者 or 第二幅 refer to."""
-    references: list[LabelMatch] = []
-    starts = [each.start for each in matches]
-    for match in islice(_REFERENCE.finditer(text), _MOST) if len(labels) > 1 else ():
-        before = matches[: bisect_left(starts, match.start())][-_MOST:]
-        recent = list(dict.fromkeys(each.label for each in reversed(before)))[:2][::-1]
-        label = None
-        if match["latter"] or match["later"]:
-            label = recent[-1] if len(recent) > 1 else None
-        elif match["former"] or match["earlier"]:
-            label = recent[0] if len(recent) > 1 else None
-        elif match["other"]:
-            label = next((each for each in labels if each not in recent[-1:]), None) if len(labels) == 2 else None
-        else:
-            number = next((n for n in range(len(_ORDINALS)) if match[f"n{n}"]), None)
-            number = "一二三四五".index(match["cn"]) if match["cn"] else number
-            if number is not None and number < len(labels) and "." in labels[0]:
-                label = labels[number]
-        if label is not None:
-            references.append(LabelMatch(label, match[0], match.start(), match.end(), True))
-    return references
 
 
 _PART = late_pattern(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
@@ -180,11 +145,11 @@ def _left_over(
 _NUMBER_BEFORE = late_pattern(r"(?<![\d.])(\d[\d,]*(?:\.\d+)?)(?: ?%)?(?: [^\W\d]+){0,4} (?:in|on|for|at) (?:the )?$")
 
 
-def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
-    """Return the label with the largest (or smallest) number if the slot asks for it.
+def _leading(text: str, claimed: Sequence[LabelMatch], item: FormItem) -> tuple[str, ...]:
+    """Return the label with the largest (or smallest) number if the item asks for it.
 
     The result is empty unless the text gives exactly one number for each label and one of them leads."""
-    comparatives_in_label = comparatives().find(question(slot))
+    comparatives_in_label = comparatives().find(question(item))
     if not comparatives_in_label:
         return ()
     limits = [*(match.start for match in claimed[1:]), len(text)]
@@ -210,130 +175,72 @@ def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | Non
     return endings[0] if len(endings) == 1 and written not in {label.lower() for label in labels} else None
 
 
-# --- names beside a name: "a (b)", "a, also known as b" ---------------------------------------------------------------
+# --- names of an open set ---------------------------------------------------------------------------------------------
 
-_ALSO = (
-    r"(?:(?:aka|a\.k\.a\.?|alias|syn\.?|synonym:?|i\.e\.,?|that is|namely|rather|or|and|plus|with|as well as|maybe|"
-    r"perhaps|possibly|probably|likely|also|(?:also )?(?:known as|called|named)|(?:an? |its )?synonym is)"
-    rf"{WORD_END}|又名|又称|即|或|和|[=~/\\>→-]) ?"
+_CLAIM_OF_NAME = late_pattern(
+    rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer[:=] ?|(?:{WORD_START}(?:is|are|looks like|shows)|'s){WORD_END} ?"
+    r"(?:(?:most likely|probably) )?|[为是])([^.!?}\n。]{1,120})"
 )
-_BETWEEN = late_pattern(
-    rf"[\"'*]*(?:,? ?[(\[{{<\"']\s?(?:{_ALSO})*|,? ?(?:{_ALSO})+[(\[{{<\"']?|"
-    rf"(?: ?\}}[.;,]?\s*(?:{_ALSO})*\\boxed ?\{{|(?<=\*\*) (?:{_ALSO})*\*\*))"
-)
-_NAME = rf"(?:{WORD}|[{CJK}]|[ '-](?={WORD}|[{CJK}])){{1,60}}+"
-_NAME_BEHIND, _NAME_BEFORE = late_pattern(rf"(?:an? |the )?({_NAME})"), late_pattern(rf"({_NAME})$")
-_TWO_PARTS = late_pattern(rf"\W*({_NAME})\W*(?:[.:!。…\n] ?)+\W*({_NAME})\W*")
-_ANSWER = late_pattern(
-    rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer(?: is|:| =) ?(?:an? |the )?|"
-    rf"(?:^|[.!\n。] ?)(?:it|this)(?: is|'s) (?:an? |the )?"
-    r"(?![^.!}\n。,;]{0,60}(?:ous|ive|al|ic|[^e]ed|ing|ble|ful|less|ant|ent|y)(?:[.!}\n。,;]|$)))"
-    rf"({_NAME})(?=[.!}}\n。,;]|$)"
-)
-_LONGEST_REST = 60
+_BESIDE_NAME = late_pattern(r"\s*[(\[][^()\[\]]*[)\]]")
+_PART_OF_NAMES = late_pattern(r"\s*[,;\n、，；]\s*")
+_REMARK = late_pattern(rf"(?:an?|the|which|who|also|commonly|because|caused|[a-z]+ing|[a-z]+:){WORD_END}")
+_JOINT = late_pattern(rf"\s*(?:[/|+&=]|{WORD_START}(?:or|and|vs\.?|versus){WORD_END}|或|和)\s*")
+_ARTICLE = late_pattern(r"^(?:an?|the) ")
+_LONGEST_NAMES = 120
 
 
-def _other_names(text: str, strongest: Sequence[LabelMatch], names: Sequence[str], label: str) -> tuple[str, ...]:
-    """Return the names that ``text`` gives as equal to, or as an answer beside, the accepted ``names``."""
-    beside = [name for match in strongest for name in _names_beside(text, match)]
-    beside += [answer[1] for answer in _ANSWER.finditer(text, after_correction(text))]
-    if len(text) < 2 * _LONGEST_REST and (parts := _TWO_PARTS.fullmatch(text)):
-        beside += parts.groups()
-    rest = f"{text[: strongest[0].start]}{text[strongest[0].end :]}"
-    if len(rest) < _LONGEST_REST and rest.strip() and re.search(r"^ | $", rest):  # "a b"
-        beside.append(rest.strip(" .*"))
-    return tuple(name for name in dict.fromkeys(beside) if _is_other_name(name, names, label))
+def read_names(text: str) -> tuple[str, ...]:
+    """Return the names that ``text`` gives: those of its claims ("it is ..."), else the names that are all of it.
+
+    Remarks in brackets and behind commas are left out. A longer text without a claim gives no name."""
+    text = text[after_correction(text) :]
+    denials = Negations(text)
+    claimed = [claim[1] for claim in _CLAIM_OF_NAME.finditer(text) if not denials.before(claim.start(1))]
+    if not claimed and len(text) <= _LONGEST_NAMES:
+        claimed = [text]
+    names: list[str] = []
+    for each in claimed:
+        first, *others = _PART_OF_NAMES.split(_BESIDE_NAME.sub("", each))
+        for part in (first, *(other for other in others if not _REMARK.match(other))):
+            names += (_ARTICLE.sub("", name.strip(" .:!*`'\"{}")) for name in _JOINT.split(part))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _names_beside(text: str, match: LabelMatch) -> list[str]:
-    """Return the texts in brackets or behind "also known as" directly after or before a name."""
-    ends = reading_words("sentence")
-    beside: list[str] = []
-    gap = _BETWEEN.match(text, match.end)
-    if gap and (name := _NAME_BEHIND.match(text, gap.end())):
-        beside.append(" ".join(takewhile(lambda word: word not in ends, name[1].split())))
-    ahead = text[max(0, match.start - 120) : match.start]
-    gap = next((gap for gap in _BETWEEN.finditer(ahead) if gap.end() == len(ahead)), None)
-    if gap and (name := _NAME_BEFORE.search(ahead, 0, gap.start())):
-        beside.append(" ".join([*takewhile(lambda word: word not in ends, name[1].split()[::-1])][::-1]))
-    return beside
+def is_name_of(text: str, names: Iterable[str]) -> bool:
+    """Return True if ``text`` is one of ``names``, singular or plural."""
+    return any(label_pattern(name)[0].fullmatch(text) for name in names if name.strip())
 
 
-def _is_other_name(name: str, names: Sequence[str], label: str) -> bool:
-    """Return True if ``name``, beside one of the accepted ``names``, is the name of another thing.
-
-    The knowledge base must hold both: any other word beside a name may be a remark ("Deere (left)").
-    """
-    if not is_name(name) or find_labels(name, {"": names}):
-        return False
-    from agrotools.knowledge.kb_names import shipped_names
-
-    known = shipped_names()
-    accepted = [normalise(each) for each in names]
-    own_entries = [entry for each in accepted for entry in known.all_of_name(each)]
-    with_crops = any(entry.kind == "crop" for entry in own_entries) or "crop" in label
-    found = known.all_of_name(name) or known.all_of_name(name.removesuffix("s"))
-    entries = [entry for entry in found if entry.kind != "crop" or with_crops]  # "late blight (potato)"
-    if not own_entries or not entries or any(entry in own_entries for entry in entries):
-        return False
-    return not any(name in each or each in name for each in accepted)
-
-
-def read_labels(
-    text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
-) -> LabelReading:
-    """Return the labels that ``text`` gives as its answer.
-
-    ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; otherwise unlisted names count as
-    candidates too if the text offers them in the same way as the label.
-    """
-    matches = find_labels(text, _with_short_names(labels) if closed else labels)
-    if closed:
-        matches += [*_referred(text, matches, list(labels)), *_in_other_forms(text, matches, labels)]
-        matches.sort(key=lambda match: match.start)
-    of = subject(slot) if slot is not None else None
-    years = sorted(set(YEAR.findall(text))) if of is not None else []
-    slot_senses = senses(slot) if slot is not None else ()
-    leaves_out = several and slot is not None and not _FINE.search(normalise(slot.label))
+def read_labels(text: str, labels: Mapping[str, Sequence[str]], item: FormItem) -> LabelReading:
+    """Return the options of ``item`` that ``text`` gives as its answer; ``labels`` are its :func:`label_names`."""
+    several = item.takes_several
+    matches = find_labels(text, _with_short_names(labels))
+    matches += _in_other_forms(text, matches, labels)
+    matches.sort(key=lambda match: match.start)
+    of = subject(item)
+    years = sorted(set(YEAR.findall(text)))
+    item_senses = senses(item)
+    leaves_out = several and not _FINE.search(normalise(item.label))
     claimed = claims(
         matches,
         text,
         several=several,
-        fits=lambda part: 0 if of is None or not closed else count_words_of(part, of.words - _ASKING),
-        sense=lambda part: sense_of(part, slot_senses) or -(leaves_out and _FINE.search(part) is not None),
-        elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
+        fits=lambda part: count_words_of(part, of.words - _ASKING),
+        sense=lambda part: sense_of(part, item_senses) or -(leaves_out and _FINE.search(part) is not None),
+        elsewhere=lambda part: of_other_thing(part, of, years),
     )
     if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
         return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(matches), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
-    if closed and not several and not claimed and matches:
-        opposed = sense_of(text, slot_senses) < 0
-        asserted = _left_over(text, matches, labels, opposed) if opposed or isinstance(slot, ExactSlot) else ()
-    compared = len(asserted) == 1 and (not slot_senses or slot_senses[0][0].find(text))
-    if (
-        slot is not None
-        and closed
-        and not several
-        and claimed
-        and not (compared and max(match.weight for match in claimed) >= _CLAIM)
-    ):
-        asserted = _leading(text, [match for match in matches if match.asserted][-_MOST:], slot) or asserted
-    if closed or len(asserted) != 1:
+    if several:
         return LabelReading(asserted, tuple(matches))
-    names = labels[asserted[0]]
-
-    def same(item: str) -> bool:
-        return bool(find_labels(item, {"": names}))
-
-    most = max(match.weight for match in claimed)
-    strongest = [match for match in claimed if match.weight == most]
-    listed = [list_neighbours(text, match.start, match.end, same).items for match in strongest[:_MOST]]
-    # A list of candidates may come before a claim: "A, B or C. It is B."
-    decided = most >= _CLAIM and not all(listed)
-    further = () if decided else tuple(item for items in listed for item in items)
-    label = normalise(slot.label) if slot is not None else ""
-    further = further or _other_names(text, strongest[:_MOST], names, label) or further_claims(text, same)
-    return LabelReading(asserted, tuple(matches), further)
+    if not claimed and matches:
+        opposed = sense_of(text, item_senses) < 0
+        asserted = _left_over(text, matches, labels, opposed) if opposed or item.type == "exact" else ()
+    compared = len(asserted) == 1 and (not item_senses or item_senses[0][0].find(text))
+    if claimed and not (compared and max(match.weight for match in claimed) >= _CLAIM):
+        asserted = _leading(text, [match for match in matches if match.asserted][-_MOST:], item) or asserted
+    return LabelReading(asserted, tuple(matches))
 
 
 _BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
@@ -352,20 +259,15 @@ def _as_listed(label: str) -> tuple[str, ...]:
     return ("".join((*first, last)), f"{listed}, {last}", f"{listed} and {last}") if _BANDS.fullmatch(label) else ()
 
 
-def label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
-    """Return every label of the slot with the names that an answer may use for it."""
-    if isinstance(slot, ExactSlot):
+def label_names(item: FormItem) -> dict[str, tuple[str, ...]]:
+    """Return the options of ``item``, each with the names that an answer may use for it."""
+    if item.type == "file":
+        stems = [choice.rpartition(".")[0] or choice for choice in item.choices]
+        unique = len(set(stems)) == len(stems)
         return {
-            label: (
-                label,
-                *_as_listed(label),
-                *slot.aliases.get(label, ()),
-                *_singular(slot.aliases.get(label, ())),
-            )
-            for label in dict.fromkeys((str(slot.value), *slot.choices))
+            choice: (choice, stem) if unique else (choice,) for choice, stem in zip(item.choices, stems, strict=True)
         }
-    if isinstance(slot, ChoiceSetSlot):
-        return {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
-    stems = [choice.rpartition(".")[0] or choice for choice in slot.choices]
-    unique = len(set(stems)) == len(stems)
-    return {choice: (choice, stem) if unique else (choice,) for choice, stem in zip(slot.choices, stems, strict=True)}
+    names = {choice: (choice, *item.aliases.get(choice, ())) for choice in item.choices}
+    if item.takes_several:
+        return names
+    return {choice: (*each, *_as_listed(choice), *_singular(each[1:])) for choice, each in names.items()}

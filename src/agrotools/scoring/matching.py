@@ -2,10 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import JsonValue
 
-from agrotools.core import Observation, Record, ReferenceStep, Step, UsageError
+from agrotools.core import (
+    AbstainSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    Observation,
+    Record,
+    ReferenceStep,
+    Sample,
+    Step,
+    UsageError,
+)
 from agrotools.core.record import (
     REF_PATTERN,
     Fault,
@@ -15,8 +26,8 @@ from agrotools.core.record import (
     resolve_ref,
     update_literals,
 )
+from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.steps import compare_calls
-from agrotools.text.agreement_values import same_json
 from agrotools.tools import get_tool
 
 Values = dict[str, JsonValue]
@@ -82,12 +93,35 @@ def _compared(record: Record, own: Step, step: ReferenceStep, values: Sequence[V
     )
 
 
-def gives_truth(observation: Observation | None, truth: Observation | None) -> bool:
-    """True if an observation holds the truth."""
+def gives_truth(sample: Sample, at: int, observation: Observation | None, truth: Observation | None) -> bool:
+    """True if an observation of reference step ``at`` does not contradict the truth (:func:`same_value`).
+
+    Where the answer says how it follows from the results, only the values that it or a later call uses are compared.
+    """
     if observation is None or truth is None or truth.result is None or observation.result is None:
         return observation is not None and truth is not None and (observation.result, truth.result) == (None, None)
-    seen = observation.result
-    return all(name in seen and same_json(seen[name], value, rounded=True) for name, value in truth.result.items())
+    assert sample.reference is not None
+    steps, seen = sample.reference.steps, [None] * at + [observation.result]
+    labelled = [slot for slot in sample.answer if isinstance(slot, ExactSlot | ChoiceSetSlot)]
+    aliases = {label: names for slot in labelled for label, names in slot.aliases.items()}
+    crop = literal_value(steps[at].arguments.get("crop"))
+    same = partial(same_value, aliases=aliases, crop=crop if isinstance(crop, str) else None)
+    used = {match[0] for slot in sample.answer for match in REF_PATTERN.finditer(slot.from_ or "")}
+    used |= {ref for step in steps for _, ref, _ in iter_refs(step.arguments)}
+    used = {ref for ref in used if step_index(ref) == at}
+    if not used or any(slot.from_ is None or isinstance(slot, AbstainSlot) for slot in sample.answer):
+        return same(observation.result, truth.result)
+    for ref in used:
+        try:
+            true = resolve_ref(ref, [None] * at + [truth.result])
+        except UnresolvedRef:
+            continue
+        try:
+            if not same(resolve_ref(ref, seen), true):
+                return False
+        except UnresolvedRef:
+            return False
+    return True
 
 
 CALL_OUTCOMES = {

@@ -1,19 +1,18 @@
-"""Numbers of an answer that could be the value of a slot, each with features for and against it.
+"""Numbers of an answer that could be the value of a item, each with features for and against it.
 
 A feature is a named number, mostly 0 or 1: the unit fits, the surrounding words are those of the label, the sentence
 concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from agrotools.core import ExactSlot, Slot, ToleranceSlot
+from agrotools.core.form_item import FormItem
 from agrotools.scoring import number_cues as cues
 from agrotools.scoring.answer_text import after_correction, sentences
-from agrotools.scoring.keyed_values import is_number, mentions
+from agrotools.scoring.keyed_values import mentions
 from agrotools.scoring.slot_subject import (
     Phrase,
     Subject,
@@ -27,8 +26,8 @@ from agrotools.scoring.slot_subject import (
 )
 from agrotools.scoring.word_forms import roots, says
 from agrotools.text.numbers import Quantity
+from agrotools.text.quantities import read_quantity
 
-NumberSlot = ToleranceSlot | ExactSlot
 Features = dict[str, float]
 
 
@@ -49,8 +48,8 @@ _MOST_CANDIDATES = 400
 
 
 def find_candidates(
-    slot: NumberSlot,
-    slots: Sequence[Slot],
+    item: FormItem,
+    items: Sequence[FormItem],
     text: str,
     unit: str | None,
     emphasised: frozenset[float] = frozenset(),
@@ -60,47 +59,49 @@ def find_candidates(
 
     ``emphasised`` holds the values in bold or in a box in the answer, ``own_unit`` is the unit of bare numbers.
     """
-    target = subject(slot)
+    target = subject(item)
     parts = sentences(cues.tables_as_lines(text))[-_MOST_SENTENCES:]
-    stated = [_stated(slot, target, unit, own_unit, part) for part in parts]
+    stated = [_stated(item, target, unit, own_unit, part) for part in parts]
     first = _first_kept([len(quantities) for quantities in stated])
     candidates: list[Candidate] = []
     for index in range(first, len(parts)):
         before = parts[index - 1] if index and not stated[index - 1] else ""
         heading = before if len(before) < 80 else ""
         if stated[index]:
-            candidates += _of_sentence(slot, slots, target, unit, parts[index], index, stated[index], heading)
+            candidates += _of_sentence(item, items, target, unit, parts[index], index, stated[index], heading)
     corrected = max((index for index, part in enumerate(parts) if after_correction(part)), default=-1)
     _compare(candidates, text, len(parts), target, emphasised, corrected)
     return candidates
 
 
-def only_quantity(slot: NumberSlot, text: str, unit: str | None, own_unit: str | None) -> Quantity | None:
+def only_quantity(item: FormItem, text: str, unit: str | None, own_unit: str | None) -> Quantity | None:
     """Return the number that is all of ``text``, with its unit if it has one; None if there is more or it does not fit.
 
     No features decide about such a value, which is most of the values in the answer form.
     """
-    if not _ONLY_NUMBER.fullmatch(text):
+    read = read_quantity(text) if len(text) <= _LONGEST_QUANTITY else None
+    if read is None or read.noun:
         return None
-    stated = _stated(slot, subject(slot), unit, own_unit, text)
-    if len(stated) != 1 or stated[0].noun or stated[0].start or stated[0].end != len(text):
-        return None
-    return stated[0] if cues.fits_unit(stated[0], unit, counts=_is_count(slot)) else None
+    written = read.unit.symbol if read.unit else own_unit
+    only = Quantity(read.low, read.high, written, None, 0, len(text), 0)
+    if unit is None and cues.PART_OF_ONE.search(item.label.lower()):
+        only = cues.as_part_of_one(only)
+    return only if cues.fits_unit(only, unit, counts=_is_count(item)) else None
 
 
-_ONLY_NUMBER = re.compile(r"-?\d[\d.,]{0,20}(?: ?[^\W\d]{1,6}[²³23]?(?:/[^\W\d]{1,3}[²³23]?)?| ?%)?")
+_LONGEST_QUANTITY = 80
 
 
-def _is_count(slot: NumberSlot) -> bool:
-    return isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
+def _is_count(item: FormItem) -> bool:
+    return item.type == "exact" or cues.COUNT.search(item.label.lower()) is not None
 
 
-def _stated(slot: NumberSlot, target: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
+def _stated(item: FormItem, target: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
     """Return the numbers of a sentence in order, with their units in this sentence."""
     quantities = cues.stated_quantities(part) + cues.zero_quantities(part, target, unit)
     if own_unit:
         quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
-    if unit is None and cues.PART_OF_ONE.search(slot.label.lower()):
+    if unit is None and cues.PART_OF_ONE.search(item.label.lower()):
         quantities = [cues.as_part_of_one(each) for each in quantities]
     if unit == "%":
         quantities = [cues.as_share(part, each) for each in quantities]
@@ -118,8 +119,8 @@ def _first_kept(counts: Sequence[int]) -> int:
 
 
 def _of_sentence(
-    slot: NumberSlot,
-    slots: Sequence[Slot],
+    item: FormItem,
+    items: Sequence[FormItem],
     target: Subject,
     unit: str | None,
     part: str,
@@ -129,18 +130,18 @@ def _of_sentence(
 ) -> list[Candidate]:
     around = phrases(part, quantities)
     operands = cues.operand_starts(part, quantities)
-    left_out = cues.shown_starts(part, slot.label) | cues.part_starts(part, quantities, target)
+    left_out = cues.shown_starts(part, item.label) | cues.part_starts(part, quantities, target)
     shared: Features = {
         "words in sentence": _share(part, target),
-        "label in sentence": mentions(part, slot, slots),
+        "label in sentence": mentions(part, item, items),
         "words in heading": _share(heading, target) if heading else 0,
         "kind in sentence": bool(target.kinds & kinds(part)),
         "aside": cues.ASIDE.match(part) is not None,
         "alone": len(quantities) == 1,
     }
     corrected = after_correction(part)
-    counts = _is_count(slot)
-    rivals = [subject(other) for other in slots if other.name != slot.name and is_number(other)]
+    counts = _is_count(item)
+    rivals = [subject(other) for other in items if other.name != item.name and other.is_number]
     following = [*quantities[1:], None]
     chains = Counter(quantity.chain for quantity in quantities)
     candidates: list[Candidate] = []
@@ -156,7 +157,7 @@ def _of_sentence(
         since = cues.CLAUSE.split(since, maxsplit=1)[-1] if at else since
         features: Features = {
             **shared,
-            **_of_unit(slot, target, unit, part, quantity),
+            **_of_unit(item, target, unit, part, quantity),
             **_of_words(target, rivals, phrase, lead),
             **_of_place(part, quantity, phrase, target),
             **_of_calculation(part, quantity, phrase, target, operands),
@@ -263,7 +264,7 @@ def _totals(values: Sequence[float]) -> set[float]:
     return sums
 
 
-def _of_unit(slot: NumberSlot, target: Subject, unit: str | None, part: str, quantity: Quantity) -> Features:
+def _of_unit(item: FormItem, target: Subject, unit: str | None, part: str, quantity: Quantity) -> Features:
     noun = unit is None and cues.names_subject(part, quantity, target.counted)
     return {
         "unit same": unit is not None and quantity.unit == unit,
@@ -273,7 +274,7 @@ def _of_unit(slot: NumberSlot, target: Subject, unit: str | None, part: str, qua
         "noun asked": noun,
         "noun other": unit is None and quantity.noun is not None and not noun and not cues.is_counter(part, quantity),
         "noun for a unit": unit is not None and quantity.noun is not None,
-        "no whole number": isinstance(slot, ExactSlot) and not quantity.low.is_integer(),
+        "no whole number": item.type == "exact" and not quantity.low.is_integer(),
     }
 
 

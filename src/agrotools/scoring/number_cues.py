@@ -6,18 +6,9 @@ from itertools import pairwise
 
 from agrotools.scoring.answer_text import TABLE_RULE, cells_of
 from agrotools.scoring.slot_subject import Subject, speaks_of
-from agrotools.text.normalise import (
-    CJK,
-    WORD,
-    WORD_END,
-    WORD_START,
-    canonical_unit,
-    compatible,
-    convert,
-    late_pattern,
-    translated,
-)
+from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, translated
 from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import compatible, convert
 
 FIGURE = late_pattern(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = late_pattern(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
@@ -88,10 +79,6 @@ EACH_HAS = late_pattern(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains
 RATE = late_pattern(
     rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
     rf"(?:per|an? (?:day|week|month|year|hour)|each|every|apiece|daily){WORD_END}"
-)
-PER_AREA = late_pattern(
-    r"(?: of [a-z]+(?: [a-z]+)?)?(?: per | ?/ ?| (?:on |in |to |for )?(?:each|every|a) )(?P<area>hectare|ha|acre|mu|"
-    r"square met(?:er|re)|sq m|m\^2|m2)(?![a-z\d^])"
 )
 SHARE_BEHIND = late_pattern(r" of | ?\((?:as )?(?:a |an )?(?:[a-z]+ )?fraction")
 SHARE_BEFORE = late_pattern(
@@ -241,15 +228,7 @@ def part_starts(part: str, quantities: Sequence[Quantity], target: Subject) -> s
 
 
 def stated_quantities(text: str) -> list[Quantity]:
-    return [_per_area(text, quantity) for quantity in find_quantities(text) if not quantity.denied]
-
-
-def _per_area(text: str, quantity: Quantity) -> Quantity:
-    """Convert "120 kg of nitrogen per hectare" to kg/ha."""
-    if quantity.unit is None or (per := PER_AREA.match(text, quantity.end)) is None:
-        return quantity
-    unit = canonical_unit(f"{quantity.unit}/{(canonical_unit(per['area']) or per['area'])}")
-    return replace(quantity, unit=unit, end=per.end()) if unit else quantity
+    return [quantity for quantity in find_quantities(text) if not quantity.denied]
 
 
 PART_OF_ONE = late_pattern(r"0 (?:to|and|-) 1|accuracy|probability|fraction")

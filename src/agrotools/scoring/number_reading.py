@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import Slot
+from agrotools.core.form_item import FormItem
 from agrotools.scoring.answer_text import AnswerText, Scope, sentences, without_markup
 from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other_values
-from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
+from agrotools.scoring.number_candidates import Candidate, find_candidates, only_quantity
 from agrotools.scoring.number_cues import DIFFERENCE, in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
-from agrotools.text.normalise import WORD_END, WORD_START, canonical_unit, late_pattern
+from agrotools.text.normalise import WORD_END, WORD_START, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import canonical_unit
 
 _CLOSE = 2.5
 """Maximum difference in score from the chosen number to a joined number that counts as an alternative."""
@@ -191,26 +192,26 @@ _LIKE = 2.5
 
 
 class NumberReading(NamedTuple):
-    """Candidates read for a slot, as low and high ends in its unit, with the details of the reading."""
+    """Candidates read for a item, as low and high ends in its unit, with the details of the reading."""
 
     candidates: tuple[tuple[float, float], ...]
     used_form: bool
     reading: dict[str, JsonValue]
 
 
-def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> NumberReading:
-    """Read the number that ``answer`` states for ``slot``; several different candidates if it does not decide."""
-    unit = canonical_unit(slot.unit)
+def read_number(item: FormItem, items: Sequence[FormItem], answer: AnswerText) -> NumberReading:
+    """Read the number that ``answer`` states for ``item``; several different candidates if it does not decide."""
+    unit = canonical_unit(item.unit)
     keyed = keyed_scopes(
-        slot,
-        slots,
+        item,
+        items,
         answer,
         lambda text: _has_number(text) or _says_none(text),
         lambda line: _NUMBER_LINE.fullmatch(line) is not None,
     )
-    readings = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
+    readings = [_keyed(item, items, unit, scope) for scope in keyed] or [_unkeyed(item, items, unit, answer)]
     usable = [each for each in readings if each.candidates] or readings[-1:]
-    merged = _merged([_signed(slot, each) for each in usable])
+    merged = _merged([_signed(item, each) for each in usable])
     reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_MAX_EXCERPT]}
     if merged.candidates:
         reading["candidate"] = list(merged.written)
@@ -268,11 +269,11 @@ def _has_number(text: str) -> bool:
     return any(not quantity.denied for quantity in find_quantities(text))
 
 
-def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _ScopeReading:
+def _keyed(item: FormItem, items: Sequence[FormItem], unit: str | None, scope: Scope) -> _ScopeReading:
     text = _VALUE_FIRST.sub(r"\1\n", _before_next_key(scope.text))
-    if (only := only_quantity(slot, text, unit, scope.unit)) is not None:
+    if (only := only_quantity(item, text, unit, scope.unit)) is not None:
         return _ScopeReading(scope, (in_unit(only, unit),), (_as_written(only),), _ONLY)
-    candidates = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
+    candidates = find_candidates(item, items, text, unit, own_unit=scope.unit)
     if not candidates:
         if not find_quantities(text) and _says_none(text):
             return _ScopeReading(scope, ((0.0, 0.0),), ("none",), "none is 0")
@@ -297,11 +298,11 @@ def _before_next_key(text: str) -> str:
     return text
 
 
-def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _ScopeReading:
-    text = without_other_values(slot, slots, answer.plain)
-    candidates = find_candidates(slot, slots, text, unit, emphasised(answer.text))
+def _unkeyed(item: FormItem, items: Sequence[FormItem], unit: str | None, answer: AnswerText) -> _ScopeReading:
+    text = without_other_values(item, items, answer.plain)
+    candidates = find_candidates(item, items, text, unit, emphasised(answer.text))
     parts = sentences(text)
-    if _GONE.search(f"{slot.name} {slot.label}"):  # "no new ponds" says nothing about disappeared ponds
+    if _GONE.search(f"{item.name} {item.label}"):  # "no new ponds" says nothing about disappeared ponds
         candidates = [each for each in candidates if not each.features["none"]] or candidates
     if not candidates:
         scope = Scope("nothing", answer.plain)
@@ -313,12 +314,12 @@ def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: 
     labelled = bool(first.features["label in sentence"])
     scope = Scope("sentence with the label" if labelled else "last sentence that fits", first.text)
     if (labelled and _COULD_NOT.search(first.text, first.quantity.end)) or (
-        not labelled and any(_COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:])
+        not labelled and any(_COULD_NOT.search(part) and mentions(part, item, items) for part in parts[-20:])
     ):
         return _ScopeReading(scope._replace(kind="whole text"), (), (), "declared unknown")
-    if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
+    if _GONE.search(f"{item.name} {item.label}") and any(_NONE_GONE.search(part) for part in parts):
         return _ScopeReading(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
-    if not (target := subject(slot)).years:
+    if not (target := subject(item)).years:
         choice = choice._replace(chosen=(*choice.chosen, *_rivals(first, candidates, target)))
     return _as_found(scope, choice)
 
@@ -386,13 +387,13 @@ def _turn(words: str) -> int:
     return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
 
 
-def _signed(slot: NumberSlot, reading: _ScopeReading) -> _ScopeReading:
+def _signed(item: FormItem, reading: _ScopeReading) -> _ScopeReading:
     """Return the reading with the sign that the slot asks for.
 
     "a decrease of 3.2 ha" is -3.2 ha if the slot asks for a change. If it asks for a loss, a gain is negative.
     """
-    label = f"{slot.name} {slot.label}".replace("_", " ").lower()
-    direction = 1 if _NET.search(label) else _turn(label) or int(float(slot.value) < 0)
+    label = f"{item.name} {item.label}".replace("_", " ").lower()
+    direction = 1 if _NET.search(label) else _turn(label)
     if reading.turn * direction != -1 or any(low < 0 for low, _ in reading.candidates):
         return reading
     turned = tuple((-high, -low) for low, high in reading.candidates)
@@ -473,4 +474,4 @@ def _as_written(quantity: Quantity) -> str:
 def within(value: float, margin: float, low: float, high: float) -> bool:
     """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
-    return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
+    return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

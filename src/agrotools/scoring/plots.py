@@ -15,7 +15,8 @@ from pydantic import JsonValue, ValidationError
 from agrotools.core import PlotSeries, PlotSpec, Step, Trajectory
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
-from agrotools.text.normalise import CJK, WORD, canonical_unit, late_pattern, normalise
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
+from agrotools.text.units import canonical_unit
 
 PLOT_TOOL = "plot"
 

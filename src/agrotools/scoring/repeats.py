@@ -51,7 +51,7 @@ def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray", *
 
     Args:
         places: sample of each valid record, numbered from 0.
-        values: score of each valid record, in [0, 1].
+        values: score of each valid record, at most 1.
         clusters: cluster of each sample.
         looks: number of looks that the interval given these samples has to cover.
     """
@@ -97,4 +97,4 @@ def rerun_interval(places: "IntArray", values: "FloatArray", *, looks: int = 1) 
     degrees = total**2 / (float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES)
     reach = float(stdtrit(degrees, ndtr(POCOCK[looks - 1]))) * total**0.5 / len(n)
     mean = float(means.mean())
-    return Interval(lower=max(0.0, mean - reach), upper=min(1.0, mean + reach))
+    return Interval(lower=max(0.0, mean - reach), upper=min(1.0, max(0.0, mean + reach)))

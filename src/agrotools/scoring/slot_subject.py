@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from agrotools.core import Slot
+from agrotools.core.form_item import FormItem
 from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, normalise, reading_words, translated
 from agrotools.text.numbers import Quantity
 
@@ -160,9 +160,9 @@ class Subject(NamedTuple):
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
 
 
-def subject(slot: Slot) -> Subject:
-    """Return the subject of ``slot``."""
-    return _subject(slot.name, slot.label)
+def subject(item: FormItem) -> Subject:
+    """Return the subject of ``item``."""
+    return _subject(item.name, item.label)
 
 
 _GENITIVE = late_pattern(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")

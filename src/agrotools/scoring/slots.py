@@ -1,15 +1,14 @@
 """Score rows of records, and scores of slots, which compare the values in an answer with those of the sample.
 
 ``score_record`` returns the rows of a record: of its steps (step-by-step) or of its outcome (no-tool and end-to-end),
-which is the weighted mean of its slots' scores. ``score_slot`` scores one slot of an answer. The reader of a kind of
-slot is imported when the first slot of that kind is scored.
+which is the weighted mean of its slots' scores. ``score_slot`` scores one slot of an answer: what
+:mod:`agrotools.scoring.slot_reading` reads, which knows no gold, is compared with the gold.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
@@ -36,13 +35,15 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.core.base import from_valid
+from agrotools.core.form_item import form_item, form_items
 from agrotools.core.slot import asked_slots
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import AnswerText, Scope, read_answer
-from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
+from agrotools.scoring.keyed_values import keyed_scopes
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
+    FAS,
     GUESS_METRIC,
     HARMFUL_ADVICE,
     METRICS,
@@ -51,13 +52,9 @@ from agrotools.scoring.metrics import (
     is_invalid,
     places_by_metric,
 )
+from agrotools.scoring.slot_reading import MAX_EXCERPT, SlotReading, read_slot, refusing_words
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_from_form, guessed_text
-from agrotools.text.labels import find_labels
-from agrotools.text.normalise import normalise
-from agrotools.text.refusal import ends_in_refusal, estimates_in, refusing_clauses, statements_of_no_answer
-
-if TYPE_CHECKING:
-    from agrotools.text.labels import LabelMatch
+from agrotools.text.refusal import ends_in_refusal
 
 VERSION = "2"
 
@@ -89,7 +86,8 @@ def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) 
 def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
     """Return the rows of a no-tool or end-to-end record: ``agrotools.slot`` for each slot, then the record's metrics.
 
-    A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows.
+    A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows. Unanswerable
+    samples have none of FAS and of the guess, which depend on the twin (:mod:`agrotools.scoring.pairs`).
 
     Raises:
         RunStoreError: the record holds no trajectory.
@@ -109,35 +107,36 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     ]
     knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
-        words = refusing_words(record.sample.answer, record.trajectory.answer or "")
+        words = refusing_words(form_items(record.sample.answer), record.trajectory.answer or "")
         scored = [score._replace(value=0.0, reading={"rule": "refused", "refused_by": words}) for score in scored]
     harmful = _harmful_row(record, record.trajectory.answer or "", [*zip(slots, scored, strict=True)])
-    rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
+    rows = [score_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     of_metrics = places_by_metric(slots)
+    answerable = record.sample.answerable
     for metric, of_metric in of_metrics.items():
-        if metric in _SCORED_APART or METRICS[metric].by_judge:
-            continue  # Judges score their own metrics, and the others are scored apart.
+        if metric in _SCORED_APART or METRICS[metric].by_judge or (metric == FAS and not answerable):
+            continue  # Judges score their own metrics, the others are scored apart or with the twin (``pairs``).
         pairs = [(slots[at], scored[at].value) for at in of_metric]
         mean = sum(slot.weight * value for slot, value in pairs) / sum(slot.weight for slot, _ in pairs)
         reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
         if len({slot.weight for slot, _ in pairs}) > 1:
             reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
-        rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
-    rows += [*knowing, *harmful]
-    if GUESS_METRIC in of_metrics:
-        rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
+        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+    rows += [*harmful] if record.mode == "no-tool" else [*knowing, *harmful]
+    if GUESS_METRIC in of_metrics and answerable:
+        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
     return rows
 
 
 def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
-    """Return the row of false confidence or of false refusal; none if the form offered no refusal."""
+    """Return the row of false confidence or of false refusal; none if the benchmark offers no refusal."""
     sample, answer = record.sample, record.trajectory.answer if record.trajectory else None
-    if not sample.may_abstain or record.mode == "no-tool":
+    if not sample.may_abstain:
         return []
     if not sample.answerable:
         wrong = answer is not None and not any(score.value for score in scored)
-        return [_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
-    return [_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}, used_form=False))]
+        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
+    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}, used_form=False))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE)
@@ -155,7 +154,7 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
         if made := find_harmful(slot, answer):
             count += len(made)
             score.reading["harmful"] = [*made]
-    return [_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
+    return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
 
 
 class _Asked(NamedTuple):
@@ -258,7 +257,8 @@ def _score_of_part(at: int, asked: _Asked, answer: str, chart: PlotSpec | None) 
     return score_plot(_reference_chart(slot), chart)[0]
 
 
-def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
+def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
+    """Return the row of a metric for a record; ``slot``: name of the slot that it scores."""
     fields = {
         "metric": metric,
         "version": VERSION,
@@ -299,76 +299,18 @@ def refused(record: Record) -> bool:
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` says that the files do not allow an answer and gives no value of ``slots``."""
-    return refusing_words(slots, answer) is not None
+    return refusing_words(form_items(slots), answer) is not None and not _states_fact(slots, answer)
 
 
-def refusing_words(slots: Sequence[Slot], answer: str) -> str | None:
-    """Return the words by which ``answer`` refuses; None if it does not, or gives a value of ``slots``.
-
-    An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, only values in the
-    form and announced estimates count, because a reason may name numbers and files; so of names if it does not decide.
-    """
-    plain = read_answer(answer).plain
-    asked = [slot for slot in slots if not slot.made_by_tools]
-    refused = refusing_clauses(plain)
-    in_words = any(isinstance(slot, _IN_WORDS) for slot in asked)
-    unknown = statements_of_no_answer(refused.rest if refused else plain, _labels(asked), in_words=in_words)
-    said = refused or unknown
-    if said is None:
-        return None
-    rest = unknown.rest if unknown else said.rest
-    closing = ends_in_refusal(plain)
-    named = _NAMED if _UNDECIDED.search(said.words) else ()
-    given = any(
-        _gives_value(slot, asked, rest, said.words, form_only=closing or isinstance(slot, named)) for slot in asked
-    ) or (closing and any(_gives_value(slot, asked, estimates_in(rest)) for slot in asked))
-    return None if given else said.words[:_MAX_EXCERPT]
-
-
-def _labels(slots: Iterable[Slot]) -> Iterator[str]:
-    for slot in slots:
-        if isinstance(slot, _NAMED):
-            yield from map(normalise, slot.choices)
-            yield from (normalise(alias) for each in getattr(slot, "aliases", {}).values() for alias in each)
-
-
-def _gives_value(slot: Slot, slots: Sequence[Slot], text: str, doubts: str = "", *, form_only: bool = False) -> bool:
-    if not text.strip():
+def _states_fact(slots: Sequence[Slot], answer: str) -> bool:
+    open_slots = [slot for slot in slots if isinstance(slot, OpenTextSlot)]
+    if not open_slots:
         return False
-    if isinstance(slot, _IN_WORDS):
-        keyed = keyed_scopes(slot, slots, read_answer(text), bool)
-        if any(len(scope.text.split()) >= _FEWEST_KEYED for scope in keyed):
-            return True
-        if form_only and ":" in doubts:
-            return False
-        return len(text.replace(doubts, " ", 1).split()) >= _FEWEST_WORDS or _names_fact(slot, text)
-    score = score_slot(slot, slots, text)
-    if form_only and not score.used_form:
-        return False
-    several = "several different candidates" in str(score.reading.get("rule"))
-    return several or "off_by" in score.reading or score.reading.get("value") not in (None, [])
-
-
-def _names_fact(slot: Slot, text: str) -> bool:
     from agrotools.scoring.open_text import read_facts
     from agrotools.text.claims import reply_of
 
-    return isinstance(slot, OpenTextSlot) and any(one.words for one in read_facts(slot.facts, reply_of(text)))
-
-
-_FEWEST_WORDS, _FEWEST_KEYED = 12, 5
-"""Words beside a refusal from which an answer in free text counts as given, without and with the name of its slot."""
-_MAX_EXCERPT = 240
-_NAMED = ExactSlot | ChoiceSetSlot | FileSlot
-_IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
-_UNDECIDED = re.compile(
-    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|\bleave (?:the |that |this )?(?:choice|"
-    r"decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|\b(?:remains?|stays?|left) (?:undetermined|undecided|"
-    r"unresolved)\b|\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) (?:between|"
-    r"which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
-    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|"
-    r"(?:无法|难以|不能)区分(?=[,。;]|$)"
-)
+    reply = reply_of(read_answer(answer).plain)
+    return any(fact.words for slot in open_slots for fact in read_facts(slot.facts, reply))
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -393,144 +335,58 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     return score
 
 
+_IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
+
+
 def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     if not read.text.strip():
-        return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)
-    if not isinstance(slot, _IN_WORDS) and _only_asks(read.plain):
-        return SlotScore(
-            0.0, {"scope": "nothing", "text": read.plain[:_MAX_EXCERPT], "rule": "the answer is only a question"}, False
-        )
-    if not isinstance(slot, _IN_WORDS) and (undecided := _UNDECIDED.search(read.plain)):
-        return SlotScore(0.0, {"scope": "whole text", "text": undecided[0], "rule": "declared undecided"}, False)
-    if isinstance(slot, ToleranceSlot):
-        return _score_number(slot, slot.value, slot.margin, slots, read)
-    if isinstance(slot, ExactSlot) and not isinstance(slot.value, str):
-        return _score_number(slot, float(slot.value), 0.0, slots, read)
+        return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, used_form=False)
+    item, items = form_item(slot), form_items(slots)
+    if isinstance(slot, _IN_WORDS):
+        return _score_words(slot, keyed_scopes(item, items, read, bool), read)
+    if not isinstance(slot, ToleranceSlot | ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot):
+        raise TypeError(f"slots of type {slot.type} are not scored here")
+    reading = read_slot(item, items, read)
+    return SlotScore(float(_is_right(slot, reading)), reading.details, reading.used_form)
+
+
+def _is_right(slot: ToleranceSlot | ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot, reading: SlotReading) -> bool:
+    """Compare what an answer states with the gold, and add the difference to the details of the reading."""
     if isinstance(slot, BooleanSlot):
-        return _score_boolean(slot, slots, read)
-    if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot):
-        return _score_labels(slot, slots, read)
-    keyed = keyed_scopes(slot, slots, read, bool)
+        return reading.yes is slot.value
+    if isinstance(slot, ChoiceSetSlot):
+        right, stated = set(slot.value), set(reading.names)
+        reading.details["jaccard"] = len(right & stated) / len(right | stated) if right | stated else 1.0
+        return reading.decided and bool(stated) and stated == right
+    if isinstance(slot, FileSlot):
+        return reading.decided and reading.names == (slot.value,)
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        from agrotools.scoring.label_reading import is_name_of
+
+        right = [name == slot.value if name in slot.choices else is_name_of(name, slot.names) for name in reading.names]
+        return reading.decided and bool(right) and all(right)
+    if reading.number is None:
+        return False
+    from agrotools.scoring.number_reading import within
+
+    gold, margin = float(slot.value), slot.margin if isinstance(slot, ToleranceSlot) else 0.0
+    low, high = reading.number
+    reading.details["off_by"] = max(abs(low - gold), abs(high - gold))
+    return within(gold, margin, low, high)
+
+
+def _score_words(
+    slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, keyed: Sequence[Scope], read: AnswerText
+) -> SlotScore:
+    from agrotools.scoring.open_text import score_facts, score_keywords, score_texts
+
     scope = keyed[-1] if keyed else Scope("whole text", read.plain)
     if isinstance(slot, KeywordsSlot):
-        from agrotools.scoring.open_text import score_keywords
-
         # A keyword may contain markup characters and may be outside the answer line, so the whole text counts.
         value, reading = score_keywords(slot, read)
-        return SlotScore(value, {"scope": "whole text", "text": read.plain[:_MAX_EXCERPT], **reading}, scope.keyed)
+        return SlotScore(value, {"scope": "whole text", "text": read.plain[:MAX_EXCERPT], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
-        from agrotools.scoring.open_text import score_texts
-
         value, reading = score_texts(slot, scope.text)
-    elif isinstance(slot, OpenTextSlot):
-        from agrotools.scoring.open_text import score_facts
-
-        value, reading = score_facts(slot, scope.text)
     else:
-        raise TypeError(f"slots of type {slot.type} are not scored here")
-    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:_MAX_EXCERPT], **reading}, scope.keyed)
-
-
-def _only_asks(text: str) -> bool:
-    """Return True if every sentence is a question and the text has no colon, so that no line gives a value by key."""
-    parts = [sentence for sentence in re.split(r"(?<=[.!?。])\s+|\n", text) if sentence.strip()]
-    return ":" not in text and all(sentence.rstrip(" \"')").endswith("?") for sentence in parts)
-
-
-def _score_number(
-    slot: ToleranceSlot | ExactSlot, value: float, margin: float, slots: Sequence[Slot], answer: AnswerText
-) -> SlotScore:
-    from agrotools.scoring.number_reading import read_number, within
-
-    candidates, used_form, reading = read_number(slot, slots, answer)
-    if not candidates:
-        return SlotScore(0.0, reading, used_form)
-    if len(candidates) > 1:
-        reading["rule"] = f"{reading['rule']}: several different candidates"
-        return SlotScore(0.0, reading, used_form)
-    low, high = next(iter(candidates))
-    right = within(value, margin, low, high)
-    reading["off_by"] = max(abs(low - value), abs(high - value))
-    return SlotScore(float(right), reading, used_form)
-
-
-def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
-    from agrotools.scoring.yes_no_reading import YES_OR_NO_LINE, read_form_answer, read_yes_no
-
-    scopes = keyed_scopes(
-        slot,
-        slots,
-        answer,
-        lambda text: read_yes_no(slot, text).value is not None,
-        lambda line: YES_OR_NO_LINE.fullmatch(line) is not None,
-    )
-    scopes = scopes or [Scope("whole text", without_other_values(slot, slots, answer.plain))]
-    answers = [(scope.keyed and read_form_answer(scope.text)) or read_yes_no(slot, scope.text) for scope in scopes]
-    verdicts = {each.value for each in answers}
-    scope = scopes[-1]
-    words = list(dict.fromkeys(word for each in answers for word in each.words))
-    rule = answers[-1].rule if len(verdicts) == 1 else "the key is given more than once, with yes and no"
-    reading: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_MAX_EXCERPT], "rule": rule}
-    if words:
-        reading["candidate"] = list(words)
-    if len(verdicts) > 1 or None in verdicts:
-        return SlotScore(0.0, reading, scope.keyed)
-    reading["value"] = answers[0].value
-    return SlotScore(float(answers[0].value == slot.value), reading, scope.keyed)
-
-
-def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
-    from agrotools.scoring.label_reading import LabelReading, label_names, last_word_label, read_labels
-
-    labels = label_names(slot)
-    several = isinstance(slot, ChoiceSetSlot)
-    closed = not isinstance(slot, ExactSlot) or len(labels) > 1
-
-    def read(text: str) -> LabelReading:
-        return read_labels(text, labels, several=several, closed=closed, slot=slot)
-
-    def read_form(text: str) -> LabelReading:
-        by_last_word = last_word_label(text, labels) if closed and not several else None
-        return LabelReading((by_last_word,), ()) if by_last_word else read(text)
-
-    spelled = {normalise(name).strip() for names in labels.values() for name in names}
-    scopes = keyed_scopes(
-        slot,
-        slots,
-        answer,
-        lambda text: bool(find_labels(text, labels) if closed else text.strip()),
-        lambda line: closed and line.strip(".*- ") in spelled,
-    )
-    # An alias may contain markup characters ("$5"), so free text is searched as it was written.
-    texts = [scope.text for scope in scopes] or [without_other_values(slot, slots, answer.text)]
-    readings = [read_form(text) if scopes else read(text) for text in texts]
-    if not scopes:
-        plain = without_other_values(slot, slots, answer.plain)
-        scopes = [Scope("whole text", plain)]
-        if not readings[0].matches:
-            readings = [read(plain)]
-    last = readings[-1]
-    asserted = sorted({label for each in readings for label in each.asserted})
-    if several and len({each.asserted for each in readings}) > 1:
-        last = last._replace(further=("another set under the same key",))
-    further = [name for each in readings for name in each.further] or list(last.further)
-    if not closed and scopes[-1].keyed:
-        further += [scope.text[:60] for scope, each in zip(scopes, readings, strict=True) if not each.matches]
-    reading: dict[str, JsonValue] = {
-        "scope": scopes[-1].kind,
-        "text": scopes[-1].text[:_MAX_EXCERPT],
-        "candidate": [*(_as_written(match) for match in last.matches[:20]), *further[:20]],
-        "value": list(asserted),
-        "rule": "other names are listed with it" if further else "labels that the text asserts",
-    }
-    keyed = scopes[-1].keyed
-    if isinstance(slot, ChoiceSetSlot):
-        right = set(slot.value)
-        union = right | set(asserted)
-        reading["jaccard"] = len(right & set(asserted)) / len(union) if union else 1.0
-        return SlotScore(float(set(asserted) == right and bool(asserted) and not further), reading, keyed)
-    return SlotScore(float(asserted == [str(slot.value)] and not further), reading, keyed)
-
-
-def _as_written(match: "LabelMatch") -> str:
-    return match.text if match.asserted else f"not {match.text}"
+        value, reading = score_facts(slot, scope.text)
+    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:MAX_EXCERPT], **reading}, scope.keyed)

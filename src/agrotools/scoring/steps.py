@@ -9,7 +9,6 @@ shown history does not contain yet. The strict variants require the written orde
 equal arguments. Of several calls in one message the first is scored and the others are counted.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice, takewhile
@@ -48,10 +47,11 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.core.record import Results, literal_value, resolved_value
+from agrotools.knowledge.same_thing import as_listed, plain_number, plain_yes
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, best_step, compare_arguments
-from agrotools.text.agreement_values import Number, as_number, category, numbers_in
+from agrotools.text.agreement_values import Number, numbers_in, same_json
 from agrotools.text.answer_form import usual_plan
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
@@ -365,8 +365,9 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
     """Return ``slot`` with the value of its ``from`` over ``results``.
 
     An implied label, member or file replaces the true one, which then must not be asserted. Another name of the true
-    label changes nothing. Open text keeps the facts that the observed text states. No value is implied if the slot has
-    no ``from``, if ``from`` cannot be evaluated, or if its value does not fit the slot.
+    label, of the slot or the knowledge base, changes nothing. Open text keeps the facts that the observed text states.
+    No value is implied if the slot has no ``from``, if ``from`` cannot be evaluated, or if its value does not fit the
+    slot.
     """
     if isinstance(slot, AbstainSlot):
         shown = shows_no_answer(slot, results)
@@ -395,7 +396,7 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
 
 
 def _number(slot: ToleranceSlot, value: JsonValue) -> Implied | None:
-    number = as_number(value)
+    number = plain_number(value)
     if number is None:
         return None
     differs = abs(number - slot.value) > slot.margin + 1e-9 * abs(slot.value)
@@ -403,48 +404,36 @@ def _number(slot: ToleranceSlot, value: JsonValue) -> Implied | None:
 
 
 def _label(slot: ExactSlot, value: JsonValue) -> Implied | None:
-    number = as_number(value)
+    if value in (None, "") or isinstance(value, list | dict):
+        return None
+    label = as_listed(value, slot)
+    if same_json(label, slot.value):
+        return Implied(slot, value)
+    number = plain_number(label)
     if isinstance(slot.value, str):
-        label = value.strip() if isinstance(value, str) else f"{number:g}" if number is not None else ""
+        label = label.strip() if isinstance(label, str) else "" if number is None else f"{number:g}"
     else:
         label = number
     if label is None or label == "":
         return None
-    if _same(label, slot.value) or any(_same(label, name) for name in slot.names):
-        return Implied(slot, value)
-    known = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
-    as_listed = next((choice for choice, names in known.items() if any(_same(label, name) for name in names)), label)
-    choices = tuple(dict.fromkeys((*slot.choices, str(slot.value), str(as_listed))))
-    return Implied(slot.model_copy(update={"value": as_listed, "choices": choices}), value, differs=True)
-
-
-def _same(value: JsonValue, name: JsonValue) -> bool:
-    first, second = as_number(value), as_number(name)
-    if first is not None and second is not None:
-        return math.isclose(first, second, rel_tol=1e-9)
-    return category(value) == category(name)
+    choices = tuple(dict.fromkeys((*slot.choices, str(slot.value), str(label))))
+    return Implied(slot.model_copy(update={"value": label, "choices": choices}), value, differs=True)
 
 
 def _yes_or_no(slot: BooleanSlot, value: JsonValue) -> Implied | None:
-    if not isinstance(value, bool):
+    answer = plain_yes(value)
+    if answer is None:
         return None
-    return Implied(slot.model_copy(update={"value": value}), value, value != slot.value)
+    return Implied(slot.model_copy(update={"value": answer}), value, answer != slot.value)
 
 
 def _members(slot: ChoiceSetSlot, value: JsonValue) -> Implied | None:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return None
-    members = [_known(str(item), slot) for item in value]
+    members = [str(as_listed(item, slot)) for item in value]
     choices = dict.fromkeys((*slot.choices, *members))
     implied = slot.model_copy(update={"value": tuple(dict.fromkeys(members)), "choices": tuple(choices)})
     return Implied(implied, value, set(members) != set(slot.value))
-
-
-def _known(name: str, slot: ChoiceSetSlot) -> str:
-    for choice in slot.choices:
-        if any(_same(name, known) for known in (choice, *slot.aliases.get(choice, ()))):
-            return choice
-    return name
 
 
 def _file(slot: FileSlot, value: JsonValue) -> Implied | None:

@@ -55,6 +55,8 @@ class Counts(FrozenModel):
 
     successes: int | None = None
     """Number of records with a score of 1; None in step-by-step."""
+    without_twin: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of unanswerable samples that are left out of FAS, because the answerable twin has no valid record."""
     terminations: dict[str, int] = {}
     """Number of records by termination; in step-by-step, number of steps without call or answer by termination."""
     unparseable: int = 0
@@ -368,7 +370,7 @@ class Summary(FrozenModel):
 
 
 class Flip(FrozenModel):
-    """Sample that two runs score differently; the scores are means over epochs, in [0, 1].
+    """Sample that two runs score differently; the scores are means over epochs, in [-1, 1].
 
     ``cause`` is the main cause of the points that the run with the lower score lost
     (:data:`agrotools.scoring.attribution.MEANINGS`), ``reason`` that score in one line; both may be empty.

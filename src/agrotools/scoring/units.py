@@ -231,8 +231,8 @@ def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid
     values = totals / counts
     if is_complete:
         return Units(of_place[places], steps, values, values, values)
-    # A metric has a row in every valid epoch or in none, so missing rows belong to invalid epochs.
-    low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
+    n_epochs = counts + n_invalid[places]  # without valid epochs that have no row, because the twin has none
+    low, high = totals / n_epochs, (totals + n_invalid[places]) / n_epochs
     units = Units(places, steps, values, low, high)
     unknown = [
         (place, WHOLE if step is None else step)
@@ -296,7 +296,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     if valued.all() and (units.low == units.high).all():
         return metric
     lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
-    return metric.model_copy(update={"bounds": Interval(lower=lower, upper=upper)})
+    return metric.model_copy(update={"bounds": Interval(lower=max(lower, 0.0), upper=max(upper, 0.0))})
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
@@ -354,7 +354,12 @@ def by_sample(first: Units, second: Units) -> SamplePair:
     mine, theirs = pair
     samples, at, counts = np.unique(mine.samples, return_inverse=True, return_counts=True)
     first_values, second_values = (np.bincount(at, weights=values) / counts for values in (mine.values, theirs))
-    return SamplePair(samples, first_values, second_values, (float(mine.values.mean()), float(theirs.mean())))
+    return SamplePair(samples, first_values, second_values, (shown_mean(mine.values), shown_mean(theirs)))
+
+
+def shown_mean(values: "FloatArray") -> float:
+    """Return the mean, not below 0; differences are those of means before that."""
+    return max(0.0, float(values.mean()))
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":

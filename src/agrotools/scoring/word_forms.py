@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from agrotools.core import Slot
+from agrotools.core.form_item import FormItem
 from agrotools.text.clauses import Negations
 from agrotools.text.normalise import CJK, WORD, data_lines, late_pattern, normalise, stemmer, translated
 
@@ -153,14 +153,14 @@ def comparatives(asked: str = "") -> Family:
     return _of_harm() if _HARM.search(asked) else _all_families()[0]
 
 
-def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
-    """Return the families of words in a slot's label, with True for assertion and False for the opposite."""
-    return _senses(question(slot))
+def senses(item: FormItem) -> tuple[tuple[Family, bool], ...]:
+    """Return the families of words in a label, with True for assertion and False for the opposite."""
+    return _senses(question(item))
 
 
-def question(slot: Slot) -> str:
-    """Return the normalised label of a slot without its options: "half with more trees" of "...: upper or lower"."""
-    return normalise(slot.label).partition(":")[0]
+def question(item: FormItem) -> str:
+    """Return the normalised label without its options: "half with more trees" of "...: upper or lower"."""
+    return normalise(item.label).partition(":")[0]
 
 
 @lru_cache(maxsize=1_000)

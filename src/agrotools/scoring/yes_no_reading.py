@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from agrotools.core import BooleanSlot
+from agrotools.core.form_item import FormItem
 from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
@@ -228,12 +228,12 @@ def read_form_answer(value: str) -> YesNo | None:
     return YesNo(form["yes"] is not None, (form["yes"] or form["no"],), "yes or no")
 
 
-def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
-    """Read the answer of ``text`` to ``slot``; yes and no of similar weight give no answer."""
+def read_yes_no(item: FormItem, text: str) -> YesNo:
+    """Read the answer of ``text`` to ``item``; yes and no of similar weight give no answer."""
     if letter := _LETTER.fullmatch(text):
         return YesNo((letter[1] or letter[2]) is not None, (text.strip(),), "yes or no")
     text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
-    statement = label_statement(slot.label)
+    statement = label_statement(item.label)
     place = Sentences(text)
     votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
     if not votes:

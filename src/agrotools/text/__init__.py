@@ -2,8 +2,9 @@
 
 from agrotools.text.answer_form import answer_form, format_answer
 from agrotools.text.labels import find_labels
-from agrotools.text.normalise import UNITS, canonical_unit, convert, normalise
+from agrotools.text.normalise import normalise
 from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.units import UNITS, canonical_unit, convert
 
 __all__ = [
     "UNITS",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import JsonValue
 
 from agrotools.text.expression_functions import ExpressionError, Function, Number, excerpt, number, numbers, paired
-from agrotools.text.normalise import UNITS, canonical_unit, compatible, convert
+from agrotools.text.units import UNITS, Unit, convert, read_unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -183,17 +183,18 @@ def relative_growth_rate(before: JsonValue, after: JsonValue, days: JsonValue) -
 
 def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
     """Convert ``value`` from ``unit`` to another unit of the table: ``convert(area, 'm^2', 'ha')``."""
-    units: list[str] = []
+    units: list[Unit] = []
     for name in (unit, to):
-        canonical = canonical_unit(name) if isinstance(name, str) else None
-        if canonical is None:
-            raise ExpressionError(f"convert: {excerpt(name)} is no known unit", hint=f"units: {', '.join(UNITS)}")
-        units.append(canonical)
+        known = read_unit(name) if isinstance(name, str) else None
+        if known is None:
+            hint = f"units: {', '.join(UNITS)}, and composed ones such as m^2, t/ha, kg/m^2"
+            raise ExpressionError(f"convert: {excerpt(name)} is no known unit", hint=hint)
+        units.append(known)
     first, second = units
-    if not compatible(first, second):
-        hint = f"{first} is a unit of {UNITS[first].dimension}, {second} of {UNITS[second].dimension}"
-        raise ExpressionError(f"convert: {first} and {second} do not measure the same thing", hint=hint)
-    return convert(number(value, "convert"), first, second)
+    if first.exponents != second.exponents:
+        hint = f"{first.symbol} is a unit of {first.dimension}, {second.symbol} of {second.dimension}"
+        raise ExpressionError(f"convert: {first.symbol} and {second.symbol} do not measure the same thing", hint=hint)
+    return convert(number(value, "convert"), first.symbol, second.symbol)
 
 
 # --- separability of classes, choice of bands ----------------------------------------------------------------------

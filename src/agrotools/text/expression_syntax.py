@@ -78,7 +78,9 @@ def plain_expression(text: str) -> str:
     return "".join(parts)
 
 
-def parse_expression(text: str, names: Collection[str], functions: Collection[str]) -> ast.Expression:
+def parse_expression(
+    text: str, names: Collection[str], functions: Collection[str], most: int = MAX_CHARACTERS
+) -> ast.Expression:
     """Parse ``text`` (a result of :func:`plain_expression`) and check every node, name and literal.
 
     ``names`` are the available variables and constants.
@@ -88,8 +90,8 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
     """
     if not text:
         raise ExpressionError("the expression is empty", hint="write one, such as (a - b) / a * 100")
-    if len(text) > MAX_CHARACTERS:
-        why = f"the expression has {len(text)} characters, more than {MAX_CHARACTERS}"
+    if len(text) > most:
+        why = f"the expression has {len(text)} characters, more than {most}"
         raise ExpressionError(why, hint="pass long lists as variables, or calculate in several calls")
     _check_signs(text)
     if _bracket_depth(text) > MAX_DEPTH:

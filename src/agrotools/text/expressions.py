@@ -34,7 +34,7 @@ from agrotools.text.expression_functions import (
     kind_of,
     number,
 )
-from agrotools.text.expression_syntax import parse_expression, plain_expression
+from agrotools.text.expression_syntax import MAX_CHARACTERS, parse_expression, plain_expression
 
 MAX_ELEMENTS = 10_000
 """Maximum number of elements of a list, including those of nested lists."""
@@ -307,7 +307,7 @@ def evaluate_from(expression: str, results: Results) -> JsonValue:
     short = _REF_OR_QUOTED.sub(lambda match: match[0] if match["quoted"] else _name_of(match[0], names), text)
     variables = {name: _arithmetic_value(ref, results) for ref, name in names.items()}
     try:
-        return evaluate(short, variables)
+        return _Evaluation(short, variables, most=MAX_FROM_CHARACTERS).run()
     except ExpressionError as error:
         raise ExpressionError(_with_refs(error.message, names), hint=_with_refs(error.hint, names)) from None
 
@@ -359,14 +359,18 @@ class _Evaluation(SimpleEval):
     """One evaluation. simpleeval walks the tree; allowed nodes, operators and limits are defined here."""
 
     def __init__(
-        self, expression: str, variables: Mapping[str, Any], functions: dict[str, Function] = FUNCTIONS
+        self,
+        expression: str,
+        variables: Mapping[str, Any],
+        functions: dict[str, Function] = FUNCTIONS,
+        most: int = MAX_CHARACTERS,
     ) -> None:
         names: dict[str, Value] = {**CONSTANTS, **checked_variables(variables)}
         # SimpleEval.__init__ takes half the time of a short evaluation, for nodes and functions that are not used here.
         self.operators, self.functions, self.names = OPERATORS, functions, names
         self.text = plain_expression(expression)
         self.steps: list[EvaluationStep] = []
-        self._tree = parse_expression(self.text, names, functions)
+        self._tree = parse_expression(self.text, names, functions, most)
         self._functions = functions
         self._elements_left = MAX_ELEMENTS_READ
 

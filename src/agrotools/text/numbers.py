@@ -1,7 +1,6 @@
 """Quantities in an answer: numbers with signs, multipliers, exponents and units, ranges, and lists of numbers."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,15 +13,13 @@ from agrotools.text.normalise import (
     WORD,
     WORD_END,
     WORD_START,
-    canonical_unit,
     chinese_number,
-    convert,
     late_pattern,
-    normalise,
     reading_words,
     spelled_numbers,
-    unit_pattern,
 )
+from agrotools.text.quantities import DIGITS_ALONE, NUMERAL, multiplied, numeral_value
+from agrotools.text.units import canonical_unit, convert, unit_at
 
 
 @dataclass(frozen=True)
@@ -52,49 +49,8 @@ class Quantity:
 _FUNCTION_WORDS = reading_words("behind_number") | NUMBER_WORDS
 _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
 
-_NUMERAL = late_pattern(
-    rf"(?P<sign>{WORD_START}(?<![)\]}}}}])[-+])?{WORD_START}(?<!\d\.)(?<!\^)(?P<digits>"
-    r"(?<!\d,)[1-9]\d?,\d\d,\d{3}(?![\d,])(?:\.\d++)?|"  # 1,20,000: lakhs
-    # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
-    r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
-    r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
-    # A comma that cannot separate groups is a decimal comma.
-    r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)|\d++(?:\.\d++)?|"
-    r"(?<!\d)\.\d++)(?:e(?P<e>[+-]?\d{1,4})(?!\d))?(?!(?:st|nd|rd|th)(?![a-z]))"
-)
-_DIGITS_ALONE = late_pattern(r"\d++")
-_GROUPED = late_pattern(
-    r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
-)
-_TEN_TO = late_pattern(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_WORDS_OF_POWERS = {
-    2: "hundred",
-    3: "thousand mil mille tausend nghìn ngàn ribu тысяча тысячи тысяч тыс ألف آلاف الاف هزار हज़ार हजार হাজার",
-    5: "lakh lakhs लाख লাখ",
-    6: "million millions millones milhões millionen triệu juta миллион миллиона миллионов млн مليون ملايين میلیون",
-    7: "crore crores करोड़ কোটি",
-    9: "billion billions млрд",
-}
-_SPACED_MULTIPLIERS = {
-    **{normalise(word): 10.0**power for power, words in _WORDS_OF_POWERS.items() for word in words.split()},
-    **{"k": 1e3, "dozen": 12.0, "dozens": 12.0},
-}
-_MULTIPLIERS = {
-    **_SPACED_MULTIPLIERS,
-    **{"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "천": 1e3, "만": 1e4, "억": 1e8},
-    **{"ร้อย": 1e2, "พัน": 1e3, "หมื่น": 1e4, "แสน": 1e5, "ล้าน": 1e6},
-}
-# A "k" must follow the digits directly: 5 K is a temperature.
-_MULTIPLIER = late_pattern(
-    rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|[万亿천만억]|ร้อย|พัน|หมื่น|แสน|ล้าน|(?!(?<!\d)k)(?:{'|'.join(_SPACED_MULTIPLIERS)}){WORD_END})"
-)
-_REST = late_pattern(r"(?P<digits>[1-9]\d{0,3})(?:(?P<word>[百千万])|(?!\d|[.,]\d))")
-_POWER = late_pattern(r"\^\(?(?P<power>-?\d{1,2})\)?(?!\d)")
-# "3/4 ha", "2 1/2 m": a fraction if a unit follows, else two numbers.
-_SLASHED = late_pattern(r"(?: (?P<top>[1-9]))?/(?P<bottom>[2-9]|10|16)(?![\d/.])")
 _MINUS_WORD = late_pattern(rf"(?:{WORD_START}(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
 _NOUN = late_pattern(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
-_MIXED = late_pattern(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
 _PERCENT_BEFORE = late_pattern(r"百分之\s?$")
 _NUMBERED = late_pattern(
     rf"(?:{WORD_START}(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
@@ -140,20 +96,9 @@ _BOUND_AFTER = late_pattern(
     rf"plus(?! \d){WORD_END})|,? which (?:i (?:consider|find)|seems|would be) too |\s?(?:以上|以下|以内|之多(?!少)|"
     rf"[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
-_THREES = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
 _MOST_NUMBERS = 300
 """A text with more numbers than this states no result."""
-
-
-@lru_cache(maxsize=1)
-def _unit() -> re.Pattern[str]:
-    return re.compile(rf" ?-? ?{unit_pattern()}")
-
-
-@lru_cache(maxsize=1)
-def _bracketed_unit() -> re.Pattern[str]:
-    return re.compile(rf" ?[(\[] ?{unit_pattern()} ?[)\]]")
 
 
 def find_quantities(text: str) -> list[Quantity]:
@@ -197,13 +142,13 @@ def _written_numbers(text: str) -> Iterator[_Written]:
     next_word = 0
     at = 0
     while True:
-        match = _NUMERAL.search(text, at)
+        match = NUMERAL.search(text, at)
         limit = match.start() if match else len(text)
         while next_word < len(words) and words[next_word].start < limit:
             word = words[next_word]
             next_word += 1
             if word.start >= at and word.end <= limit:
-                value, end = _multiplied(text, word.value, word.end)
+                value, end = multiplied(text, word.value, word.end)
                 yield _Written(value, word.start, end, True, word.unit)
                 at = max(at, end)
         if match is None:
@@ -214,11 +159,11 @@ def _written_numbers(text: str) -> Iterator[_Written]:
             continue
         before = text[max(0, start - 12) : start]
         if ("," in digits or " " in digits) and _NUMBERED.search(before):
-            first = _DIGITS_ALONE.match(text, start)
+            first = DIGITS_ALONE.match(text, start)
             at = first.end() if first else at
             yield _Written(float(text[start:at]), start, at, False)
             continue
-        value, end = _value(text, match)
+        value, end = numeral_value(text, match)
         at = max(at, end)
         yield _Written(value, match.start(), end, False)
 
@@ -266,80 +211,10 @@ def _raw_quantities(text: str) -> list[Quantity]:
     return quantities
 
 
-def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
-    """Return the value of a numeral with its multiplier, and the end position of both."""
-    value = _decimal(match["digits"])
-    if match["e"]:
-        value = _scaled(value, int(match["e"]))
-    end = match.end()
-    if fraction := _MIXED.match(text, end):  # 2 3⁄4
-        value, end = value + int(fraction["top"]) / max(1, int(fraction["bottom"])), fraction.end()
-    elif text.startswith("⁄", end) and (bottom := _DIGITS_ALONE.match(text, end + 1)):
-        value, end = value / max(1.0, float(bottom[0])), bottom.end()
-    elif match["digits"].isdigit() and (slashed := _fraction(text, match)):
-        value, end = slashed
-    elif (raised := _POWER.match(text, end)) and (
-        value == 10 or (value < 1e6 and value.is_integer() and raised["power"] in "23")
-    ):
-        value, end = _scaled(1.0, int(raised["power"])) if value == 10 else value ** int(raised["power"]), raised.end()
-    if match["sign"] == "-":
-        value = -value
-    if power := _TEN_TO.match(text, end):
-        value, end = _scaled(value, int(power["power"])), power.end()
-    return _multiplied(text, value, end)
-
-
-def _fraction(text: str, match: re.Match[str]) -> tuple[float, int] | None:
-    """Return the value and the end of ``3/4 ha`` or ``2 1/2 ha``; None for other text, also ``12/13 ha`` (12 or 13)."""
-    slashed = _SLASHED.match(text, match.end())
-    if slashed is None or text[match.start() - 1 : match.start()] == "/" or not _unit().match(text, slashed.end()):
-        return None
-    first, bottom = int(match["digits"]), int(slashed["bottom"])
-    whole, top = (first, int(slashed["top"])) if slashed["top"] else (0, first)
-    if top > 99 or (top >= bottom if slashed["top"] else bottom == top + 1 > 5):
-        return None
-    return whole + top / bottom, slashed.end()
-
-
-def _decimal(digits: str) -> float:
-    """Return the value of digits with thousands separators and a decimal point or comma."""
-    if digits.count(",") == 2 and not _GROUPED.fullmatch(digits):
-        return float(digits.replace(",", ""))  # 1,20,000
-    if _GROUPED.fullmatch(digits):
-        groups = digits.replace(" ", "").replace("'", "")
-        if "." in groups and "," in groups:
-            last, other = (".", ",") if groups.rfind(".") > groups.rfind(",") else (",", ".")
-            return float(groups.replace(other, "").replace(last, "."))
-        if groups.count(".") > 1:
-            return float(groups.replace(".", ""))
-        by_comma = "," in groups and not digits.startswith("0,") and "," in digits and _THREES.fullmatch(digits)
-        return float(groups.replace(",", "" if by_comma else "."))
-    return float(digits.replace(",", "."))
-
-
-def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
-    factor = 1.0
-    while multiplier := _MULTIPLIER.match(text, end):  # 3千万, "2 lakh crore"
-        factor, end = _MULTIPLIERS[multiplier["word"]], multiplier.end()
-        value *= factor
-    while text[end - 1] in "百千万亿" and (rest := _REST.match(text, end)):  # 3万5千, 3万5
-        digits = rest["digits"]
-        smaller = _MULTIPLIERS.get(rest["word"], factor / 10 if len(digits) == 1 else 1.0)
-        if int(digits) * smaller >= factor:
-            break
-        value, factor, end = value + int(digits) * smaller, smaller, rest.end()
-    return value, end
-
-
-def _scaled(value: float, power: int) -> float:
-    # Via text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
-    return float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(power, 300))
-
-
 def _unit_or_noun_after(text: str, end: int) -> tuple[str | None, str | None, int]:
     """Return unit, counted noun (at most one of them) and end position of the words after a number."""
-    if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
-        return canonical_unit(match["unit"]), None, match.end()
+    if found := unit_at(text, end):
+        return found[0].symbol, None, found[1]
     if match := _NOUN.match(text, end):
         noun = match["noun"]
         if noun not in _FUNCTION_WORDS and noun not in _CJK_FUNCTION:
@@ -368,7 +243,7 @@ def _added(text: str, quantities: list[Quantity]) -> list[Quantity]:
     return quantities_left
 
 
-_SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("weeks", "days")}
+_SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("week", "day"), ("lb", "oz")}
 
 
 def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:

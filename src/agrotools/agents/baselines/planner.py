@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.plans import Plan, Vocabulary, adapted_plan
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
-from agrotools.agents.baselines.simple import BlankSlot, blank, live_arguments
+from agrotools.agents.baselines.simple import live_arguments
 from agrotools.core import (
     Action,
     Answer,
@@ -29,12 +29,13 @@ from agrotools.core import (
     ToolCall,
     UnresolvedRef,
 )
+from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.normalise import compatible
+from agrotools.text.units import compatible
 
 SAME = 1e-9
 """Similarities that differ by at most this much count as equal, independent of the order of summation."""
@@ -204,7 +205,7 @@ class PlannerPolicy:
 
     def __init__(self, sample: Sample, table: PlanTable) -> None:
         self._sample = sample
-        self._slots = [blank(slot) for slot in asked_slots(sample.answer)]
+        self._slots = [form_item(slot) for slot in asked_slots(sample.answer)]
         self._table = table
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -241,7 +242,7 @@ class PlannerPolicy:
         return format_answer(self._sample.answer, values)
 
 
-def planned_value(slot: BlankSlot, plan: Plan, results: Results) -> JsonValue:
+def planned_value(slot: FormItem, plan: Plan, results: Results) -> JsonValue:
     """Return the value for ``slot`` that ``results`` imply under ``plan``; None if they contain no suitable value."""
     alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (slot.type, slot.unit)]
     namesakes = [each for each in alike if each.slot.name == slot.name]
@@ -264,7 +265,7 @@ def _evaluated(expression: str, results: Results) -> JsonValue:
         return None
 
 
-def _fitting(slot: BlankSlot, value: JsonValue) -> JsonValue:
+def _fitting(slot: FormItem, value: JsonValue) -> JsonValue:
     """Return ``value`` as an answer to ``slot``, or None if it is not a valid one."""
     if slot.type == "boolean":
         return value if isinstance(value, bool) else None
@@ -282,7 +283,7 @@ def _fitting(slot: BlankSlot, value: JsonValue) -> JsonValue:
     return value if slot.type == "exact" and (isinstance(value, str) or _is_number(value)) else None
 
 
-def _derived(slot: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
+def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
     """Return the answer of one result to ``slot``: a label, a boolean, or the number with the most similar name."""
     if slot.type in ("boolean", "exact", "file") and (slot.choices or slot.type == "boolean"):
         return next((value for value in result.values() if _fitting(slot, value) is not None), None)

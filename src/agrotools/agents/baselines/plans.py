@@ -7,8 +7,8 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.simple import BlankSlot, blank
 from agrotools.core import Arguments, ReferenceStep, Sample, SampleFile, ToolSpec
+from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.slot import asked_slots
 from agrotools.tools import get_tool
 
@@ -19,7 +19,7 @@ _METADATA = ("gsd_m", "depth_unit_mm", "fx_px", "fy_px", "cx_px", "cy_px")
 class PlannedSlot:
     """A slot of the donor sample without its gold, and the expression over the steps that yields its value."""
 
-    slot: BlankSlot
+    slot: FormItem
     from_: str
 
 
@@ -59,7 +59,7 @@ def adapted_plan(donor: Sample, sample: Sample, vocabulary: Vocabulary | None = 
         steps.append(ReferenceStep(tool=step.tool, arguments=_adapted(arguments, spec, donor.files, files)))
     exchange = _Exchange(_Statements(donor), _Statements(sample), {})
     slots = tuple(
-        PlannedSlot(blank(slot), str(_renamed(exchange.expression(slot.from_), files)))
+        PlannedSlot(form_item(slot), str(_renamed(exchange.expression(slot.from_), files)))
         for slot in asked_slots(donor.answer)
         if slot.from_ is not None
     )

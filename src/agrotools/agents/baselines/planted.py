@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.simple import blank, derived_values, live_arguments, random_arguments
+from agrotools.agents.baselines.simple import derived_values, live_arguments, random_arguments
 from agrotools.core import (
     AbstainSlot,
     Action,
@@ -36,6 +36,7 @@ from agrotools.core import (
     ToolSpec,
     UsageError,
 )
+from agrotools.core.form_item import form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
@@ -205,7 +206,7 @@ def misread(slot: Slot, value: JsonValue, rng: Random) -> JsonValue:
         return not value
     if isinstance(value, int | float):
         return _scaled(value, _factor(rng))
-    others = [choice for choice in blank(slot).choices if choice != value and [choice] != value]
+    others = [choice for choice in form_item(slot).choices if choice != value and [choice] != value]
     if isinstance(value, list):
         return [rng.choice(others)] if others else []
     if others:

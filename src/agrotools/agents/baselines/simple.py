@@ -9,7 +9,6 @@ perfect-tools gives the correct answer from the files. Lower bounds are ``echo``
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from random import Random
 from typing import cast
@@ -24,7 +23,6 @@ from agrotools.core import (
     CallTools,
     ChoiceSetSlot,
     ExactSlot,
-    FileSlot,
     Halt,
     KeywordsSlot,
     Observation,
@@ -41,8 +39,10 @@ from agrotools.core import (
     Unparseable,
     UnresolvedRef,
 )
+from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
+from agrotools.knowledge.same_thing import as_listed
 from agrotools.text import format_answer
 from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_text
 from agrotools.text.expressions import ExpressionError, evaluate_from
@@ -115,9 +115,10 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
 
 
 def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool = False) -> dict[str, JsonValue]:
-    """Return the values that ``results`` imply, by slot; slots without a derivable value are left out.
+    """Return the values that ``results`` imply, by slot, labels as the slot names them.
 
-    Slots without an expression take the gold if ``knows_gold``; else keywords and texts take the last text of a call.
+    Slots without a derivable value are left out: the expression fails, or yields an empty text. Slots without an
+    expression take the gold if ``knows_gold``; else keywords and texts take the last text that a call returned.
     """
     values: dict[str, JsonValue] = {}
     for slot in slots:
@@ -128,9 +129,15 @@ def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool 
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
-            values[slot.name] = evaluate_from(slot.from_, results)
+            value = evaluate_from(slot.from_, results)
         except (UnresolvedRef, ExpressionError):
             continue
+        if isinstance(slot, ExactSlot):
+            value = as_listed(value, slot)
+        elif isinstance(slot, ChoiceSetSlot) and isinstance(value, list):
+            value = [as_listed(item, slot) for item in value]
+        if value != "":
+            values[slot.name] = value
     return values
 
 
@@ -199,28 +206,6 @@ NUMBER_RANGE: dict[str | None, tuple[float, float]] = {
 _WORDS = ("crop", "weed", "soil", "leaf", "fruit", "tree", "area", "share", "image")
 
 
-@dataclass(frozen=True)
-class BlankSlot:
-    """Name, type, unit and label set of a slot: the information that the answer form shows to every policy."""
-
-    name: str
-    type: str
-    unit: str | None
-    choices: tuple[str, ...]
-    free_text: bool = False
-
-
-def blank(slot: Slot) -> BlankSlot:
-    """Return ``slot`` without its gold."""
-    choices: tuple[str, ...] = ()
-    if (isinstance(slot, ExactSlot) and isinstance(slot.value, str)) or isinstance(slot, FileSlot | ChoiceSetSlot):
-        choices = tuple(sorted(slot.choices))
-    else:
-        choices = slot.letters
-    kind = "several_options" if slot.takes_several else slot.type
-    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices, slot.free_text)
-
-
 class RandomPolicy:
     """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
@@ -240,16 +225,16 @@ class RandomPolicy:
 
 def random_answer(slots: Sequence[Slot], rng: Random) -> str:
     """Return a random value for every slot: uniform over its labels, or log-uniform over the range of its unit."""
-    values = {slot.name: _random_value(blank(slot), rng) for slot in slots}
+    values = {slot.name: _random_value(form_item(slot), rng) for slot in slots}
     return format_answer(slots, {name: value for name, value in values.items() if value is not None})
 
 
-def _random_value(slot: BlankSlot, rng: Random) -> JsonValue:
+def _random_value(slot: FormItem, rng: Random) -> JsonValue:
     if slot.type == "boolean":
         return rng.random() < 0.5
     if slot.type == "choice_set":
         return [choice for choice in slot.choices if rng.random() < 0.5] or [rng.choice(slot.choices)]
-    if slot.type == "several_options":
+    if slot.takes_several:
         chosen = rng.randrange(1, 2 ** len(slot.choices))
         return "".join(choice for place, choice in enumerate(slot.choices) if chosen >> place & 1)
     if slot.choices:

@@ -28,7 +28,8 @@ from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.open_text import MOST_PLACES, KeywordLists, asks_yes_or_no
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.text.normalise import WORD, WORD_END, WORD_START, normalise, unit_pattern
+from agrotools.text.normalise import WORD, WORD_END, WORD_START, normalise
+from agrotools.text.units import unit_at
 
 _MONEY = "$€£¥₹"
 _DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})++(?!\d)|\d++)"
@@ -148,11 +149,6 @@ def _right_boundary(last: str) -> str:
     return rf"{WORD_END}" if re.match(WORD, last) else ""
 
 
-@lru_cache(maxsize=1)
-def _unit() -> re.Pattern[str]:
-    return re.compile(unit_pattern())
-
-
 _WORD = re.compile(WORD)
 
 
@@ -162,7 +158,7 @@ def _numbers(text: str) -> list[StatedNumber]:
         end = match.end()
         if len(match["value"]) > _LONGEST or re.match(r"0\d", match["value"]):
             continue
-        if _WORD.match(text, end) and not _unit().match(text, end):
+        if _WORD.match(text, end) and unit_at(text, end) is None:
             continue
         value = Decimal(match["value"].replace(",", ""))
         minus = match["sign"] in ("-", "minus ", "negative ") and not _subtracts(text, match)

@@ -13,7 +13,8 @@ from pydantic import JsonValue
 from agrotools.benchmarks.leaks import has_word
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Sample
 from agrotools.core.record import literal_value
-from agrotools.text.normalise import CJK, WORD_END, WORD_START, canonical_unit, normalise, unit_pattern
+from agrotools.text.normalise import CJK, WORD_END, WORD_START, normalise
+from agrotools.text.units import unit_at
 
 
 class Meaning(NamedTuple):
@@ -128,14 +129,7 @@ class Numbers(NamedTuple):
     words: Counter[str]
 
 
-@cache
-def _unit_behind() -> re.Pattern[str]:
-    return re.compile(rf" ?-? ?[(\[]? ?{unit_pattern()}")
-
-
-@cache
-def _unit_alone() -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w/^]){unit_pattern()}")
+_WORD_START = re.compile(r"(?<![\w/^])(?=[^\W\d_])")
 
 
 def numbers_in(text: str) -> Numbers:
@@ -143,8 +137,8 @@ def numbers_in(text: str) -> Numbers:
     plain = normalise(_FILE.sub(" ; ", text))
     numbers: list[tuple[str, str]] = []
     for match in _NUMBER.finditer(plain):
-        behind = _unit_behind().match(plain, match.end())
-        numbers.append((match[0].lstrip("+"), (canonical_unit(behind["unit"]) or "") if behind else ""))
+        behind = unit_at(plain, match.end())
+        numbers.append((match[0].lstrip("+"), behind[0].symbol if behind else ""))
     by_unit: defaultdict[str, list[str]] = defaultdict(list)
     for digits, unit in numbers:
         by_unit[unit].append(digits)
@@ -156,9 +150,10 @@ def numbers_in(text: str) -> Numbers:
 def units_in(text: str) -> frozenset[str]:
     """Return the units of the unit table in ``text``; those of one letter count only after a number."""
     plain = normalise(_FILE.sub(" ; ", text))
-    units = {canonical_unit(match["unit"]) or "" for match in _unit_alone().finditer(plain) if len(match["unit"]) > 1}
+    words = ((word.start(), unit_at(plain, word.start())) for word in _WORD_START.finditer(plain))
+    units = {found[0].symbol for start, found in words if found and found[1] - start > 1}
     units |= {unit for _, unit in numbers_in(text).values}
-    return frozenset(units | ({"%"} if "%" in plain else set())) - {"", "fraction", "degC", "days", "weeks", "mu"}
+    return frozenset(units | ({"%"} if "%" in plain else set())) - {"", "fraction", "degC", "day", "week", "mu"}
 
 
 def file_names(text: str, sample: Sample) -> tuple[str, ...]:

@@ -11,13 +11,13 @@ from typing import Any
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
+from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import (
     Pictured,
     grouped,
-    is_known,
     note_of,
     subjects_of,
     templates_for,
@@ -29,7 +29,7 @@ from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.writing import check_replaceable
-from agrotools.text.normalise import canonical_unit, convert
+from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
 
@@ -66,13 +66,14 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     for column in plan.columns:
         seen.table.place_of(column.column)
     skipped = seen.skipped
-    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column)]
+    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, seen)]
     for column in plan.columns:
         if column not in columns and column.ask != NOTHING:
-            lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column)))
-            skipped.add(
-                column.column, f"column is skipped because the plan does not set {lacking}", "add it to the plan"
-            )
+            needs = open_questions_of_column(column, seen)
+            lacking = ", ".join(dict.fromkeys(need.key for need in needs))
+            asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
+            reason = f"column is skipped because the plan does not set {lacking}{asked}"
+            skipped.add(column.column, reason, "add it to the plan")
     values = {column.column: answers_of(seen, column, skipped) for column in columns}
     pictures = _select_pictures(values, plan.samples, skipped)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
@@ -134,7 +135,8 @@ def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Picture
     """Yield a warning for each column with names that the knowledge base does not have."""
     for column in columns:
         texts = [str(each.value) for each in part_of[column.column]] if measures()[column.ask].kind == "name" else []
-        if unknown := [text for text in texts if not is_known(text, column)]:
+        names = ColumnNames.of(column, texts)
+        if unknown := [text for text in texts if not names.is_known(text)]:
             listed = ", ".join(f"{name!r} ({n})" for name, n in Counter(unknown).most_common(_MOST_WARNED))
             yield (
                 f"{column.column}: not in the knowledge base, but offered as answers: {listed}; correct the table if "

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
-from agrotools.text.normalise import canonical_unit
+from agrotools.text.units import canonical_unit
 
 Decimal = Literal[".", ","]
 Value = float | bool | str

@@ -2,16 +2,18 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.names import ColumnNames, kinds_of_name
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
-from agrotools.build.own_photos.questions import is_known, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
-from agrotools.text.normalise import CJK, WORD_END, WORD_START, canonical_unit
+from agrotools.text.normalise import CJK, WORD_END, WORD_START
+from agrotools.text.units import canonical_unit
 
 Answer = Literal["text", "number", "choice"]
 
@@ -28,12 +30,12 @@ class OpenQuestion(NamedTuple):
     """Alternative key that would also do."""
 
 
-def open_questions(plan: Plan) -> list[OpenQuestion]:
+def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
     """Return all open questions of a plan, in the order of its columns."""
-    return [need for column in plan.columns for need in open_questions_of_column(column)]
+    return [need for column in plan.columns for need in open_questions_of_column(column, seen)]
 
 
-def open_questions_of_column(column: Column) -> list[OpenQuestion]:
+def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
     """Return the open questions about one column."""
     if column.ask == NOTHING:
         return []
@@ -59,11 +61,35 @@ def open_questions_of_column(column: Column) -> list[OpenQuestion]:
     if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
         question = f"How many pixels are one centimetre at the plants of {name!r}?"
         ask("px_per_cm", question, "number", or_key="marker_cm")
+    if measure.kind == "name" and (unclear := names_of(seen, column).labels.unclear):
+        ask("crop", _which_crop(column, unclear))
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
 
 
+def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
+    """Return the question for the crop of names that the knowledge base has for other crops, or for several."""
+    known = "; ".join(
+        f"{name!r} is known on {', '.join(crops[:_CROPS_NAMED])}{', ...' * (len(crops) > _CROPS_NAMED)}"
+        for name, crops in unclear.items()
+    )
+    if column.crop:
+        instead = "correct the crop, or write these names with their crop, as in 'bean rust'"
+        return f"Is {column.crop!r} the crop of all photos of {column.column!r}? {known}: {instead}"
+    return f"Which crop do the photos of {column.column!r} show? {known}. Names with their crop need none: 'bean rust'"
+
+
+def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
+    """Return the names in the cells of a column, resolved together; cells without a usable name are left out."""
+    names: set[str] = set()
+    for _, _, text in seen.cells_of(column.column):
+        with suppress(cells.CellFault):
+            names |= set() if cells.is_empty(text) else {cells.name(text)}
+    return ColumnNames.of(column, names)
+
+
+_CROPS_NAMED = 4
 _MOST_NAMES, _MOST_LISTED = 60, 12
 _ENOUGH = 0.8
 CLASS = "class"
@@ -139,8 +165,11 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     if measure.name in ("disease", "diseased") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
         changes["crop"] = crop
     column = Column(column=header, ask=measure.name, **changes)
-    counts = f": {names_text(texts, column)}" if kind == "name" else ""
-    return column, f"{_KINDS[kind]}, {len(set(texts))} different{counts}{reason}"
+    if kind != "name":
+        return column, f"{_KINDS[kind]}, {len(set(texts))} different{reason}"
+    names = ColumnNames.of(column, texts)
+    on = f"; names of {crop}" if (crop := names.labels.crop) and not column.crop else ""
+    return column, f"{_KINDS[kind]}, {len(set(texts))} different: {names_text(texts, names)}{reason}{on}"
 
 
 def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
@@ -161,10 +190,14 @@ def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tu
     return measure, ""
 
 
-def names_text(texts: Sequence[str], column: Column) -> str:
+def names_text(texts: Sequence[str], names: ColumnNames) -> str:
     """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
-    names = sorted(Counter(texts).items(), key=lambda item: (is_known(item[0], column), -item[1]))
-    some = [f"{name} ({n}{'' if is_known(name, column) else ', unknown to the knowledge base'})" for name, n in names]
+
+    def is_known(name: str) -> bool:
+        return names.is_known(name) or name in names.labels.unclear
+
+    counts = sorted(Counter(texts).items(), key=lambda item: (is_known(item[0]), -item[1]))
+    some = [f"{name} ({n}{'' if is_known(name) else ', unknown to the knowledge base'})" for name, n in counts]
     return ", ".join(
         [*some[:_MOST_LISTED], *([f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else [])]
     )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.build.own_photos.cells import Value
+from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import Column, Measure, Plan, countables, measures
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Template, Thing, load_templates
@@ -23,10 +24,6 @@ from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import Language
 from agrotools.core import SampleFile
-from agrotools.knowledge.entries import Entry, Kind
-from agrotools.knowledge.kb_names import healthy_crop, healthy_label, kb_names
-from agrotools.text.normalise import CJK
-from agrotools.tools.recognition.diagnose_pest_disease import entry_of_label
 
 _FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",)}
 _LIMITS = 5
@@ -130,11 +127,9 @@ def _round(value: float) -> float:
 _MOST_TOGETHER = 4
 _CLUSTERS = 10
 """Minimum number of clusters for confidence intervals."""
-_WEED_KINDS: tuple[Kind, ...] = ("weed", "crop")
 _OPTIONS = 4
 _MOST_NAMES = 6
 """Maximum number of other names in the column that are offered as choices for several pictures."""
-_MOST_ALIASES = 6
 
 
 class Pictured(NamedTuple):
@@ -164,21 +159,22 @@ def subjects_of(
 ) -> list[Subject]:
     """Return a subject for each group with pictures of this column; ``place`` tells columns apart in their names."""
     measure = measures()[column.ask]
-    names: list[str] = []
+    names = ColumnNames.of(column, (str(each.value) for each in pictured) if measure.kind == "name" else ())
+    choices: list[str] = []
     if measure.kind == "name":
         # Two spellings of one name are a single choice.
-        spelt = {id_of(name, column): name for name in sorted({str(each.value) for each in pictured}, reverse=True)}
-        names = sorted(spelt.values())
-        pictured = [each._replace(value=spelt[id_of(str(each.value), column)]) for each in pictured]
+        spelt = {names.ids_of(name)[0]: name for name in sorted(names.labels.entries, reverse=True)}
+        choices = sorted(spelt.values())
+        pictured = [each._replace(value=spelt[names.ids_of(str(each.value))[0]]) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
     clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
 
     def subject(number: int, group: list[Pictured]) -> Subject:
-        together = _together(group, names, column) if measure.kind == "name" else {}
+        together = _together(group, names, choices) if measure.kind == "name" else {}
 
         @cache
         def shown(index: int, position: int) -> Thing:
-            thing = _thing(group[index], position, column, measure, names)
+            thing = _thing(group[index], position, names, measure, choices)
             return replace(thing, words={**thing.words, **together})
 
         metadata: dict[str, JsonValue] = {"column": column.column}
@@ -187,8 +183,8 @@ def subjects_of(
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 
 
-def _thing(each: Pictured, position: int, column: Column, measure: Measure, names: Sequence[str]) -> Thing:
-    file = named(each.file, "image", position)
+def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, choices: Sequence[str]) -> Thing:
+    file, column = named(each.file, "image", position), names.column
     words = _common_words(column, measure)
     truth: dict[str, JsonValue]
     if measure.kind == "number":
@@ -196,8 +192,8 @@ def _thing(each: Pictured, position: int, column: Column, measure: Measure, name
         truth = nested(measure.answer, int(each.value) if measure.unit is None else each.value)
         words |= _area(file)
     elif measure.kind == "name":
-        truth = _named_truth(str(each.value), column)
-        words |= _options(each, names, column)
+        truth = _named_truth(str(each.value), names)
+        words |= _options(each, names, choices)
     else:
         truth = _yes_truth(bool(each.value), measure)
     called = file.name
@@ -206,7 +202,7 @@ def _thing(each: Pictured, position: int, column: Column, measure: Measure, name
     return Thing((file,), measure.tool, arguments, truth, called, thought, words)
 
 
-def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
+def _together(group: Sequence[Pictured], names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
     """Return words for a name to look for among the pictures of a group, and for the names to choose from.
 
     The choices are the names of the group and some other names of the column. The name to look for is drawn at random
@@ -215,12 +211,12 @@ def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]
     sought = draw.choice(values)
-    others = [name for name in names if name not in values]
+    others = [name for name in choices if name not in values]
     offered = {*values, *draw.sample(others, min(_MOST_NAMES, len(others)))}
-    words = {"sought_id": id_of(sought, column)}
-    for prefix, spell in (("", _english), ("zh_", _chinese)):
-        words[f"{prefix}sought"] = spell(sought, column)
-        words[f"{prefix}names"] = JOINED.join(sorted(spell(name, column) for name in offered))
+    words = {"is_sought": names.test_of([sought]), "is_listed": names.test_of(values)}
+    for prefix, spell in (("", names.english), ("zh_", names.chinese)):
+        words[f"{prefix}sought"] = spell(sought)
+        words[f"{prefix}names"] = JOINED.join(sorted(spell(name) for name in offered))
     return words
 
 
@@ -300,51 +296,14 @@ def _area(file: SampleFile) -> dict[str, str]:
     return {"area_ha": f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"}
 
 
-def entry_of(name: str, column: Column) -> Entry | None:
-    """Return the entry that the tool has for a name, or None if there is none of that kind."""
-    if column.ask == "weed":
-        return kb_names().of_name(name, _WEED_KINDS)
-    kind = column.ask if column.ask in ("disease", "pest") else "auto"
-    return entry_of_label(name, kind, column.crop, kb_names())
-
-
-def is_known(name: str, column: Column) -> bool:
-    """Return True if a name in a column means a healthy plant or has entries in the knowledge base, of any crop."""
-    return is_healthy(name, column) or bool(kinds_of_name(name))
-
-
-def kinds_of_name(name: str) -> set[Kind]:
-    """Return the kinds of the entries that a name may stand for: "leaf spot" also for "leaf spot of bean"."""
-    plain = _spaced(name)
-    part = re.compile(rf".+ {re.escape(plain)}|{re.escape(plain)} of .+", re.IGNORECASE)
-    named = kb_names().all_of_name(plain) or [e for e in kb_names().entries if part.fullmatch(e.names.en)]
-    return {entry.kind for entry in named}
-
-
-def is_healthy(name: str, column: Column) -> bool:
-    """Return True if this name in a column of diseases, pests or classes means a healthy plant."""
-    return healthy_crop(name) is not None and column.ask != "weed"
-
-
-def id_of(name: str, column: Column) -> str:
-    """Return the identifier that the tool uses for a name: the id in the knowledge base, otherwise the name itself."""
-    if is_healthy(name, column) and (healthy := healthy_label(name, column.crop)):
-        return healthy
-    entry = entry_of(name, column)
-    return entry.id if entry else name
-
-
-def _named_truth(name: str, column: Column) -> dict[str, JsonValue]:
-    healthy = is_healthy(name, column)
-    entry = None if healthy else entry_of(name, column)
-    best = id_of(name, column)
-    common = entry.names.en if entry else name
-    if column.ask == "weed":
+def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
+    entry, best = names.entry_of(name), names.ids_of(name)[0]
+    common, known = (entry.names.en, entry.id) if entry else (name, None)
+    if names.column.ask == "weed":
         scientific = entry.names.sci if entry else None
-        known = entry.id if entry else None
         return {"best": best, "common_name": common, "species": scientific, "kb_id": known, "abstained": False}
-    kind = "healthy" if healthy else entry.kind if entry else "other"
-    candidate = {"label": name, "kind": kind, "common_name": common, "kb_id": entry.id if entry else None}
+    kind = "healthy" if names.is_healthy(name) else entry.kind if entry else "other"
+    candidate = {"label": name, "kind": kind, "common_name": common, "kb_id": known}
     return {"best": best, "abstained": False, "candidates": [candidate]}
 
 
@@ -354,55 +313,22 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
     return {"abstained": False, "candidates": [{"kind": "disease" if yes else "healthy"}]}
 
 
-def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
+def _options(each: Pictured, names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
     """Return words for the name among up to three others in random order, and for a suspected name."""
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
-    others = [name for name in names if name != correct]
+    others = [name for name in choices if name != correct]
     offered = [correct, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
     draw.shuffle(offered)
     suspected = correct if not others or draw.random() < 0.5 else draw.choice(others)
     padded = [*offered, *[correct] * _OPTIONS][:_OPTIONS]
-    words = {"id": id_of(correct, column), "choices": str(len(offered)), "suspected_id": id_of(suspected, column)}
-    words |= {f"id_{k}": id_of(name, column) for k, name in enumerate(padded, start=1)}
-    words |= {f"alias_{k}": name for k, name in enumerate(_aliases(correct, others, column), start=1)}
-    for prefix, spell, comma, last in (("", _english, ", ", " or "), ("zh_", _chinese, "、", "还是")):
-        spoken = [spell(name, column) for name in offered]
-        words |= {f"{prefix}called": spell(correct, column), f"{prefix}suspected": spell(suspected, column)}
+    words = {"choices": str(len(offered)), "is": names.test_of([correct])}
+    words |= {"is_suspected": names.test_of([suspected]), "is_offered": names.test_of(offered)}
+    words |= {f"is_{k}": names.test_of([name]) for k, name in enumerate(padded, start=1)}
+    words |= {f"alias_{k}": name for k, name in enumerate(names.aliases(correct, others), start=1)}
+    for prefix, spell, comma, last in (("", names.english, ", ", " or "), ("zh_", names.chinese, "、", "还是")):
+        spoken = [spell(name) for name in offered]
+        words |= {f"{prefix}called": spell(correct), f"{prefix}suspected": spell(suspected)}
         words[f"{prefix}offered"] = last.join([comma.join(spoken[:-1]), spoken[-1]] if len(spoken) > 1 else spoken)
-        words |= {f"{prefix}option_{k}": spell(name, column) for k, name in enumerate(padded, start=1)}
+        words |= {f"{prefix}option_{k}": spell(name) for k, name in enumerate(padded, start=1)}
     return words
-
-
-def _english(name: str, column: Column) -> str:
-    """Return a name as used in questions: the table's own, or the knowledge base's English name for a Chinese one."""
-    if is_healthy(name, column):
-        return "a healthy leaf"
-    entry = entry_of(name, column)
-    return entry.names.en if entry and re.search(f"[{CJK}]", name) else _spaced(name)
-
-
-def _chinese(name: str, column: Column) -> str:
-    if is_healthy(name, column):
-        return "健康叶片"
-    entry = entry_of(name, column)
-    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else _spaced(name)
-
-
-def _spaced(name: str) -> str:
-    return " ".join(name.replace("_", " ").split())
-
-
-def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
-    """Return aliases of a name that no other choice shares, padded with the name itself."""
-    excluded = {other.casefold() for name in others for other in _all_names(name, column)}
-    spellings = (_english(own, column), _chinese(own, column))
-    aliases = [
-        name for name in dict.fromkeys((own, *spellings, *_all_names(own, column))) if name.casefold() not in excluded
-    ]
-    return [*aliases, *[own] * _MOST_ALIASES][:_MOST_ALIASES]
-
-
-def _all_names(name: str, column: Column) -> tuple[str, ...]:
-    entry = entry_of(name, column)
-    return (name, *(entry.names.all() if entry else ()))

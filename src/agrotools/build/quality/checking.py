@@ -33,7 +33,8 @@ from agrotools.core import (
 from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
-from agrotools.text.normalise import UNITS, canonical_unit, unit_pattern
+from agrotools.text.normalise import normalise
+from agrotools.text.units import read_unit, unit_at
 from agrotools.tools import get_tool
 from agrotools.vision.reading import read_image
 
@@ -153,7 +154,6 @@ _SCALE_WORDS = re.compile(
     r"比例尺|标尺|直尺|尺子|硬币|分辨率|每像素|像素/|距离|焦距|边长",
     re.IGNORECASE,
 )
-_QUANTITY = re.compile(rf"\d\s*{unit_pattern()}", re.IGNORECASE)
 _VALUES_ARE_METRES = {"estimate_canopy_height"}
 """Tools that read lengths from the values of a raster, so that the pixel size does not matter."""
 
@@ -178,13 +178,13 @@ def _has_scale(sample: Sample, dimensions: set[str | None]) -> bool:
     if any(_SCALE_WORDS.search(text) for text in texts):
         return True
     # "The disc is 2.4 cm across" gives a scale. "The field has 3 ha" also counts: a share of it needs no scale.
-    stated = {_dimension(match["unit"]) for text in texts for match in _QUANTITY.finditer(text)}
-    return bool(stated & _PHYSICAL)
+    found = (unit_at(text, digit.end()) for text in map(normalise, texts) for digit in re.finditer(r"\d", text))
+    return any(each[0].dimension in _PHYSICAL for each in found if each)
 
 
 def _dimension(unit: str) -> str | None:
-    known = canonical_unit(unit)
-    return UNITS[known].dimension if known else None
+    known = read_unit(unit)
+    return known.dimension if known else None
 
 
 Reader = Callable[[Path], str]

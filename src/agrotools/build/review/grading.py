@@ -27,10 +27,10 @@ from agrotools.report.judges import Grade, answer_key
 from agrotools.report.layout import shortened, value_text
 from agrotools.runner.config import read_toml
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import benchmark_differences
+from agrotools.runner.records import record_index
+from agrotools.runner.rescore import benchmark_differences, rows_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Estimate, score_record
+from agrotools.scoring import Estimate
 from agrotools.scoring.judging.judgements import agreement
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import estimate_mean
@@ -199,13 +199,13 @@ def open_sheet(
     answers: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for at, run in enumerate(runs):
-        for record in iter_records(run):
+        for record in (index := record_index(run)):
             if record.mode != scored_mode or is_invalid(record):
                 continue
             key = answer_key(record)
             if key is None:
                 unanswered[at] += [] if wrong else [(record.sample.id, record.sample.cluster or record.sample.id)]
-            elif not wrong or (value_of(record, score_record(record)) or 0.0) < 1:
+            elif not wrong or (value_of(record, rows_of(record, index)) or 0.0) < 1:
                 answers.setdefault(key, (record, []))[1].append((at, record.epoch))
     drawn = sorted({record.sample.id for record, _ in answers.values()}, key=lambda name: _drawn(seed, name))[:samples]
     if not drawn:

@@ -16,6 +16,7 @@ from agrotools.build.review.pictures import Shape, count_things, drawn_shapes, f
 from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.base import number_text
 from agrotools.core.record import Results, is_ref, literal_value
+from agrotools.knowledge.same_thing import same_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
@@ -85,7 +86,7 @@ def _agree(first: JsonValue, second: JsonValue, share: float) -> bool:
         return first.keys() == second.keys() and all(_agree(first[name], second[name], share) for name in first)
     if _is_number(first) and _is_number(second):
         return abs(first - second) <= share * max(abs(first), abs(second))
-    return first == second
+    return same_value(first, second)
 
 
 def _is_number(value: JsonValue) -> TypeGuard[int | float]:

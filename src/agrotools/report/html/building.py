@@ -24,8 +24,7 @@ from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_r
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.records import RecordIndex
-from agrotools.runner.rescore import credited
-from agrotools.scoring import RunAggregator, Summary, score_record
+from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.metrics import SCORING_VERSION
 
 
@@ -63,8 +62,7 @@ class ReportDraft:
         self.body = StringIO()
         options: dict[str, Any] = {"comparisons": comparisons, "indexes": indexes or {}}
         self.runs = opened_runs(runs, data_root=None, summaries=(), allow_invalid=False, **options)
-        self._n_shares = count_shares(self.runs)
-        pictures = Pictures(self._n_shares, BUDGET_BYTES, LONGEST_SIDE_PX)
+        pictures = Pictures(count_shares(self.runs), BUDGET_BYTES, LONGEST_SIDE_PX)
         self.page = Page(self.runs, pictures, partial(_write_element, self.body), DETAIL_BYTES)
         self._goes_on = not any(run.judges.metrics for run in self.runs)
         self._at = -1
@@ -80,25 +78,6 @@ class ReportDraft:
                 self.page.write(self._at, record, scores)
             except (AgrotoolsError, OSError):
                 self._goes_on = False
-
-    def collected(self) -> dict[str, Any]:
-        """Return what was collected of the records, for :meth:`restore`."""
-        return {"body": self.body.getvalue(), **self.page.collected()}
-
-    def restore(self, collected: dict[str, Any]) -> None:
-        """Take over what another draft has collected while the run went on, and add the other records of the run.
-
-        A run with pictures is left to :meth:`add`.
-        """
-        if self._n_shares:
-            return
-        self.body.write(collected.pop("body"))
-        self.page.restore(collected)
-        run = self.runs[0]
-        with suppress(AgrotoolsError, OSError):
-            for record in run.records.at(range(len(self.page.rows), len(run.records))):
-                scores = credited(record, score_record(record, run.comparisons), run.records)
-                self.page.write(0, record, scores)
 
     def complete(self, summaries: Sequence[Summary]) -> bool:
         """Set the summaries of the runs; return True if all records were added."""

@@ -8,7 +8,7 @@ function flipped(first, second, mode) {
   for (const record of records) {
     if (record.mode !== mode || record.value === null || (record.run !== first && record.run !== second)) continue;
     const entry = means.get(record.sample) ?? means.set(record.sample, { [first]: [], [second]: [] }).get(record.sample);
-    entry[record.run].push({ ...record, value: valueAmong(record, [first, second]) });
+    entry[record.run].push(record);
   }
   const mean = (some) => some.reduce((sum, record) => sum + record.value, 0) / some.length;
   const result = { up: [], down: [], same: 0, of: 0 };

@@ -17,9 +17,10 @@ from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
 from agrotools.report.trace import StepPart, predicted_steps, taken_steps
 from agrotools.runner.prompts import StoredPrompts, stored_image
-from agrotools.runner.rescore import withdrawing_twin
 from agrotools.scoring import METRICS
 from agrotools.scoring.matching import reference_places
+from agrotools.scoring.metrics import FAS
+from agrotools.scoring.pairs import NO_TWIN, refused_twin
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""
@@ -85,13 +86,13 @@ def reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
         return f"invalid: {shortened(harmless(record.invalid), 80)}"
     if record.trajectory is not None and record.trajectory.answer is None:
         return f"no answer ({record.trajectory.termination})"
-    return shortened(harmless(_withdrawn(scores) or lost_reason(record, scores, part)), 110)
+    return shortened(harmless(_twin_text(scores) or lost_reason(record, scores, part)), 110)
 
 
-def _withdrawn(scores: Sequence[Score]) -> str:
-    """Return why a right refusal counts nothing, or an empty text."""
-    twin = withdrawing_twin(scores)
-    return f"the refusal counts 0: the answerable twin {twin} was refused too" if twin else ""
+def _twin_text(scores: Sequence[Score]) -> str:
+    """Return why the twin of an unanswerable sample takes a point from it, or an empty text."""
+    twin = refused_twin(scores)
+    return f"the answerable twin {twin} was refused: one point less" if twin else ""
 
 
 def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:
@@ -103,8 +104,10 @@ def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:
         "cluster": sample.cluster or sample.id,
         "expected": "; ".join(f"{slot.label}: {expected_text(slot)}" for slot in sample.answer),
     }
-    if withdrawn := _withdrawn(scores):
-        fields["twin"] = withdrawn
+    if of_twin := _twin_text(scores):
+        fields["twin"] = of_twin
+    elif not sample.answerable and not any(row.metric == FAS for row in scores):
+        fields["twin"] = NO_TWIN
     return [[name, harmless(value)] for name, value in fields.items()]
 
 

@@ -1,7 +1,6 @@
 // Samples: the list with its filters. Only the rows in sight are in the document.
 
 let records = [];
-let scored = new Set();
 let shown = [];
 let current = null;
 const FILTERS = ["run", "mode", "task", "type", "state", "lost"];
@@ -14,28 +13,23 @@ let deep = { query: "", found: new Set(), done: true };
 function readIndex({ modes, facets, samples, parts, records: rows }) {
   const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
   const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
-  records = rows.map(([run, mode, sample, epoch, value, mask, part, reason, block, line, seconds, tokens, calls, twin], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, part: parts[part], reason, block, line, seconds, tokens, calls, twin, state: value === null && !(mask & (1 << facets.indexOf("invalid"))) ? "unscored" : stateOf(value),
+  records = rows.map(([run, mode, sample, epoch, value, mask, part, reason, block, line, seconds, tokens, calls], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, part: parts[part], reason, block, line, seconds, tokens, calls, state: value === null && !(mask & (1 << facets.indexOf("invalid"))) ? "unscored" : stateOf(value),
     has: (facet) => (mask & (1 << facets.indexOf(facet))) !== 0,
     link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
   })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
-  scored = new Set(records.filter((record) => record.value !== null).map((record) => `${record.run} ${record.mode} ${record.sample.id}`));
   markDisagreements();
 }
 
-// Score of a record where these runs are compared: a refusal counts 0 because of its twin only if all of them have a score of the twin.
-const valueAmong = (record, some) => (record.twin && !some.every((run) => scored.has(`${run} ${record.mode} ${record.twin}`)) ? 1 : record.value);
-
 // Runs disagree on a sample if its best and worst scores are at least half apart; privileged baselines do not count.
 function markDisagreements() {
-  const ends = new Map(), compared = [...runs.keys()].filter((at) => !runs[at].privileged);
+  const ends = new Map();
   for (const record of records) {
     if (record.value === null || runs[record.run].privileged) continue;
     const key = `${record.mode} ${record.sample.id}`;
-    const end = ends.get(key) ?? ends.set(key, { low: 1, high: 0 }).get(key);
-    const value = valueAmong(record, compared);
-    end.low = Math.min(end.low, value);
-    end.high = Math.max(end.high, value);
+    const end = ends.get(key) ?? ends.set(key, { low: record.value, high: record.value }).get(key);
+    end.low = Math.min(end.low, record.value);
+    end.high = Math.max(end.high, record.value);
   }
   for (const record of records) {
     const end = ends.get(`${record.mode} ${record.sample.id}`);

@@ -132,9 +132,7 @@ function lostSplit() {
   const headline = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
   // A headline metric of some of the samples alone, such as the accuracy of choice questions, says nothing about the others.
   const partial = headline < sum - 0.05, gap = partial ? sum : headline;
-  // A refusal of the unanswerable twin does not count if the answerable one was refused, too.
-  if (gap - sum >= 0.05) parts.reading = (parts.reading ?? 0) + gap - sum;
-  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: 100 - gap, ceiling: 100, gap, parts, partial }, joint: [], exact: false };
+  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: Math.max(0, 100 - gap), ceiling: 100, gap, parts, partial }, joint: [], exact: false };
 }
 
 function lostCard() {

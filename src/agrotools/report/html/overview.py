@@ -25,7 +25,7 @@ TERMS = {
     "planner": "score of the plan of the most similar question, with this one's numbers and names (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "was given the reference; not a result to report",
-    "twin": "question that can be answered, or cannot: a refusal counts only if the answerable twin is not refused",
+    "twin": "question that can be answered, or cannot: refusing the first costs what refusing the second earns",
     "joint": "parts whose points are known only as a sum, because it is not known what the model would have done next",
 }
 

@@ -40,19 +40,17 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import credited, stored_rows, withdrawing_twin
-from agrotools.scoring import RunAggregator, Summary, score_record
+from agrotools.runner.rescore import rows_of, stored_rows
+from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.attribution import first_part, read_attribution
 
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
-_SAMPLE, _MASK, _BLOCK = 2, 5, 8
-"""Columns of an entry of the list: number of the sample, facets, and block of the details (None: there are none)."""
+_SAMPLE, _VALUE, _MASK, _BLOCK = 2, 4, 5, 8
+"""Columns of an entry of the list: number of the sample, score, facets, block of the details (None: there are none)."""
 _FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
-_COLLECTED = ("rows", "_modes", "_parts", "_wrong", "_unsolved", "_samples", "_texts", "_unwritten_texts")
-_COLLECTED += ("_block", "_block_bytes", "_n_blocks", "_detail_bytes")
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
@@ -139,25 +137,19 @@ class Page:
     @contextmanager
     def writing(self) -> Generator[None]:
         """Within the block, many records are written; at its end, what is collected of the last ones."""
-        with self.prompts_open():
-            yield
-        self._write_block()
-        self._mark_lost()
-
-    @contextmanager
-    def prompts_open(self) -> Generator[None]:
-        """Keep the stored requests open within the block."""
         with ExitStack() as stack:
             for prompts in self._prompts:
                 stack.enter_context(prompts.kept_open())
             yield
+        self._write_block()
+        self._mark_lost()
 
     def _listed(self, at: int, *, scored: bool) -> Iterator[tuple[Record, list[Score]]]:
         """Yield the listed records of a run, with their score rows."""
         run = self._runs[at]
         if self.choice is not None:
             for record in run.records.at(self.choice.places[at]):
-                yield record, credited(record, score_record(record, run.comparisons), run.records)
+                yield record, rows_of(record, run.records, run.comparisons)
             return
         # The page shows the rows of judges apart.
         stored = stored_rows(run.folder) if scored and not run.judges.metrics else iter(())
@@ -175,9 +167,18 @@ class Page:
         for key in keys:
             if record := self._runs[at].records.get(key):
                 self.write(at, record, self._runs[at].scores_of(record, live=self._live))
+                self._write_twin(at, record)
         self._write_block()
         self._mark_lost()
         self.n_records = len(self.rows)
+
+    def _write_twin(self, at: int, record: Record) -> None:
+        """Write an unanswerable record again that was written before its answerable twin, whose record this is."""
+        run, sample = self._runs[at], record.sample
+        key: Key = (record.mode, sample.twin or "", record.epoch)
+        place = self._places.get((at, key)) if sample.answerable else None
+        if place is not None and self.rows[place][_VALUE] is None and (other := run.records.get(key)):
+            self.write(at, other, rows_of(other, run.records, run.comparisons))
 
     def write(self, at: int, record: Record, scores: Sequence[Score]) -> None:
         """Write details and pictures of a record of run number ``at``, and collect its row."""
@@ -206,7 +207,6 @@ class Page:
             data["seconds"],
             sum(data["tokens"]),
             sum("call" in step for step in data["steps"]),
-            withdrawing_twin(scores) or 0,
         ]
         if record.mode == "end-to-end" and value is not None and value < 1:
             self._wrong.append(row)
@@ -224,19 +224,6 @@ class Page:
         self._block_bytes += len(line)
         if self._live or self._block_bytes > _BLOCK_BYTES:
             self._write_block()
-
-    def read_on(self) -> None:
-        """Read the requests that were stored since."""
-        for prompts in self._prompts:
-            prompts.read_on()
-
-    def collected(self) -> dict[str, Any]:
-        """Return what was collected of the records, for :meth:`restore` on a page of the same runs."""
-        return {name: vars(self)[name] for name in _COLLECTED}
-
-    def restore(self, collected: dict[str, Any]) -> None:
-        """Take over what another page has collected of the records."""
-        vars(self).update(collected)
 
     def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
         """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""

@@ -25,7 +25,7 @@ from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
-from agrotools.runner.rescore import check_comparisons, credited, judged_rows, stored_summaries, summary_of
+from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of, twin_rows
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.comparisons import differences_between, side_by_side
@@ -174,7 +174,7 @@ class Run:
             self.replaceable[record.key] = record
         elif self.tally is not None:
             self.tally.add(record, [*scores, *self.judges.rows(record)])
-        return credited(record, scores, self.records)
+        return [*scores, *twin_rows(record, scores, self.records)]
 
 
 def opened_runs(

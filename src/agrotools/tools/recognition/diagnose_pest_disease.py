@@ -1,7 +1,7 @@
 """Diagnosis of a leaf (disease, pest damage or healthy) by a shipped net, a user's pack or a larger model."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -267,7 +267,64 @@ def _entries(
 ) -> Callable[[str], Entry | None]:
     if recogniser.is_shipped:
         return names.of_shipped
-    return lambda label: entry_of_label(label, kind, crop, names)
+    return entries_of_labels(recogniser.labels, kind, crop, names).entries.get
+
+
+class LabelEntries(NamedTuple):
+    """Entries of labels that belong together.
+
+    ``crop`` is the single crop that has all labels, if it is given or follows from them. ``unclear`` maps the labels
+    that the knowledge base has, but not on one crop with the others, to the crops that have them.
+    """
+
+    entries: dict[str, Entry | None]
+    crop: str | None = None
+    unclear: Mapping[str, tuple[str, ...]] = {}
+
+
+def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None, names: "KbNames") -> LabelEntries:
+    """Return the entries of the labels of a pack or a table, all on one crop: ``crop``, or the one that has them all.
+
+    Two or more labels tell their crop if no other has them all and the shipped net knows them all there. Labels that
+    name their crop ("bean rust") or are scientific names need no common one, and pests are the same on every crop. No
+    entry of another crop is taken: labels without a common crop have none.
+    """
+    from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop
+    from agrotools.knowledge.words import folded
+
+    def resolved(on: str | None) -> dict[str, Entry | None]:
+        return {label: entry_of_label(label, kind, on, names) for label in labels}
+
+    plain, crops_of = resolved(crop), {}
+    for label in labels:
+        meant = names.meant_by(label) if healthy_crop(label) is None else []
+        kinds = {entry.kind for entry in meant}
+        if "pest" not in kinds if kind == "pest" else "disease" in kinds or ("pest" in kinds and kind == "disease"):
+            crops = {on for entry in meant for on in entry.crops}
+            crops_of[label] = {on for on in crops if entry_of_label(label, kind, on, names)}
+    crops_of = {label: on for label, on in crops_of.items() if on}
+    unclear = {label: tuple(sorted(on)) for label, on in crops_of.items()}
+    if crop is not None:
+        is_known = any(names.is_on(entry, crop) for entry in names.of_kinds(("disease",)))
+        return LabelEntries(plain, crop, {label: on for label, on in unclear.items() if is_known and not plain[label]})
+
+    def names_crop(label: str) -> bool:
+        entry, text = plain[label], folded(label)
+        if entry is None or label == entry.id or text == folded(entry.names.sci or ""):
+            return entry is not None
+        return any(f" {folded(on)} " in f" {text} " for on in entry.crops)
+
+    healthy = {names.key_of_crop(on) for label in labels if (on := healthy_crop(label))}
+    common = set[str].intersection(*crops_of.values()) if len(crops_of) > 1 else set[str]()
+    ways = {on: resolved(on) for on in sorted(common) if healthy <= {names.key_of_crop(on)}}
+    if len(ways) == 1:
+        on, way = next(iter(ways.items()))
+        if all(entry and SHIPPED_LABELS in entry.names.datasets for entry in map(way.get, crops_of)):
+            return LabelEntries({label: way[label] or plain[label] for label in labels}, on)
+    if all(map(names_crop, crops_of)):
+        named = {on for label in crops_of if (entry := plain[label]) for on in entry.crops}
+        return LabelEntries(plain, named.pop() if len(named) == 1 else None)
+    return LabelEntries(plain | dict.fromkeys(crops_of), unclear=unclear)
 
 
 def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: "KbNames") -> Entry | None:
