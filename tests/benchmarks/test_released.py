@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from agrotools import evaluate
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.released.load import MAP
 from agrotools.core import BenchmarkError
@@ -86,6 +87,7 @@ def test_flat_rows_of_parquet_with_pictures_inside_are_read(root):
     sample = benchmark.samples[0]
     assert sample.reference.steps[0].arguments["image"] == sample.files[0].name
     assert sample.reference.steps[0].observation.result == {"count": 3}
+    assert len(sample.toolset) == 14  # the rows list none: those of the steps would tell the solution
     assert "difficulty (2)" in str(benchmark.header.metadata["notes"])
 
 
@@ -104,3 +106,18 @@ def test_what_cannot_be_read_is_named_and_a_map_corrects_it(root):
     corrected.unlink()
     (elsewhere := Path(root / "map.toml")).write_text(text)
     assert len(load_benchmark("agrotools", root, options={"map": str(elsewhere)}).samples) == 2
+
+
+def test_the_gold_scores_all_points_whatever_follows_from_the_calls(root):
+    answers = [
+        {"whitelist": [["3", "three"], ["trees"]], "blacklist": None},
+        ["three trees", "3 trees"],
+        {"type": "exact", "value": "oak", "name": "species"},
+        {"type": "exact", "value": 3, "name": "trees"},  # the only one that is in the result of the call
+    ]
+    entries = [entry | {"gt_answer": answer} for entry, answer in zip(_in_dialogs(4).values(), answers, strict=True)]
+    (root / "agrotools/data.json").write_text(json.dumps(entries))
+    options = {"data_root": root, "mode": "end-to-end", "out": root / "run", "progress": io.StringIO()}
+    found = evaluate("agrotools", "baseline:perfect-tools", **options).summary.modes["end-to-end"]
+    assert (found.n_samples, found.n_underivable) == (4, 3)
+    assert found.metrics["agrotools.fas"].overall.value == 1

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.process
 class Capable:
     """A model that does whatever is asked, as far as its server lets it; it "reads" pictures by comparing pixels."""
 
-    def __init__(self, drops: str = "", refuses: str = "") -> None:
-        self.drops, self.refuses = drops, refuses
+    def __init__(self, drops: str = "", refuses: str = "", gives: str = "") -> None:
+        self.drops, self.refuses, self.gives = drops, refuses, gives
         self.drawn: dict[str, str] = {}
 
     def __call__(self, body: dict[str, Any]) -> web.Response:
@@ -37,6 +37,8 @@ class Capable:
             return completion(self.drawn[images[-1][1]] if images else "I cannot see a picture.")
         if tools and "tools" not in self.drops:
             pairs = re.findall(r"([\d.]*\d) \+ ([\d.]*\d)", question)
+            if self.gives:
+                return completion(None, [("add", self.gives)])
             return completion(None, [("add", json.dumps({"a": float(a), "b": float(b)})) for a, b in pairs])
         if "response_format" in body and "schema" not in self.drops:
             return completion('{"crop": "wheat", "trees": 7}')
@@ -93,6 +95,9 @@ def test_what_works_is_found(probed: Callable[..., dict[str, str]]):
         (Capable(refuses="tool"), "images of tools", "refused"),
         (Capable(drops="tools"), "parallel calls", "no"),
         (Capable(drops="seed"), "seed", "unclear"),
+        (Capable(gives='{"a": 3, "b": "4"}'), "native tools", "unclear"),
+        (Capable(gives='{"a": null, "b": [[4]]}'), "native tools", "unclear"),
+        (Capable(gives="[" * 100_000), "native tools", "no"),
     ],
 )
 def test_what_does_not_work_is_told(probed: Callable[..., dict[str, str]], model: Capable, feature: str, state: str):

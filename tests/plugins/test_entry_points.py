@@ -36,6 +36,7 @@ def test_the_contract_of_plugins_imports_core_alone() -> None:
 BROKEN = {
     "raises": "raise ValueError('boom')",
     "ends": "import sys; sys.exit(7)",
+    "wordless": "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd()",
     "syntax": "def (",
     "fields": "import agrotools.plugin as p\nPLUGIN = p.BenchmarkPlugin('x', print, metrics={'x.y': None})",
     "slots": "import agrotools.plugin as p\nPLUGIN = p.BenchmarkPlugin('x', print, slots=(int,))",
@@ -53,7 +54,20 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_leaves_the_others_alone(m
         registry.get(module)
 
 
-@pytest.mark.parametrize(("load", "reason"), [(lambda _: 3, "loaded a int"), (lambda _: {}["x"], "KeyError: 'x'")])
+class Odd(Exception):
+    """An exception without a text."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def fail(_: object) -> None:
+    raise Odd
+
+
+@pytest.mark.parametrize(
+    ("load", "reason"), [(lambda _: 3, "loaded a int"), (lambda _: {}["x"], "KeyError: 'x'"), (fail, "Odd")]
+)
 def test_a_loader_that_fails_is_an_error_of_its_benchmark(load, reason) -> None:
     BENCHMARKS.add("mine", BenchmarkPlugin("mine", load))
     try:

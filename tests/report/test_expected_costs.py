@@ -23,7 +23,8 @@ def answered(name: str, slot: Slot, answer: str | None) -> Record:
 
 
 def yes_no(name: str, truth: bool, answer: str | None) -> Record:
-    return answered(name, BooleanSlot(name="sick", label="diseased", value=truth), answer)
+    slot = {"name": "sick", "label": "diseased", "value": truth, "from": "steps[0].observation.sick"}
+    return answered(name, BooleanSlot.model_validate(slot), answer)
 
 
 def rows(tmp_path: Path, records: list[Record], table: dict[str, Any], entry: str) -> dict[str, PolicyCost]:

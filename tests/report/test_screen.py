@@ -37,6 +37,12 @@ def end_to_end(model: str, share: float, *, n: int = 40, invalid: int = 0, **opt
     return of_pairs(pairs, model, **options)
 
 
+def in_part(share: float) -> References:
+    """The ceiling of 10 of the 40 samples, whose answer follows from the calls."""
+    oracle = end_to_end(CEILING, share, n=10, privileged=True)
+    return References({FLOOR: end_to_end(FLOOR, 0.1), CEILING: oracle}, frozenset({FLOOR, CEILING}))
+
+
 def three_modes(model: str, **options: object) -> Rescored:
     pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
     pairs += [scored(at, "step-by-step", float(at < 10)) for at in range(20)]
@@ -128,3 +134,21 @@ def test_scores_without_and_with_tools_are_of_the_same_questions() -> None:
     run = of_pairs([*pairs, *(scored(at, "end-to-end", float(at < 10)) for at in range(3, 23))], "m1")
     text = " ".join(line.plain for line in screen(Screen([Path("a")], [run])))
     assert "On the 17 questions that can be asked without tools: 11.8 without, 41.2 with tools (+29.4" in text
+
+
+def test_a_ceiling_of_some_samples_says_of_how_many_and_places_no_model() -> None:
+    text = " ".join(line.plain for line in screen(Screen([Path("a")], [end_to_end("m1", 0.95)], in_part(0.9))))
+    assert "oracle (n 10)" in text
+    on = "A model that makes every reference call gets 90.0 on the 10 of 40 samples whose answer follows from the calls"
+    assert f"{on}: the tools lose the rest." in text
+    assert "the ceiling" not in text.partition("(oracle is")[0]  # neither above it nor on the way to it
+
+
+def test_an_oracle_that_repeats_results_is_no_ceiling() -> None:
+    part = ORACLE.summary.modes["end-to-end"].model_copy(update={"n_underivable": 40})
+    summary = ORACLE.summary.model_copy(update={"modes": {"end-to-end": part}})
+    text = " ".join(line.plain for line in screen(Screen([Path("a")], [ORACLE._replace(summary=summary)], ENDS)))
+    assert "baseline oracle" in text
+    assert text.count("ceiling") - text.count("ceiling from") == 1  # the reference of its own
+    alone = screen(Screen([Path("a")], [ORACLE._replace(summary=summary)], References({FLOOR: GUESS})))
+    assert not any("ceiling" in line.plain or "makes every reference call" in line.plain for line in alone)

@@ -22,7 +22,8 @@ from agrotools.report.tables import print_tables, tables_text
 from agrotools.scoring import summarise
 from support.plain_sample import plain_sample
 
-SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
+DERIVED = {"from": "steps[0].observation.value"}
+SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5, **DERIVED)
 CALL = ReferenceStep(tool="calculate", arguments={"expression": "1"})
 OUTCOME = ("fas", "css")
 PROCESS = ("st_acc", "tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear", "summ_acc", "summ_acc_truth")

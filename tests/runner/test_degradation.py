@@ -137,6 +137,7 @@ def folder_of(tmp_path: Path) -> Path:
     samples[1]["task_type"] = "band_selection"
     samples[2]["files"][0]["kind"] = "table"
     samples.append(number_sample(root, "tiny-5", 5))
+    samples[4]["toolset"].append("extract_marked_region")
     samples[4]["reference"]["steps"].insert(0, {"tool": "extract_marked_region", "arguments": {"image": "image_1.png"}})
     write_raster(root / "files/r.tif", np.ones((4, 20, 20), np.float32))
     samples[3]["files"] = [{"name": "r.tif", "path": "files/r.tif", "kind": "raster", "bands": ["B", "G", "R", "NIR"]}]

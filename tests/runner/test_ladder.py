@@ -1,6 +1,7 @@
 """Floor and ceiling of a run."""
 
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -61,3 +62,24 @@ def test_the_floor_is_the_score_of_a_run_of_guess(folder: Path):
     guess = at.evaluate(folder, FLOOR, **options).summary
     assert floor.modes["end-to-end"].metrics["agrotools.plot"] == guess.modes["end-to-end"].metrics["agrotools.plot"]
     assert fas(floor) == fas(guess)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("derivable", [0, 3])
+def test_the_ceiling_is_of_the_samples_whose_answer_follows_from_the_calls(folder: Path, derivable: int):
+    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    texts = [line for line in lines if all(slot["type"] != "plot" for slot in line["answer"])]
+    for line in texts[derivable:]:
+        line["answer"] = [slot | {"from": None} for slot in line["answer"]]
+    (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in texts))
+    options = {"mode": "end-to-end", "progress": io.StringIO()}
+    benchmark = at.load_benchmark(folder)
+    known = at.evaluate(folder, "baseline:perfect-tools", **options).summary
+    assert fas(known) == (1, len(texts))
+    assert known.modes["end-to-end"].n_underivable == len(texts) - derivable
+    oracle = at.evaluate(folder, CEILING, **options)
+    for run in (oracle.path, at.evaluate(folder, "baseline:echo", **options).path):
+        found = references_of(run, benchmark)
+        assert {*found.scored} == ({FLOOR, CEILING} if derivable else {FLOOR})
+        if derivable:
+            assert fas(found.scored[CEILING].summary)[1] == derivable

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.simple import answer_from, random_answer
+from agrotools.agents.baselines.simple import derived_values, random_answer
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.build.export.gta import gt_answer
 from agrotools.core import (
@@ -138,7 +138,7 @@ def test_baselines_answer_in_words() -> None:
     answer = random_answer(slots, random.Random(1))
     assert "answer: " in answer
     assert "image" not in answer.split("\n")[-1].split(":")[0]
-    assert answer_from(slots, [{"text": "2 red"}, {"image": "x.png"}]) == "answer: 2 red\ntext: 2 red"
+    assert derived_values(slots, [{"text": "2 red"}, {"image": "x.png"}]) == {"answer": "2 red", "text": "2 red"}
     samples = [plain_sample(f"s{number}", answer=slots, cluster=f"s{number}") for number in range(2)]
     table = PriorTable(samples)
     assert [table.guess(samples[0], slot) for slot in slots] == ["2, red", "some words", None]

@@ -14,7 +14,9 @@ from agrotools import Run
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import (
     AbstainSlot,
+    Answer,
     BooleanSlot,
+    CallTools,
     ExactSlot,
     Fact,
     FileSlot,
@@ -42,7 +44,7 @@ from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_MET
 from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
 from agrotools.scoring.units import SampleTable
-from agrotools.text.answer_form import REFUSAL_LINE, form_lines, format_answer
+from agrotools.text.answer_form import REFUSAL_LINE, _shipped_charts, form_lines, format_answer
 from support.command import run_command
 from support.made_runs import write_run
 from support.plain_sample import plain_sample
@@ -406,12 +408,51 @@ def test_who_draws_the_chart_answers_whatever_the_text_says():
     observation = Observation(result={"spec": spec})
     drawn = Step(turn=0, kind="call", call=ToolCall(tool="plot", arguments={}), observation=observation)
     text = Step(turn=1, kind="answer", text="No guess.")  # of the baseline: it has nothing to say beside the chart
-    scores = {}
-    for steps in ((drawn, text), (text,)):
-        of_text = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
-        rows = {row.metric: row.value for row in score_record(of_text)}
-        scores[len(steps)] = (rows[FALSE_REFUSAL], rows[FAS] > 0.5)
-    assert scores == {2: (0.0, True), 1: (1.0, False)}
+    of_another_kind = Observation(result={"spec": spec | {"kind": "pie"}})
+    other = drawn.model_copy(update={"observation": of_another_kind})
+    unanswerable = NO.model_copy(update={"answer": (ABSTAIN.model_copy(update={"asks": (chart,)}),)})
+
+    def rows_of(of: Sample, *steps: Step) -> dict[str, float]:
+        ended = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
+        return {row.metric: row.value for row in score_record(ended)}
+
+    found = [rows_of(of, *steps) for steps in ((drawn, text), (other, text), (text,))]
+    assert [(rows[FALSE_REFUSAL], rows[FAS] > 0.5) for rows in found] == [(0, True), (0, False), (1, False)]
+    found = [rows_of(unanswerable, *steps) for steps in ((drawn, text), (other, text), (text,))]
+    assert [(rows[FALSE_CONFIDENCE], rows["agrotools.slot"]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
+
+
+def test_a_guess_of_a_chart_is_no_refusal():
+    """The chart of a question may be of another kind than the usual one, which the guesser draws."""
+    label = next(iter(_shipped_charts()))
+    usual = _shipped_charts()[label]
+    asked = usual.model_copy(update={"kind": "pie" if usual.kind != "pie" else "line"})
+    slot = PlotSlot(name="chart", label=label, value=asked.model_dump(mode="json"))
+    of = YES.model_copy(update={"answer": (slot,), "toolset": ("plot",)})
+    form = {"answer_form": "", "form_lines": form_lines(of.answer)}
+    view = SampleView(id=of.id, query=of.query, files=(), toolset=of.toolset, **form)
+    policy, steps = GuessPolicy(of), []
+    call = asyncio.run(policy.act(view, steps)).calls[0]
+    observation = Observation(result={"spec": call.arguments | {"legend": False}})
+    steps.append(Step(turn=0, kind="call", call=call, observation=observation))
+    text = asyncio.run(policy.act(view, steps)).text
+    steps.append(Step(turn=1, kind="answer", text=text))
+    ended = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination="answered"))
+    rows = {row.metric: row.value for row in score_record(ended)}
+    assert (rows[FALSE_REFUSAL], rows[FAS]) == (0, 0)
+    assert not refuses(of.answer, text)
+
+
+def test_the_twin_of_a_record_step_by_step_is_shown_with_its_answer(tmp_path: Path):
+    call = CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": "1"}),))
+    records = [
+        Record(sample=of, mode="step-by-step", actions=(call, Answer(text=text)))
+        for of, text in ((YES, "size: 70 mm"), (NO, REFUSAL))
+    ]
+    run = write_run(tmp_path / "run", records, modes=("step-by-step",))
+    shown = [run_command("explain", run, name, "--mode", "step-by-step").stdout for name in ("a", "b")]
+    assert "twin b: unanswerable, refused;" in shown[0]
+    assert "twin a: answerable, not refused;" in shown[1]
 
 
 def test_an_expression_over_the_results_is_evidence_too():

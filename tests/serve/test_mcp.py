@@ -216,6 +216,26 @@ def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: P
     assert len(errors.splitlines()) <= 1
 
 
+@pytest.mark.parametrize("body", [b"", b'{"jsonrpc": "2.0"'])
+def test_a_client_that_hangs_up_within_its_request_leaves_no_trace(workspace: Path, caplog, body: bytes):
+    async def work() -> None:
+        async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
+            port = int(address.rpartition(":")[2].partition("/")[0])
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+            kinds = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            writer.write(f"{head}{kinds}Content-Length: 500\r\n\r\n".encode() + body)
+            await writer.drain()
+            await asyncio.sleep(0.3)
+            writer.close()
+            await asyncio.sleep(0.3)
+            async with Client(streamable_http_client(address, http_client=web)) as client:
+                assert not (await client.call_tool("calculate", {"expression": "1"})).is_error
+
+    run(work())
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from aiohttp import web
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.simple import answer_from
+from agrotools.agents.baselines.simple import derived_values
 from agrotools.agents.images import file_parts
 from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
 from agrotools.core.record import literal_value, resolved_value
@@ -340,7 +340,7 @@ def _reply(
 def _answer(
     sample: Sample, results: list[dict[str, JsonValue] | None], protocol: str, luck: Luck | None
 ) -> web.Response:
-    text = answer_from(sample.answer, results) if results else ""
+    text = format_answer(sample.answer, derived_values(sample.answer, results)) if results else ""
     if not text:
         gold = {slot.name: getattr(slot, "value", None) for slot in sample.answer if not isinstance(slot, PlotSlot)}
         text = format_answer(sample.answer, {name: value for name, value in gold.items() if value is not None})

@@ -133,6 +133,28 @@ def test_expressions(predicted, variables, reference, reference_variables, expec
     assert expression_row(predicted, reference, variables, reference_variables).agrees is expected
 
 
+@pytest.mark.parametrize(
+    ("expression", "uses"),
+    [
+        ("915 + 0*61", False),
+        ("915 + (61 - 61)", False),
+        ("915 + 0*x", False),
+        ("915 + min(61, 0)", True),
+        ("61*15", True),
+        ("x*15", True),
+        ("30*30 + 15 if 61 > 50 else 0", True),
+        ("max(61, 915)", True),
+    ],
+)
+def test_a_number_that_never_changes_the_result_is_no_use_of_an_observation(expression, uses):
+    variables = {"x": 61} if "x*" in expression or "*x" in expression else None
+    assert expression_row(expression, "x*15", variables, {"x": ref(61)}).agrees == uses
+
+
+def test_a_reference_that_does_not_depend_on_an_observation_does_not_ask_for_it():
+    assert expression_row("915", "915 + 0*x", None, {"x": ref(61)}).agrees
+
+
 def test_other_observations_may_give_the_same_value():
     mine = {"expression": "(0.15 - 0.12) / 0.15"}
     gold = {"expression": "(b - a) / b", "variables": {"a": ref(1234.5), "b": ref(1543.125)}}

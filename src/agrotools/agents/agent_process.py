@@ -40,6 +40,8 @@ def main() -> None:
 
 
 async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
+    from agrotools.core.base import words_of
+
     loop = asyncio.get_running_loop()
     tasks: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
     waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
@@ -74,7 +76,7 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
             answer = {"answer": await solve(message["task"], partial(call, number), partial(report, number))}
         except BaseException as error:
             traceback.print_exc()
-            answer = {"error": str(error)}
+            answer = {"error": words_of(error) or type(error).__name__}
         waiting.clear()
         _send(writing, number, answer)
 

@@ -40,6 +40,7 @@ from agrotools.core import (
     Unparseable,
     first_error,
 )
+from agrotools.core.base import words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
 from agrotools.models.timeouts import backoff_s
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer
@@ -225,8 +226,8 @@ def described(error: BaseException) -> str:
     """Return type, message and place of an exception in the code of an agent."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in each.filename]
     place = f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
-    text = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{text}{place}"
+    words = words_of(error)
+    return f"{type(error).__name__}{f': {words}' if words else ''}{place}"
 
 
 def _failed(error: BaseException) -> InfrastructureError:

@@ -143,6 +143,8 @@ async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], por
     """
     import uvicorn
 
+    for name in ("streamable_http", "streamable_http_manager"):
+        logging.getLogger(f"mcp.server.{name}").addFilter(_is_no_hang_up)
     app = _with_token(
         server.streamable_http_app(streamable_http_path=PATH, max_request_body_size=LARGEST_REQUEST), accepts
     )
@@ -171,6 +173,14 @@ async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], por
         running.should_exit = True
         await task
         listener.close()
+
+
+_HANG_UPS = ("ClientDisconnect", "ClosedResourceError", "BrokenResourceError")
+
+
+def _is_no_hang_up(record: logging.LogRecord) -> bool:
+    """Return False for the error of a client that hung up, which the SDK logs with its stack trace."""
+    return record.exc_info is None or type(record.exc_info[1]).__name__ not in _HANG_UPS
 
 
 def bearer_token(headers: Headers) -> str:

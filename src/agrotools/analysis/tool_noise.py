@@ -63,7 +63,7 @@ def tool_noise(
     """Return the predicted score of the reference calls on ``samples``, and its dependence on each tool's error.
 
     Args:
-        samples: end-to-end samples with reference calls.
+        samples: end-to-end samples; those whose answer does not follow from reference calls are left out.
         others: samples whose errors are used; by default ``samples``. Those of the same part of clusters never count.
         scales: errors of a tool relative to its own.
         draws: number of draws of errors for each sample.
@@ -72,7 +72,7 @@ def tool_noise(
     donors = _donors(others or samples, folds)
     ids = {each.id for each in samples}
     paired = [each for each in samples if each.answerable or each.twin in ids]
-    usable = [each for each in paired if each.reference and each.reference.steps and _counted(each)]
+    usable = [each for each in paired if each.derivable and _counted(each)]
     tools = sorted({step.tool for each in usable for step in _steps(each) if not _is_computed(step)})
     totals = {(tool, scale): 0.0 for tool in tools for scale in scales}
     predicted = recorded = 0.0
@@ -230,7 +230,7 @@ class _NoisySample:
         if isinstance(slot, AbstainSlot):
             text = refusal_of(slot) if shows_no_answer(slot, results) else "1"
         else:
-            text = format_answer([slot], derived_values([slot], results, knows_texts=True))
+            text = format_answer([slot], derived_values([slot], results))
         return self._known(
             f"{slot.name} {text}", lambda: score_slot(slot, self.sample.answer, text).value if text else 0.0
         )

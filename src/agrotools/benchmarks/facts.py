@@ -47,6 +47,12 @@ def loaders_of(name: str, module: str, **functions: str) -> dict[str, Any]:
     return {part: partial(deferred(f"{module}:{function}"), name) for part, function in functions.items()}
 
 
+def listed_tools(sample: Sample) -> Sequence[str]:
+    """Return the tools that the entry of a sample lists, which are not always those that are offered (Agent-X)."""
+    names = sample.metadata.get("tools")
+    return [*map(str, names)] if isinstance(names, list) else sample.toolset
+
+
 def _expected_count(row: Mapping[str, Any]) -> ExpectedCount:
     """Return a count of the paper; ``where``: groups of the samples that are counted."""
 
@@ -56,7 +62,7 @@ def _expected_count(row: Mapping[str, Any]) -> ExpectedCount:
         if "answers" in row:
             return sum(sample.answer_type in row["answers"] for sample in chosen)
         if "with_tools" in row:
-            return sum(len(sample.toolset) == row["with_tools"] for sample in chosen)
+            return sum(len(listed_tools(sample)) == row["with_tools"] for sample in chosen)
         return _COUNTS[row["count"]](chosen)
 
     return ExpectedCount(row["name"], row["published"], row["decides"], measure)
@@ -66,6 +72,6 @@ _COUNTS: Mapping[str, Callable[[Sequence[Sample]], int]] = {
     "samples": len,
     "calls": lambda samples: sum(len(sample.reference.steps) for sample in samples if sample.reference),
     "files": lambda samples: len({file.path for sample in samples for file in sample.files}),
-    "tools": lambda samples: len({tool for sample in samples for tool in sample.toolset}),
+    "tools": lambda samples: len({tool for sample in samples for tool in listed_tools(sample)}),
 }
 """Counts by their names in the facts; calls are those of all references, files and tools are distinct ones."""

@@ -2,9 +2,10 @@
 
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,10 +15,17 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from agrotools.benchmarks.leaks import check_leaks
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, Tools, check_answer, check_reference
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
-from agrotools.core.base import spell_location
+from agrotools.core.base import NoFileError, command_line, count_text, spell_location
 from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
-from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
+from agrotools.formats.benchmark import (
+    CROISSANT_FILE,
+    HEADER_FILE,
+    SAMPLES_FILE,
+    Benchmark,
+    BenchmarkHeader,
+    resolve_file,
+)
 from agrotools.text.answer_form import form_lines
 from agrotools.tools import get_tool
 
@@ -72,6 +80,37 @@ def validate_folder(path: str | Path) -> list[Fault]:
     faults += [*_repeats(samples), *_twin_faults(samples)]
     faults += files.check_croissant()
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
+
+
+_STOPS_RUN = frozenset(
+    {
+        *("unknown_tool", "toolset_lacks_tool", "bad_arguments", "unresolved_ref", "ref_forward", "file_not_in_sample"),
+        *("duplicate_slot", "bad_value", "value_is_distractor", "bad_plot", "no_keywords", "from_unresolved"),
+        *("from_differs", "shows_answer"),
+    }
+)
+"""Faults by which calls cannot be made or answers are scored wrongly; the others do not stop a run."""
+_MOST_NAMED = 5
+
+
+def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
+    """Check the samples of a benchmark for faults that stop a run. ``may_lack``: codes that do not stop this one.
+
+    Raises:
+        NoFileError: there are any; the message names the first ones.
+    """
+    codes, tools, named, n = _STOPS_RUN.difference(may_lack), Tools(get_tool), list[str](), 0
+    for sample in benchmark.samples:
+        at = SampleUnderCheck(sample, benchmark.root, tools, None)  # the toolset of the header stops no call
+        for code, field, message, _ in chain(check_reference(at), check_answer(at)):
+            if code in codes:
+                n += 1
+                named += [f"sample {sample.id}, {field}: {code}: {message}"] * (n <= _MOST_NAMED)
+    if named:
+        more = f"\n... and {n - _MOST_NAMED} more" if n > _MOST_NAMED else ""
+        hint = f"`{command_line('validate', benchmark.root)}` lists all faults"
+        faults = "\n".join(named)
+        raise NoFileError(f"benchmark {benchmark.name}: {count_text(n, 'error')}\n{faults}{more}", hint=hint)
 
 
 def format_schema() -> dict[str, JsonValue]:

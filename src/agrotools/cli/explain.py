@@ -80,7 +80,12 @@ def explain(
     for record, scores in scored:
         split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
         print_explanation(record, scores, judges.of(record), details=details, split=split)
-        if not record.sample.answerable and scores and all(row.metric != FAS for row in scores):
+        if (
+            not record.sample.answerable
+            and record.actions is None
+            and scores
+            and all(row.metric != FAS for row in scores)
+        ):
             typer.echo(NO_TWIN)
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
@@ -94,16 +99,14 @@ def explain(
 
 def _twin_state(twin: "Record | None") -> str:
     """Return how the twin of a sample was answered."""
-    from agrotools.scoring import score_record
-    from agrotools.scoring.metrics import FAS
-    from agrotools.scoring.pairs import refusals
+    from agrotools.scoring.slots import answer_of, refused
 
-    if twin is None or twin.trajectory is None:
+    if twin is None:
         return "no record"
-    if twin.trajectory.answer is None:
+    if answer_of(twin) is None:
         return "no answer"
     kind = "answerable" if twin.sample.answerable else "unanswerable"
-    return f"{kind}, {'refused' if refusals(twin, score_record(twin))[FAS] else 'not refused'}"
+    return f"{kind}, {'refused' if refused(twin) else 'not refused'}"
 
 
 def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:

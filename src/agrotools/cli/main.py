@@ -1,6 +1,7 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
+import os
 import re
 import sys
 import warnings
@@ -91,6 +92,10 @@ class LazyCommands(TyperGroup):
         end: BaseException = typer.Exit()
         try:
             try:
+                if not os.environ.get("HOME"):
+                    from agrotools.core.files import provide_home
+
+                    provide_home()
                 return super().invoke(ctx)
             except BrokenPipeError:
                 raise
@@ -196,10 +201,13 @@ def main() -> None:
         sys.exit(NOT_DONE)
     except Exception as error:
         # Imported here because --help must not wait for pydantic.
-        from agrotools.core.base import AgrotoolsError
+        from agrotools.core.base import AgrotoolsError, words_of
 
         if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
             _print_error(f"{error.object!r} is not a name in UTF-8", "rename it, or set a locale that uses UTF-8")
+            sys.exit(BAD_USAGE)
+        if isinstance(error, RuntimeError) and "home directory" in words_of(error):  # of Path.expanduser
+            _print_error("a path begins with ~ and a name, but no user has that name", "write the path in full")
             sys.exit(BAD_USAGE)
         if (code := code_of(error)) is None:
             if not _lacks_memory(error):
@@ -226,8 +234,10 @@ def _place_of(error: OSError) -> str:
 
 def _lacks_memory(error: BaseException | None) -> bool:
     """True if an error comes from a limit on memory or threads; libraries raise others while they are imported."""
+    from agrotools.core.base import words_of
+
     while error is not None and not isinstance(error, MemoryError):
-        if re.search("start new thread|before it is started|failed to map segment|allocate memory", str(error)):
+        if re.search("start new thread|before it is started|failed to map segment|allocate memory", words_of(error)):
             return True
         error = error.__cause__ or error.__context__
     return error is not None

@@ -190,6 +190,14 @@ class AgrotoolsError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
+def words_of(error: BaseException) -> str:
+    """Return the text of an exception of foreign code; empty if its ``__str__`` raises one itself."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 class UsageError(AgrotoolsError):
     """The command line or configuration refers to something that does not exist, or its options do not fit together."""
 

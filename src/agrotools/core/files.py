@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 import tomllib
@@ -21,7 +22,7 @@ from typing import Any, Generic, TypeVar, cast
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core.base import FrozenModel, RunStoreError
+from agrotools.core.base import FrozenModel, RunStoreError, UsageError
 
 Line = TypeVar("Line", bound=FrozenModel)
 
@@ -341,8 +342,31 @@ def remedy(error: OSError) -> str:
     return "check that it can be read and written"
 
 
+def provide_home() -> None:
+    """Set ``HOME`` to a folder of the temporary files if the user has no home folder, as in containers and cron jobs.
+
+    Raises:
+        UsageError: that folder cannot be made, or belongs to somebody else.
+    """
+    if os.environ.get("HOME"):
+        return
+    os.environ.pop("HOME", None)  # an empty one hides that of the user's account
+    if Path(os.path.expanduser("~")).is_absolute():  # noqa: PTH111
+        return
+    folder = Path(tempfile.gettempdir(), f"agrotools-home-{os.getuid()}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        is_own = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+    except OSError:
+        is_own = False
+    if not is_own:
+        raise UsageError(f"there is no home folder, and {folder} cannot be used", hint="set HOME to a folder of yours")
+    os.environ["HOME"] = str(folder)
+
+
 def cache_dir(*parts: str) -> Path:
     """Return a folder inside the user's cache (``AGROTOOLS_CACHE`` if set), without creating it."""
+    provide_home()
     override = os.environ.get("AGROTOOLS_CACHE")
     if override:
         root = Path(override).expanduser()
@@ -361,6 +385,7 @@ def cached_files(*parts: str, suffixes: tuple[str, ...]) -> list[Path]:
 
 def hub_cache() -> Path:
     """Return the Hugging Face cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
+    provide_home()
     if chosen := os.environ.get("HF_HUB_CACHE"):
         return Path(chosen).expanduser()
     home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple, cast
 from pydantic import Field, JsonValue
 
 from agrotools.core.base import ErrorInfo, FrozenModel
-from agrotools.core.slot import Slot
+from agrotools.core.slot import Slot, is_derivable
 from agrotools.core.taxonomy import AnswerType, FileKind, Mode, Termination
 
 Arguments = dict[str, JsonValue]
@@ -324,6 +324,12 @@ class Sample(FrozenModel):
     def answerable(self) -> bool:
         """False if the files do not allow an answer."""
         return all(slot.type != "abstain" for slot in self.answer)
+
+    @property
+    def derivable(self) -> bool:
+        """True if all parts of the answer that score follow from the reference calls."""
+        slots = [slot for slot in self.answer if not slot.scored_apart]
+        return bool(slots and self.reference and self.reference.steps) and all(map(is_derivable, slots))
 
 
 class SampleView(FrozenModel):

@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, suggestion
+from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, suggestion, words_of
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class Registry(Generic[T]):
         try:
             value: T = imported(target)
         except (Exception, SystemExit) as error:  # a third-party package may raise anything on import
-            module, reason = target.partition(":")[0], str(error)
+            module, reason = target.partition(":")[0], words_of(error)
             if not isinstance(error, ImportError | AttributeError):
                 reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
             self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {reason}")
@@ -198,5 +198,5 @@ def report_plugin_faults(what: str) -> Generator[None]:
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         raise BenchmarkError(
-            f"{what}: {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+            f"{what}: {type(error).__name__}: {words_of(error)} ({Path(place.filename).name}, line {place.lineno})"
         ) from error

@@ -389,6 +389,13 @@ def counts_in_headline(slot: Slot) -> bool:
     return not isinstance(slot, OpenTextSlot) or slot.headline
 
 
+def is_derivable(slot: Slot) -> bool:
+    """True if the answer follows from tool calls: they create it, or an expression over their results yields it."""
+    if isinstance(slot, AbstainSlot) and slot.from_ is None:
+        return any(map(is_derivable, slot.asks))
+    return slot.made_by_tools or slot.from_ is not None
+
+
 def asked_slots(slots: Sequence[Slot]) -> tuple[Slot, ...]:
     """Return the slots that the answer form shows: those of ``asks`` in place of an :class:`AbstainSlot`."""
     return tuple(each for slot in slots for each in (slot.asks if isinstance(slot, AbstainSlot) else (slot,)))

@@ -198,7 +198,16 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-_parsed = Sample.__pydantic_validator__.validate_json
+def _parsed(line: bytes) -> Sample:
+    """Return the sample of a line; ValidationError, also for NaN and Infinity, which are no JSON."""
+    if b"NaN" in line or b"Infinity" in line:
+        try:
+            orjson.loads(line)
+        except orjson.JSONDecodeError:
+            line = line.replace(b"NaN", b"?").replace(b"Infinity", b"?")  # refused at its place
+    return Sample.__pydantic_validator__.validate_json(line)
+
+
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
 _BLOCK_BYTES = 1 << 16
@@ -481,4 +490,4 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
 
 def _broken(root: Path, message: str) -> BenchmarkError:
     hint = f"`{command_line('validate', root)}` lists all faults"
-    return BenchmarkError(f"benchmark {root.name}: {message}", hint=hint)
+    return NoFileError(f"benchmark {root.name}: {message}", hint=hint)

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from agrotools.core import FrozenModel
 from agrotools.core.base import spell_location
-from agrotools.core.files import cache_dir, write_whole
+from agrotools.core.files import cache_dir, provide_home, write_whole
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
@@ -171,6 +171,7 @@ class Loaded:
 
 def user_folders() -> tuple[Path, ...]:
     """Return the folders of user entries, which need not exist; new entries are written to the first."""
+    provide_home()
     folders = [part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()]
     if folders:
         return tuple(Path(part).expanduser().absolute() for part in folders)

@@ -190,10 +190,10 @@ async def _native_tools(asking: _Asking, _base_url: str) -> tuple[State, str]:
     for call in completion.tool_calls:
         try:
             arguments = json.loads(call.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return "no", f"the arguments are no JSON: {call.arguments[:80]!r}"
-        numbers = sorted(arguments.values()) if isinstance(arguments, dict) else []
-        return ("yes" if numbers == [876.25, 1234.5] else "unclear"), f"{call.name}({call.arguments[:80]})"
+        values = sorted(arguments.values(), key=str) if isinstance(arguments, dict) else []
+        return ("yes" if values == [1234.5, 876.25] else "unclear"), f"{call.name}({call.arguments[:80]})"
     return "no", f"no call, but {completion.text.strip()[:80]!r}"
 
 
@@ -223,7 +223,7 @@ async def _json_schema(asking: _Asking, base_url: str) -> tuple[State, str]:
     )
     try:
         value = json.loads(completion.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "no", f"no JSON: {completion.text.strip()[:80]!r}"
     fits = isinstance(value, dict) and value.keys() == properties.keys() and isinstance(value["trees"], int)
     return ("yes" if fits else "no"), completion.text.strip()[:80]

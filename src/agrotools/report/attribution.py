@@ -28,7 +28,7 @@ def attribution_tables(attribution: Attribution) -> list[RenderableType]:
         span = f"{interval.lower:.1f} to {interval.upper:.1f}" if interval else "-"
         if part == "gap":
             table.add_section()
-        table.add_row(part, f"{points:.1f}", span, "ceiling minus score" if part == "gap" else part_meaning(part))
+        table.add_row(part, f"{points:.1f}", span, "100 minus score" if part == "gap" else part_meaning(part))
     noise = attribution.tool_noise
     notes = [
         f"{each.points:.1f} points of {', '.join(each.parts)} are joint in {count_text(each.n_samples, 'sample')}: "

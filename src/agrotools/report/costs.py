@@ -29,7 +29,7 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.base import count_text, number_text, suggestion
-from agrotools.core.slot import asked_slots
+from agrotools.core.slot import asked_slots, is_derivable
 from agrotools.report.layout import interval_cell, new_table
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.records import iter_records
@@ -327,6 +327,7 @@ def _of_entry(
     constants[_REFUSE] = [question.cost(table, None, refused=True) for question in asked]
     best = min(constants.values(), key=sum)
     oracle = next((values for part, values in zip(parts, of_runs, strict=True) if part.model == _ORACLE), None)
+    oracle = oracle if all(is_derivable(question.slot) for question in asked) else None
     scale = max(1e-12, *map(max, of_runs), *map(max, constants.values()))
     clusters = [question.cluster for question in asked]
 

@@ -1,11 +1,11 @@
 """Curves of score against dose, of degraded pictures or of faults in tool calls; losses of tools and model apart.
 
-All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so what
-its score loses against the original pictures is lost by the tools. What a model loses on samples where the oracle loses
-nothing is its own loss; the rest is shared with the tools. The growth of its distance to the oracle is no measure of
-that: a model near the floor has nothing to lose, and the distance shrinks. Intervals are those of
-:mod:`agrotools.scoring.statistics`, paired by sample. Runs with faults also show which of them were noticed and
-recovered from (:mod:`agrotools.scoring.recovery`).
+All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so
+what its score loses against the original pictures is lost by the tools, if all answers follow from these calls. What
+a model loses on samples where the oracle loses nothing is its own loss; the rest is shared with the tools. The growth
+of its distance to the oracle is no measure of that: a model near the floor has nothing to lose, and the distance
+shrinks. Intervals are those of :mod:`agrotools.scoring.statistics`, paired by sample. Runs with faults also show
+which of them were noticed and recovered from (:mod:`agrotools.scoring.recovery`).
 """
 
 from collections import Counter
@@ -142,6 +142,8 @@ class _RunScores(NamedTuple):
     scores: Mapping[str, float]
     clusters: Mapping[str, str]
     calls: Mapping[str, float]
+    derivable: bool
+    """True if all answers follow from the reference calls."""
     faulty: Sequence[tuple[Record, float]]
     """Records with faults, and their scores."""
 
@@ -178,6 +180,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
     shared = [sample_id for sample_id in parts[0].clusters if sample_id in common]
     clusters = [parts[0].clusters[sample_id] for sample_id in shared]
+    derivable = all(part.derivable for part in parts)
     scores = {(part.model, part.doses): part.scores for part in parts}
     values = {key: [each[sample_id] for sample_id in shared] for key, each in scores.items()}
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
@@ -190,7 +193,9 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
         n=len(shared),
         n_dropped=len(known) - len(shared),
         points=tuple(
-            _point(model, each, values, clusters).model_copy(update={"recovery": _recovery(model, each, parts, scores)})
+            _point(model, each, values, clusters, derivable=derivable).model_copy(
+                update={"recovery": _recovery(model, each, parts, scores)}
+            )
             for model in models
             for each in doses
             if (model, each) in values
@@ -233,7 +238,8 @@ def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
     units = units.where(units.valued)
     scores = dict(zip(tally.table.ids(units.samples.tolist()), units.values.tolist(), strict=True))
     clusters = {name: cluster for name, cluster in clusters.items() if name in scores}
-    return _RunScores(_name(manifest), doses, scores, clusters, mean_calls, faulty)
+    derivable = all(kind.derivable for kind in tally.table.kinds)
+    return _RunScores(_name(manifest), doses, scores, clusters, mean_calls, derivable, faulty)
 
 
 def _severity(doses: _Doses) -> tuple[int, list[tuple[str, float]]]:
@@ -246,9 +252,11 @@ def _point(
     doses: _Doses,
     values: Mapping[tuple[str, _Doses], list[float]],
     clusters: Sequence[str],
+    *,
+    derivable: bool,
 ) -> CurvePoint:
     here, clean = values[model, doses], values.get((model, ()))
-    oracle, clean_oracle = values.get((ORACLE, doses)), values.get((ORACLE, ()))
+    oracle, clean_oracle = (values.get((ORACLE, each)) if derivable else None for each in (doses, ()))
     below = estimate_difference(oracle, here, clusters) if oracle and model != ORACLE else None
     own = None
     if below and doses and oracle and clean and clean_oracle:

@@ -28,7 +28,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import SHARD, caveat_lines, warning_lines
-from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
+from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
@@ -42,8 +42,7 @@ LINES, WIDTH = 25, 100
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
 _RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
-_ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
-_ORDER = (FLOOR, PLANNER, "", CEILING)
+_ORDER = ("floor", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 10
 _STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
 _TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
@@ -189,16 +188,18 @@ def _estimate(
 
 def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
     """Return the lines of the ladder: floor, planner, models (or other baselines), and ceiling."""
-    runs = list(zip(run_names(shown.summaries), shown.scored, strict=True))
-    known, common = {summary.model for summary in shown.summaries}, _common(shown, measure)
-    runs += [(name, scored) for name, scored in shown.references.scored.items() if name not in known]
-    runs.sort(key=lambda each: _ORDER.index(each[1].summary.model if each[1].summary.model in _ROLES else ""))
-    estimates = [_estimate(scored, measure, common) for _, scored in runs]
+    mode, common = measure[0].mode, _common(shown, measure)
+    named = zip(run_names(shown.summaries), shown.scored, strict=True)
+    runs = [(role_of(scored.summary, mode), name, scored) for name, scored in named]
+    known = {(scored.summary.model, role) for role, _, scored in runs}
+    beside = [(role_of(scored.summary, mode), name, scored) for name, scored in shown.references.scored.items()]
+    runs += [each for each in beside if (each[1], each[0]) not in known]
+    runs.sort(key=lambda each: _ORDER.index(each[0] if each[0] in _ORDER else "model"))
+    estimates = [_estimate(scored, measure, common) for *_, scored in runs]
     most = max((estimate.n for estimate in estimates if estimate), default=0)
     ladder: list[Rung] = []
-    for (name, scored), estimate in zip(runs, estimates, strict=True):
+    for (role, name, scored), estimate in zip(runs, estimates, strict=True):
         metric = (measure[0].of(scored.summary) or {}).get(measure[1])
-        role = _ROLES.get(scored.summary.model, "baseline" if _is_baseline(scored.summary) else "model")
         bounds = metric.bounds if metric and not estimate else None
         dose = _dose(scored.summary)
         fewer = f" (n {estimate.n})" if estimate and estimate.n < most else ""
@@ -207,7 +208,10 @@ def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
 
 
 def _values(ladder: Sequence[Rung]) -> dict[str, float]:
-    return {rung.role: rung.estimate.value for rung in ladder if rung.estimate}
+    """Return the scores by role; without a ceiling that is only of a part of the samples."""
+    most = max((rung.estimate.n for rung in ladder if rung.estimate), default=0)
+    of_all = [rung for rung in ladder if rung.role != "ceiling" or (rung.estimate and rung.estimate.n == most)]
+    return {rung.role: rung.estimate.value for rung in of_all if rung.estimate}
 
 
 def _is_baseline(summary: Summary) -> bool:
@@ -284,17 +288,16 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         several, loses = len(ceilings) > 1, any(each.value < 1 for _, each in ceilings)
         values = [f"{on_scale(each.value, out_of)}{f' {dose}' * several}" for dose, each in ceilings]
         faulty = any(each.benchmark_options.get("faults") for each in shown.summaries)
-        rest = (
-            f": the tools{', with these faults,' * faulty} lose the rest"
-            if loses
-            else f" on these {count_text(ceilings[0][1].n, 'sample')}"
-        )
-        sentences.append(f"A model that makes every reference call gets {', '.join(values)}{rest}.")
+        n, most = ceilings[0][1].n, max(rung.estimate.n for rung in ladder if rung.estimate)
+        where = f" on the {n} of {most} samples whose answer follows from the calls" * (n < most)
+        where = where or f" on these {count_text(n, 'sample')}" * (not loses)
+        rest = f": the tools{', with these faults,' * faulty} lose the rest" * loses
+        sentences.append(f"A model that makes every reference call gets {', '.join(values)}{where}{rest}.")
     if floor and floor.estimate:
         sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")
-    models = [rung for rung in ladder if rung.role == "model"]
+    models, ceiling = [rung for rung in ladder if rung.role == "model"], _values(ladder).get("ceiling")
     for rung in models if len(models) <= _MOST_PLACES else ():
-        sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure, common)
+        sentences += _place(rung, floor, ceiling if len(ceilings) == 1 else None, measure, common)
     estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
     if shown.summaries[0].quick and estimates:
         least = detectable_points(estimates, out_of)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
+from agrotools.core.base import words_of
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.metered import Budget, MeteredModel
@@ -87,7 +88,7 @@ async def ask_each(
             except Exception as error:
                 # An internal error on one item must not cost the others.
                 at = traceback.extract_tb(error.__traceback__)[-1]
-                reason = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+                reason = f"internal error, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
                 state.error = state.error or InfrastructureError(reason, hint="please report it")
 
     try:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import BudgetReached, Mode, Record, UsageError
+from agrotools.benchmarks.validate import check_for_run
+from agrotools.core import BENCHMARKS, BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
@@ -37,7 +38,7 @@ from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import with_offered_tools
+from agrotools.runner.toolsets import RECORDED, with_offered_tools
 from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import check_backends, executor_class
@@ -200,9 +201,13 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
 
     Raises:
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
+        NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     report = contacting_progress(checked, progress)
-    return load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
+    benchmark = load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
+    if config.benchmark not in BENCHMARKS:
+        check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
+    return benchmark
 
 
 def prepare_run(

@@ -45,6 +45,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
+from agrotools.core.base import words_of
 from agrotools.core.files import was_changed
 from agrotools.core.interrupts import on_stop_signal
 from agrotools.models import WireStats
@@ -239,7 +240,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         # An internal error on one sample must not cost the others: it counts as invalid and appears in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
         origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
-        invalid = f"{origin}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+        invalid = f"{origin}, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
     finally:
         if policy is not None and serves_one_sample(policy):
             await policy.end_sample()

@@ -1,5 +1,7 @@
 """Floor and ceiling of a run: baselines on the same samples, to place the score of a model between them.
 
+The ceiling is only of samples whose answer follows from the reference calls (:attr:`Sample.derivable`).
+
 A finished run of the same baseline beside the run is used if it has the same samples, tools and back-ends. Otherwise
 the floor (``guess``, whose only tool is ``plot``) and the ceiling (``oracle``, which makes the reference calls) are
 computed with the tool results that the benchmark has recorded, in milliseconds per sample; the charts of the floor are
@@ -25,8 +27,10 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
+from agrotools.scoring import Summary
 
 FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
+_ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 MOST_SAMPLES = 5000
 """Most samples on which floor and ceiling are computed, so that the screen comes within seconds."""
 _SAME = ("scoring", "benchmark_hash", "degrade", "faults", "backends", "tool_data", "toolset_hash")
@@ -39,6 +43,14 @@ class References:
 
     scored: Mapping[str, Rescored] = field(default_factory=dict[str, Rescored])
     recorded: frozenset[str] = frozenset()
+
+
+def role_of(summary: Summary, mode: Mode) -> str:
+    """Return ``floor``, ``planner``, ``ceiling``, ``baseline`` or ``model``."""
+    part = summary.modes.get(mode)
+    if summary.model in _ROLES and not (summary.model == CEILING and part and part.n_underivable):
+        return _ROLES[summary.model]
+    return "baseline" if summary.model.startswith("baseline:") else "model"
 
 
 def headline_mode(modes: tuple[Mode, ...]) -> Mode:
@@ -56,8 +68,8 @@ def references_of(
 ) -> References:
     """Return floor, planner and ceiling of the samples that ``run`` has finished in ``mode`` (its headline mode).
 
-    A baseline without a run of its own is left out on degraded files, on more than :data:`MOST_SAMPLES` samples, on
-    samples without reference calls, and as ceiling where no tools are called. ``index``: the records, if known.
+    A baseline without a run of its own is left out on degraded files, on more than :data:`MOST_SAMPLES` samples, and
+    as ceiling where no tools are called. ``index``: the records, if known.
 
     Raises:
         RunStoreError: the run cannot be read.
@@ -67,7 +79,9 @@ def references_of(
     index = record_index(run) if index is None else index
     n_samples = sum(1 for _ in index.finished_ids(mode))
     scored = {
-        name: beside for name in (FLOOR, PLANNER, CEILING) if (beside := _beside(run, manifest, name, mode, index))
+        name: beside
+        for name, role in _ROLES.items()
+        if (beside := _beside(run, manifest, name, mode, index)) and role_of(beside.summary, mode) == role
     }
     names = [name for name in (FLOOR, CEILING) if name not in scored and (mode != "no-tool" or name == FLOOR)]
     if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
@@ -75,11 +89,12 @@ def references_of(
     if not names:
         return References(scored)
     ids, all_ids = {*index.finished_ids(mode)}, facts_of(benchmark.samples).ids
-    part = replace(
-        benchmark, samples=select_samples(benchmark.samples, [at for at, each in enumerate(all_ids) if each in ids])
-    )
+    places = [at for at, each in enumerate(all_ids) if each in ids]
     for number, name in enumerate(names):
         progress("floor and ceiling", number, len(names))
+        of_part = name == CEILING and mode == "end-to-end"
+        chosen = [at for at in places if benchmark.samples[at].derivable] if of_part else places
+        part = replace(benchmark, samples=select_samples(benchmark.samples, chosen))
         recorded = benchmark.toolset if mode != "no-tool" else ()
         backends = {tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"}
         try:
@@ -92,12 +107,13 @@ def references_of(
                     backends=backends,
                     out=Path(folder) / "run",
                 )
-                evaluate(config, io.StringIO(), benchmark=part)
-                scored[name] = score_runs([Path(folder) / "run"])[0]
+                if chosen:
+                    evaluate(config, io.StringIO(), benchmark=part)
+                    scored[name] = score_runs([Path(folder) / "run"])[0]
         except (AgrotoolsError, OSError) as error:
             warnings.warn(f"{name} could not be run to compare with: {error}", stacklevel=2)
     progress("floor and ceiling", len(names), len(names))
-    return References(scored, frozenset(names))
+    return References(scored, frozenset(name for name in names if name in scored))
 
 
 def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, index: RecordIndex) -> Rescored | None:

@@ -353,7 +353,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             spelled,
             True,
             with_calls,
-            lambda sample, _mode, _epoch: simple.OraclePolicy(sample, knows_texts=name == "perfect-tools"),
+            lambda sample, _mode, _epoch: simple.OraclePolicy(sample, knows_gold=name == "perfect-tools"),
             truth_tools=name == "perfect-tools",
         )
     if name == "planner":

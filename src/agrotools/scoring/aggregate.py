@@ -297,6 +297,9 @@ class ModeAggregator:
             n_records=sum(self._epochs),
             n_samples=len(self._samples),
             n_clusters=int(is_cluster.sum()),
+            n_underivable=sum(
+                self._mode == "end-to-end" and not self._table.kind(sample).derivable for sample in self._samples
+            ),
             epochs=self._n_epochs,
             invalid=Invalid(n=sum(self._invalid), share=share, reasons=dict(self._reasons)),
             endings=dict(self._endings),

@@ -13,8 +13,7 @@ from typing import get_args
 
 from agrotools.core import FrozenModel, Record
 from agrotools.core.record import Fault, FaultKind
-from agrotools.core.slot import asked_slots
-from agrotools.scoring.slots import refuses
+from agrotools.scoring.slots import refused
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 SOLVED = 1 - 1e-9
@@ -47,8 +46,7 @@ def is_noticed(record: Record, fault: Fault) -> bool:
     if hit is None:
         return False
     again = any(call and call.repeats(hit) for call in later)
-    answer = trajectory.answer
-    return again or (answer is not None and refuses(asked_slots(record.sample.answer), answer))
+    return again or refused(record)
 
 
 def recoveries(

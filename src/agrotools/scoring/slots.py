@@ -14,6 +14,7 @@ from pydantic import JsonValue, ValidationError
 
 from agrotools.core import (
     AbstainSlot,
+    Answer,
     BenchmarkError,
     BooleanSlot,
     ChoiceSetSlot,
@@ -35,6 +36,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import from_valid
 from agrotools.core.form_item import form_item, form_items
+from agrotools.core.slot import asked_slots
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes
@@ -103,7 +105,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     scored = [
         _scored(at, asked, record.sample, record.trajectory) for at, slot in enumerate(asked.slots) if not slot.judged
     ]
-    knowing = _knowing_rows(record, record.trajectory.answer, scored)
+    knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
         words = refusing_words(form_items(record.sample.answer), record.trajectory.answer or "")
         scored = [score._replace(value=0.0, reading={"rule": "refused", "refused_by": words}) for score in scored]
@@ -126,17 +128,15 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     return rows
 
 
-def _knowing_rows(record: Record, answer: str | None, scored: Sequence[SlotScore]) -> list[Score]:
+def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
     """Return the row of false confidence or of false refusal; none if the benchmark offers no refusal."""
-    sample = record.sample
+    sample, answer = record.sample, record.trajectory.answer if record.trajectory else None
     if not sample.may_abstain:
         return []
     if not sample.answerable:
         wrong = answer is not None and not any(score.value for score in scored)
         return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
-    drawn = any("points" in score.reading for score in scored)  # who draws a chart answers, whatever else is said
-    wrong = answer is not None and not drawn and refuses(sample.answer, answer)
-    return [score_row(record, FALSE_REFUSAL, SlotScore(float(wrong), {}, used_form=False))]
+    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}, used_form=False))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE)
@@ -195,6 +195,8 @@ def _scored(at: int, asked: _Asked, sample: Sample, trajectory: Trajectory) -> S
     answer = trajectory.answer
     if answer is None:
         return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
+    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory):
+        return SlotScore(0.0, {"rule": "answered"}, used_form=False)
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
@@ -270,6 +272,29 @@ def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None
         "judge_prompt_hash": None,
     }
     return from_valid(Score, fields)
+
+
+def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory) -> bool:
+    """Return True if a chart was drawn where one is asked for."""
+    from agrotools.scoring.plots import drawn_spec
+
+    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory) is not None
+
+
+def answer_of(record: Record) -> str | None:
+    """Return the final answer of a record, in step-by-step that of the last step; None if there is none."""
+    if record.trajectory is not None:
+        return record.trajectory.answer
+    last = record.actions[-1] if record.actions else None
+    return last.text if isinstance(last, Answer) else None
+
+
+def refused(record: Record) -> bool:
+    """Return True if a record ends in a refusal. Who draws a chart that was asked for answers, whatever is said."""
+    slots, text = asked_slots(record.sample.answer), answer_of(record)
+    if text is None or (record.trajectory and _has_drawn(slots, record.trajectory)):
+        return False
+    return refuses(slots, text)
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:

@@ -172,6 +172,8 @@ class ModeSummary(FrozenModel):
     n_records: int
     n_samples: int
     n_clusters: int
+    n_underivable: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of end-to-end samples whose answer does not follow from the reference calls: these have no ceiling."""
     epochs: int
     invalid: Invalid = Invalid()
     endings: dict[str, int] = {}

@@ -43,6 +43,8 @@ class Kind(NamedTuple):
     """Outcome metrics that at least one slot of the sample belongs to."""
     has_text: bool
     """True if the sample has a slot that is answered with text."""
+    derivable: bool
+    """True if the answer follows from the reference calls."""
     groups: tuple[tuple[str, str], ...] = ()
     """Names and values of the sample's ``groups``, for further breakdowns of results."""
 
@@ -109,6 +111,7 @@ def _kind(sample: Sample) -> Kind:
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=frozenset(places_by_metric(sample.answer)) - (set() if sample.may_abstain else {FALSE_REFUSAL}),
         has_text=any(not slot.made_by_tools for slot in sample.answer),
+        derivable=sample.derivable,
         groups=_groups(sample),
     )
 

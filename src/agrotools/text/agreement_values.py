@@ -10,11 +10,11 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from itertools import chain, islice, product
 from typing import Any, cast
-from unicodedata import normalize
 
 from pydantic import JsonValue
 
@@ -177,7 +177,8 @@ MOST_READINGS = 256
 MOST_COMMON = 100
 """Whole numbers up to this value may as well be constants and do not count as observations."""
 _SHIFTS = (1, 100, 0.01, 10, 0.1, 1000, 0.001, 10_000, 0.0001, 1_000_000, 0.000001)
-_NAME = late_pattern(r"[^\W\d]\w*")
+_FACTORS = (2, 0, 1000, -1000)
+"""Factors of a number that tell whether it has an effect on a result, also by a limit or as the largest of several."""
 MOST_NUMBERS = 100
 """In a call with more numbers than this, either all or none of them are replaced by measured ones."""
 
@@ -194,10 +195,10 @@ def expressions_agree(
     the reference took from observations) stands for that exact value. So ``8.89 / 1.03`` agrees with ``a / b`` if a is
     8.8912 and b is 1.0263, both measured. If a number may also be meant as written, both readings are tried.
 
-    If the reference calculates with observations, the right value is not enough: the prediction must contain the
-    observations too, otherwise the result was worked out before the call (``in_head`` in the details). Constants may be
-    combined, and a unit may be converted by a power of ten. Other numbers from ``observed`` may replace the
-    reference's.
+    If the reference calculates with observations, the right value is not enough: the prediction must calculate with the
+    observations too, otherwise the result was worked out before the call (``in_head`` in the details). A number that
+    never changes the result, as in ``915 + 0*61``, is not calculated with. Constants may be combined, and a unit may be
+    converted by a power of ten. Other numbers from ``observed`` may replace the reference's.
     """
     detail: dict[str, JsonValue] = {}
     try:
@@ -233,11 +234,14 @@ def _from_observations(
     detail: dict[str, JsonValue],
 ) -> tuple[bool, dict[str, JsonValue]]:
     """Check that a prediction with the right value contains the observations used by the reference."""
-    operands = {abs(number) for number in _operands(*reference)} - {0}
+    literal, all_measured = literal_and_measured(reference[1])
+    values = _variables(literal_value(literal))
+    measured = numbers_in(values) if all_measured else measured_numbers(_variables(literal))
+    operands = {abs(number) for number in measured} - {0}
+    operands &= _of_effect(_text(reference[0]), values) if operands else set()
     if not operands:
         return True, detail
-    used = _used(expression, variables)
-    written = {abs(number) for number in (*numbers_written(expression, variables), *numbers_in(used))} - {0}
+    written = _of_effect(expression, variables)
     missing = [operand for operand in operands if not _stands_in(operand, sorted(written))]
     if missing:
         ordered = sorted(operands)
@@ -247,17 +251,24 @@ def _from_observations(
     return not missing, {**detail, "in_head": True} if missing else detail
 
 
-def _operands(expression: JsonValue, variables: JsonValue) -> list[Number]:
-    """Return the numbers that the expression of a reference takes from observations."""
-    literal, measured = literal_and_measured(variables)
-    used = _used(_text(expression), literal if isinstance(literal, dict) else {})
-    return list(numbers_in(used)) if measured else measured_numbers(used)
+def _of_effect(expression: str, variables: Mapping[str, JsonValue]) -> set[Number]:
+    """Return the absolute values of the numbers in a call other than 0, without those that never change its result."""
+    in_expression = numbers_written(expression, variables)
+    written = [*in_expression, *numbers_in(dict(variables))]
 
+    def changes(number: Number) -> bool:
+        results: list[JsonValue] = []
+        for factor in (1, *_FACTORS):
+            reading = [each * factor if abs(each) == number else each for each in written]
+            values = iter(reading[len(in_expression) :])
+            replaced = {name: _replaced(value, values) for name, value in variables.items()}
+            with suppress(ExpressionError):
+                results.append(evaluate(expression, replaced, constants=reading[: len(in_expression)]))
+                if not same_value(results[0], results[-1]):
+                    return True
+        return len(results) < 2
 
-def _used(expression: str, variables: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the variables whose names occur in an expression."""
-    names = set(_NAME.findall(normalize("NFKC", expression)))
-    return {name: value for name, value in variables.items() if normalize("NFKC", name) in names}
+    return {number for number in {abs(each) for each in written} - {0} if changes(number)}
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
+from agrotools.core.base import words_of
 from agrotools.tools.result import OUT_OF_MEMORY, Reply, ToolResult, encode_result, failure, pack_frame, read_frame
 from agrotools.tools.services import VLM, AnswerNeeded, Replies
 from agrotools.tools.workspace import CallContext, call_context
@@ -89,7 +90,7 @@ def load(target: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ToolError("backend_unavailable", f"the tool {name} cannot be loaded: {error}") from error
+        raise ToolError("backend_unavailable", f"the tool {name} cannot be loaded: {words_of(error)}") from error
 
 
 def _run(request: dict[str, Any]) -> Reply:
@@ -132,7 +133,7 @@ def _run(request: dict[str, Any]) -> Reply:
 
 def _is_memory_error(error: BaseException) -> bool:
     """True if a native library reported a lack of memory by its own kind of error."""
-    text = str(error)
+    text = words_of(error)
     return any(words in text for words in ("Insufficient memory", "bad_alloc", "Cannot allocate memory"))
 
 

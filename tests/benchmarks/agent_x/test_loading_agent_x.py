@@ -14,6 +14,7 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
 from agrotools.benchmarks.agent_x.load import arguments_of, read_agent_x
+from agrotools.benchmarks.agent_x.replies import gold_of
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import BenchmarkError, Sample
 from agrotools.report.html.pictures import Places
@@ -51,6 +52,16 @@ def written(tmp_path: Path, entries: Any) -> Path:
 def only(tmp_path: Path, content: Any) -> Sample:
     (sample,) = load_benchmark("agent-x", written(tmp_path, {"0": [content]})).samples
     return sample
+
+
+@pytest.mark.parametrize("described", [{}, None, {"ObjectCounter": {}}, [{"name": "ObjectCounter"}, {"name": "OCR"}]])
+def test_the_tools_offered_tell_nothing_of_the_solution(tmp_path: Path, described: Any) -> None:
+    """The published scripts put the whole list of tools into each prompt, and show an entry's own to the judge."""
+    sample = only(tmp_path, entry(tool_metadata=described))
+    assert len(sample.toolset) == 14
+    assert sample.toolset == only(tmp_path, entry(reasoning_steps=[], tool_metadata={})).toolset
+    shown = ["ObjectCounter", "OCR"] if isinstance(described, list) else ["ObjectCounter"]
+    assert [*gold_of(sample)["tool_metadata"]] == shown
 
 
 def test_a_whole_folder_has_the_published_counts_and_films_as_frames(whole: Benchmark) -> None:
@@ -160,7 +171,6 @@ def test_any_input_is_told_apart_or_not_at_all(given_text: str, tool: str) -> No
         (entry(reasoning_steps=[{"tool": 7}]), "a tool that is no text"),
         (entry(reasoning_steps=[{"tool": "Teleport"}]), "there is no tool 'Teleport'"),
         (entry(final_answer=None), "no final answer"),
-        (entry(reasoning_steps=[], tool_metadata={}), "lists no tools"),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, content: Any, message: str) -> None:

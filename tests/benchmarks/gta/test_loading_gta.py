@@ -264,3 +264,11 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
     assert first.reference.steps[0].arguments == {"image": "image_96.jpg"}
     assert second.answer[0].whitelist == (("-3",),)
     assert [step.thought for step in second.reference.steps] == ["", ""]
+
+
+@pytest.mark.parametrize("tools", [[], None])
+def test_an_entry_that_lists_no_tools_is_offered_all(tmp_path: Path, tools: Any) -> None:
+    """Those that it calls would tell the solution."""
+    sample = only(tmp_path, plain_entry(tools=tools))
+    assert len(sample.toolset) == 14
+    assert {step.tool for step in sample.reference.steps} < {*sample.toolset}

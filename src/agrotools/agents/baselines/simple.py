@@ -26,6 +26,7 @@ from agrotools.core import (
     Halt,
     KeywordsSlot,
     Observation,
+    OpenTextSlot,
     Record,
     ReferenceStep,
     ReferenceTextsSlot,
@@ -52,15 +53,15 @@ from agrotools.tools import tool_specs
 class OraclePolicy:
     """Policy that makes the reference calls in order and derives the answer from their results.
 
-    ``knows_texts``: it also knows the gold of texts that cannot be derived from tool results.
+    ``knows_gold``: it also knows the gold of slots that cannot be derived from tool results.
     """
 
-    def __init__(self, sample: Sample, *, knows_texts: bool = False) -> None:
+    def __init__(self, sample: Sample, *, knows_gold: bool = False) -> None:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = sample.answer
         self._steps = sample.reference.steps
-        self._knows_texts = knows_texts
+        self._knows_gold = knows_gold
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         observations = [step.observation for step in history if step.kind == "call"]
@@ -73,7 +74,8 @@ class OraclePolicy:
         for slot in self._slots:
             if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
                 return Answer(text=refusal_of(slot))
-        return Answer(text=answer_from(asked_slots(self._slots), results, knows_texts=self._knows_texts))
+        slots = asked_slots(self._slots)
+        return Answer(text=format_answer(slots, derived_values(slots, results, knows_gold=self._knows_gold)))
 
 
 class ImmediatePolicy:
@@ -98,7 +100,7 @@ class GuessPolicy:
         has_drawn = any(step.call is not None and step.call.tool == "plot" for step in history)
         chart = guessed_chart(view, self._slots)
         if chart is None or text == REFUSAL_LINE or has_drawn or "plot" not in view.toolset:
-            return Answer(text=text or "No guess.")
+            return Answer(text=text or ("The figure is drawn." if has_drawn else "No guess."))
         return CallTools(calls=(ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),))
 
 
@@ -112,21 +114,18 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
         return None
 
 
-def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> str:
-    """Return the answer that ``results`` imply, in the answer form. Slots without a derivable value are left out."""
-    return format_answer(slots, derived_values(slots, results, knows_texts=knows_texts))
-
-
-def derived_values(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> dict[str, JsonValue]:
+def derived_values(slots: Sequence[Slot], results: Results, *, knows_gold: bool = False) -> dict[str, JsonValue]:
     """Return the values that ``results`` imply, by slot, labels as the slot names them.
 
-    Slots without a derivable value are left out: the expression fails, or yields an empty text.
-    Keywords and texts without an expression take the last text that a call returned, or the gold if ``knows_texts``.
+    Slots without a derivable value are left out: the expression fails, or yields an empty text. Slots without an
+    expression take the gold if ``knows_gold``; else keywords and texts take the last text that a call returned.
     """
     values: dict[str, JsonValue] = {}
     for slot in slots:
-        if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
-            values[slot.name] = _right_text(slot) if knows_texts else _last_text(results)
+        if slot.from_ is None and knows_gold:
+            values[slot.name] = _gold(slot)
+        elif slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
+            values[slot.name] = _last_text(results)
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:
@@ -147,24 +146,27 @@ def _last_text(results: Results) -> JsonValue:
     return next((text for text in reversed(texts) if isinstance(text, str) and text.strip()), None)
 
 
-def _right_text(slot: KeywordsSlot | ReferenceTextsSlot) -> JsonValue:
+def _gold(slot: Slot) -> JsonValue:
     if isinstance(slot, KeywordsSlot):
         return ", ".join(group[0] for group in slot.whitelist if group)
-    return next(iter(slot.values), None)
+    if isinstance(slot, ReferenceTextsSlot):
+        return slot.values[0]
+    if isinstance(slot, OpenTextSlot):
+        return [fact.phrases[0] for fact in slot.facts]
+    return slot.right_text or getattr(slot, "value", None)
 
 
 class TruthTools:
     """Tools that answer the k-th call of a sample with the truth of its k-th reference step.
 
-    If no slot has an expression over tool results, steps without a truth are answered with their recorded result.
+    If no step has a truth, as in published and imported dialogs, they are answered with their recorded results.
     """
 
     def __init__(self, sample: Sample) -> None:
         steps = sample.reference.steps if sample.reference else ()
         truths = [step.truth for step in steps]
-        if all(slot.from_ is None for slot in sample.answer):
-            truths = [truth or (step.observation and step.observation.result)
-                      for truth, step in zip(truths, steps, strict=True)]  # fmt: skip
+        if all(truth is None for truth in truths):
+            truths = [step.observation and step.observation.result for step in steps]
         self._truths = [with_made_files(index, truth, steps) for index, truth in enumerate(truths)]
         self._calls = 0
 

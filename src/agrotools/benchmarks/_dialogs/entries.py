@@ -67,6 +67,8 @@ class DialogForm:
 
     image_tools: Collection[str]
     """Tools that return an image."""
+    tools: Sequence[str]
+    """Tools of the benchmark, offered with entries that list none."""
     prefix: str
     """Prefix of sample ids."""
     family: str
@@ -77,8 +79,8 @@ class DialogForm:
     """True if files may be of any kind; otherwise all files are images except videos and declared tables."""
     lacks_tools: bool = False
     """True if entries may list tools that are not available in this package; those are not offered."""
-    tools: tuple[str, ...] | None = None
-    """Tools offered with every entry instead of those that the entry lists."""
+    all_tools: bool = False
+    """True if every entry is offered ``tools``, whatever it lists."""
     gold: Callable[[Mapping[str, Any], Callable[[str], None]], Gold] | None = None
     """Function that reads the gold of an entry in place of ``gt_answer``; its second argument receives notes. Such
     entries need neither reference calls nor a final answer."""
@@ -120,7 +122,7 @@ def _read_entry(
     turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)
     steps = _steps(turn.messages, names, findings, open_ended=form.gold is not None) if turn else []
     called = [step.tool for step in steps]
-    toolset = [*form.tools] if form.tools is not None else _toolset(entry.get("tools"), called, findings, form)
+    toolset = [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
     try:
         questions = _questions(entry.get("evaluation"), findings)
         if form.gold is not None:
@@ -212,7 +214,10 @@ def _files(
 
 
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
-    """Return the tools that the entry lists, in its order, followed by those that it calls without listing them."""
+    """Return the tools that the entry lists, in its order, followed by those that it calls without listing them.
+
+    An entry that lists none is offered all tools of the benchmark, since those it calls are part of the solution.
+    """
     if value is not None and not is_object(value) and not is_list(value):
         findings.fault(f"its tools are no list: {quote(value)}")
     # An object has the tools by name, as in toolmeta.json.
@@ -223,7 +228,9 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
             listed.append(name.strip())
         else:
             findings.fault(f"a tool without a name: {quote(item)}")
-    return offered_tools(listed, called, findings, lacks_tools=form.lacks_tools)
+    if not listed and not findings.broken:
+        findings.note("it lists no tools and is offered all tools of the benchmark")
+    return offered_tools(listed or form.tools, called, findings, lacks_tools=form.lacks_tools)
 
 
 def offered_tools(
@@ -233,7 +240,7 @@ def offered_tools(
 
     ``lacks_tools``: True if unavailable tools are left out; otherwise they are faults.
     """
-    if any(tool not in listed for tool in called) and listed:
+    if any(tool not in listed for tool in called):
         findings.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
     missing = [tool for tool in tools if tool not in TOOLS]
@@ -243,8 +250,6 @@ def offered_tools(
         return [tool for tool in tools if tool not in missing]
     for tool in missing:
         findings.fault(f"there is no tool {quote(tool)}")
-    if not tools and not findings.broken:
-        findings.fault("it lists no tools and calls none")
     return tools
 
 

@@ -86,11 +86,14 @@ def _read_entry(
         findings.fault("it has no query")
     raw = _raw_steps(content.get("reasoning_steps"), findings)
     steps = _steps(raw, files, findings)
-    toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], findings)
+    # The tools that an entry describes are those of its solution: the published scripts offer all and show these to the
+    # judge alone.
+    called = [step.tool for step in steps]
+    toolset = offered_tools([*FACTS["tools"]], called, findings)
     query_type = str(content.get("query_type") or "").strip().casefold()
     answer = _final_answer(content.get("final_answer"))
     try:
-        gold = _gold(query_type, answer, [step.tool for step in steps])
+        gold = _gold(query_type, answer, called)
     except BenchmarkError as error:
         findings.fault(error.message)
         return None
@@ -111,6 +114,7 @@ def _read_entry(
         "query_type": query_type,
         "reasoning_steps": [*raw],
         "final_answer": {**answer},
+        "tools": [*(_described_tools(content.get("tool_metadata")) or dict.fromkeys(called))],
     }
     if files.videos:
         metadata["videos"] = [*files.videos]
@@ -241,12 +245,11 @@ def _observation(tool: str, output: JsonValue) -> Observation:
     return Observation(result={"image" if tool in FACTS["image_tools"] and is_file else "text": text})
 
 
-def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list[str]:
-    """Return the tools that the entry describes, followed by those that it calls without describing them."""
-    items: list[Any] = value if is_list(value) else []
-    listed = [str(name) for name in value] if is_object(value) else []
-    listed += [item["name"] for item in items if is_object(item) and is_text(item.get("name"))]
-    return offered_tools(listed, called, findings)
+def _described_tools(value: Any) -> list[str]:
+    """Return the tools that an entry describes."""
+    if is_object(value):
+        return [*value]
+    return [item["name"] for item in (value if is_list(value) else ()) if is_object(item) and is_text(item.get("name"))]
 
 
 def _final_answer(value: Any) -> dict[str, JsonValue]:

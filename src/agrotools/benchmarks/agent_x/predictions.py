@@ -219,7 +219,6 @@ def add_single_reply(record: Record, errors: Errors) -> None:
     gold = {
         "reasoning_steps": sample.metadata.get("reasoning_steps", []),
         "final_answer": sample.metadata.get("final_answer", {}),
-        "tool_metadata": dict.fromkeys(sample.toolset),
     }
     _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, errors)
 
@@ -251,7 +250,7 @@ def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors) -> None:
     faulty = _is_faulty(entry, raw, answer)
     errors.add("invalid_format", key, int(faulty))
     errors.add("answer_in_invalid_format", key, int(faulty and answered))
-    _errors_of_steps(key, steps, _tools(gold), errors)
+    _errors_of_steps(key, steps, errors)
     if is_object(gold):
         if not steps and corrected_scorer.steps_of(gold):
             errors.add("single_step_answer", key)
@@ -271,7 +270,7 @@ def _renamed(step: Any) -> set[str]:
     return {names.get(str(name), str(name)) for name in step}
 
 
-def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: Errors) -> None:
+def _errors_of_steps(key: str, steps: list[Any], errors: Errors) -> None:
     before: str | None = None
     repeated = False
     for step in filter(is_object, steps):
@@ -284,19 +283,13 @@ def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: 
             continue
         names = [name.strip() for name in tool.split(",")]
         errors.add("several_calls", key, int(len(names) > 1))
-        errors.add("wrong_tool_name", key, sum(name not in known for name in names))
+        errors.add("wrong_tool_name", key, sum(name not in FACTS["tools"] for name in names))
         errors.add(
             "call_without_output", key, int(not is_list(output) and not is_object(output) and output in _NOTHING)
         )
         repeated |= before == tool.strip().lower()
         before = tool.strip().lower()
     errors.add("repeated_tool", key, int(repeated))
-
-
-def _tools(gold: Any) -> frozenset[str]:
-    """Return the tools that a sample offers, or all tools of the benchmark if it lists none."""
-    offered: Any = gold.get("tool_metadata") if is_object(gold) else None
-    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(FACTS["tools"])
 
 
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors) -> None:

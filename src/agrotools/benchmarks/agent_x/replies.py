@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.record_dialogues import returned_content
+from agrotools.benchmarks.facts import listed_tools
 from agrotools.core import Record, Sample, UsageError
 from agrotools.text.loose_json import NotJson, dumps, loads, values_in, without_surrogates
 from agrotools.tools import get_tool
@@ -160,7 +161,7 @@ def gold_of(sample: Sample) -> dict[str, Any]:
         "query_type": sample.metadata.get("query_type", ""),
         "reasoning_steps": sample.metadata.get("reasoning_steps", []),
         "final_answer": sample.metadata.get("final_answer", {}),
-        "tool_metadata": {name: _tool_entry(name) for name in sample.toolset},
+        "tool_metadata": {name: _tool_entry(name) for name in listed_tools(sample)},
     }
 
 

@@ -18,7 +18,7 @@ def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> 
     entries = entries_of(path)
     findings = Findings()
     table = FileTable(path.parent)
-    form = DialogForm(FACTS["image_tools"], prefix="gta", family="general", source="GTA")
+    form = DialogForm(FACTS["image_tools"], [*FACTS["tools"]], prefix="gta", family="general", source="GTA")
     samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 

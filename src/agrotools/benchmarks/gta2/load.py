@@ -90,12 +90,13 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
     table = FileTable(path.parent)
     form = DialogForm(
         FACTS["image_tools"],
+        offered,
         prefix="gta2" if part == "end" else "gta2-step",
         family="general",
         source="GTA-2",
         any_file=True,
         lacks_tools=True,
-        tools=offered if part == "end" else None,
+        all_tools=part == "end",
         gold=(lambda entry, note: Gold("workflow", tree_of(entry.get("sub_tasks"), note))) if part == "end" else None,
     )
     samples = read_entries(entries, form, table, _with_groups, findings, progress)

@@ -57,7 +57,8 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         findings.part = "sar " if sensor == "sar" else ""
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
-        form = DialogForm(FACTS["image_tools"], prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
+        tools = [*FACTS["tools"]]
+        form = DialogForm(FACTS["image_tools"], tools, prefix, "remote_sensing", source="ThinkGeo", folder=folder)
         with_groups = partial(_with_groups, sensor)
         sensor_samples = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
         levels = difficulties(sensor_samples) if sensor == "optical" else [None] * len(sensor_samples)

@@ -124,7 +124,9 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
     answer_type, slots = slots_of(content, fields.answer, steps, spelt)
     listed = value_at(content, fields.sample.tools, [])
     offered = [value_at(tool, fields.sample.tool_name) if isinstance(tool, dict) else tool for tool in listed]
-    toolset = dict.fromkeys([*(_tool(str(tool), fields) for tool in offered), *(step.tool for step in steps)])
+    # An entry that lists no tools is offered all: those that it calls are a part of the solution.
+    tools = [_tool(str(tool), fields) for tool in offered] or AGROTOOLS
+    toolset = dict.fromkeys([*tools, *(step.tool for step in steps)])
 
     def text(name: str, default: str | None) -> str:
         value = value_at(content, getattr(fields.sample, name))

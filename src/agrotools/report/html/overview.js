@@ -11,7 +11,9 @@ const onScale = (share) => ((head.measure?.out_of ?? 100) === 100 ? points(share
 // Floor, planner and ceiling: runs of the page, and baselines that were computed for it.
 function marks() {
   const known = runs.map((run) => ({ role: run.role, score: run.score, name: run.label, tasks: run.tasks }));
-  return [...known, ...head.references].filter((each) => ["floor", "planner", "ceiling"].includes(each.role) && each.score);
+  const shown = [...known, ...head.references].filter((each) => ["floor", "planner", "ceiling"].includes(each.role) && each.score);
+  const most = Math.max(...known.map((each) => each.score?.[3] ?? 0));
+  return shown.map((each) => ({ ...each, part: each.score[3] < most ? ` (n = ${each.score[3]})` : "" }));
 }
 
 // One line with the scores of one or several runs: an interval and a dot for each, and ticks for floor and ceiling.
@@ -19,7 +21,7 @@ function scale(entries, ticks, title) {
   const place = (share) => `${100 * Math.min(1, Math.max(0, share))}%`;
   return el("span.scale", { role: "img", "aria-label": title },
     el("span.axis"),
-    ticks.map((tick) => el(`span.tick.${tick.role}`, { style: { left: place(tick.value) }, title: `${tick.role} ${onScale(tick.value)}` })),
+    ticks.map((tick) => el(`span.tick.${tick.role}`, { style: { left: place(tick.score[0]) }, title: `${tick.role} ${estimateText(tick.score)}` })),
     entries.map(([at, [, low, high]]) => low !== null && el(`span.interval.run${at % SHAPES.length}`, { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } })),
     entries.map((entry) => {
       const [at, [value]] = entry, near = entries.filter(([, [other]]) => Math.abs(other - value) < 0.03);
@@ -54,7 +56,7 @@ function spent(run) {
 
 function runsCard() {
   const references = marks().filter((mark) => mark.role !== "planner" || runs.length === 1);
-  const ticks = references.map((mark) => ({ role: mark.role, value: mark.score[0] }));
+  const ticks = references.map((mark) => ({ role: mark.role, score: mark.score }));
   const order = runs.map((run, at) => at);
   if (runs.length > MANY_RUNS) order.sort((a, b) => (runs[b].score?.[0] ?? -1) - (runs[a].score?.[0] ?? -1));
   const rows = order.map((at) => [runs[at], at]).map(([run, at]) => el(`div.run${run.role === "model" ? "" : ".baseline"}`, {},
@@ -79,7 +81,7 @@ function runsCard() {
 function scaleLabels(references) {
   const shown = [...references].sort((a, b) => a.score[0] - b.score[0]);
   const crowded = shown.some((mark, at) => at && mark.score[0] - shown[at - 1].score[0] < 0.7 / (shown.length - 1));
-  const labels = shown.map((mark, at) => el(`span.${crowded ? "" : "label."}${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${crowded && at ? " · " : ""}${mark.role} ${onScale(mark.score[0])}`));
+  const labels = shown.map((mark, at) => el(`span.${crowded ? "" : "label."}${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${crowded && at ? " · " : ""}${mark.role} ${onScale(mark.score[0])}${mark.part}`));
   return crowded ? el("span.side", { style: { left: `${100 * Math.min(0.3, shown[0].score[0])}%` } }, labels) : labels;
 }
 
@@ -168,7 +170,7 @@ function tasksCard() {
   const shown = runs.map((run, at) => at).filter((at) => runs[at].role !== "floor" && runs[at].role !== "ceiling");
   const dots = shown.length ? shown : runs.map((run, at) => at);
   return el("section.card.tasks", {}, title, el("table.chart", {}, dots.length > 1 && el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "task"), el("td"), dots.map((at) => el("th.sign", { scope: "col", title: runs[at].label }, el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`, { role: "img", "aria-label": runs[at].label }))))), el("tbody", {}, names.map((task) => {
-    const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, value: mark.tasks[task][0] }));
+    const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, score: mark.tasks[task] }));
     const own = dots.filter((at) => runs[at].tasks[task]);
     return el("tr", {},
       el("th", { scope: "row" }, el("a", { href: address("samples", { task, mode: head.measure.mode, run: runs.length > 1 ? chosenRun : undefined }) }, words(task))),

@@ -10,9 +10,8 @@ from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
 from agrotools.report.settings import KNOWING, PROCESS, Setting
 from agrotools.report.tables import scoring_lines, warning_lines
-from agrotools.runner.ladder import CEILING, FLOOR, PLANNER
+from agrotools.runner.ladder import role_of
 from agrotools.runner.ledger import read_spend
-from agrotools.runner.policies import is_baseline
 from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
 from agrotools.scoring.summary import RunDifference
@@ -20,10 +19,9 @@ from agrotools.scoring.summary import RunDifference
 Data = dict[str, Any]
 Measure = tuple[Setting, str]
 """Setting and metric that runs are judged by."""
-ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 TERMS = {
     "floor": "score of guessing from the question alone (baseline:guess)",
-    "ceiling": "score of the reference calls with the real tools (baseline:oracle)",
+    "ceiling": "score of the reference calls with the real tools (baseline:oracle), where the answer follows from them",
     "planner": "score of the plan of the most similar question, with this one's numbers and names (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "was given the reference; not a result to report",
@@ -37,16 +35,21 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary], difference
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
     shown = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
-    beside = [(name, summary) for name, summary in references.items() if name not in {each.model for each in summaries}]
+    roles = _roles(summaries, measure)
+    beside = [
+        (summary.model, role, summary)
+        for summary, role in zip(references.values(), _roles([*references.values()], measure), strict=True)
+        if (summary.model, role) not in {(each.model, of_run) for each, of_run in zip(summaries, roles, strict=True)}
+    ]
     names = run_names(summaries)
     return {
         "title": benchmark_title(summaries[0].benchmark, summaries[0].benchmark_version),
         "synthetic": summaries[0].synthetic,
         "measure": _measure_data(measure) if measure else None,
-        "runs": [_run_data(run, name, measure) for run, name in zip(runs, names, strict=True)],
+        "runs": [_run_data(*each, measure) for each in zip(runs, names, roles, strict=True)],
         "references": [
-            {"name": name, "role": ROLES.get(name, "baseline"), "score": estimate_data(estimate), "tasks": tasks}
-            for name, summary in beside
+            {"name": name, "role": role, "score": estimate_data(estimate), "tasks": tasks}
+            for name, role, summary in beside
             if measure and (estimate := _headline_of(summary, measure))
             for tasks in [_tasks_of(summary, measure)]
         ],
@@ -91,18 +94,21 @@ def _tasks_of(summary: Summary, measure: Measure) -> Data:
     return {task: estimate_data(each) for task, each in metric.by_task_type.items()} if metric else {}
 
 
-def _run_data(run: Run, name: str, measure: Measure | None) -> Data:
+def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
+    return [role_of(each, measure[0].mode if measure else "end-to-end") for each in summaries]
+
+
+def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
     summary, parts = run.summary, run.summary.modes.values()
     facts = run_facts(run.name, run.folder, run.manifest, summary)
     estimate = _headline_of(summary, measure) if measure else None
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
     spend = read_spend(run.folder / "spend.jsonl")
     attribution, outdated = read_attribution(run.folder)
-    role = "baseline" if is_baseline(run.manifest.model) else "model"
     return {
         **facts,
         "label": harmless(name),
-        "role": role if run.manifest.faults else ROLES.get(run.manifest.model, role),
+        "role": "baseline" if run.manifest.faults and role != "model" else role,
         "score": estimate_data(estimate) if estimate else None,
         "withheld": bool(metric and estimate is None),
         "possible": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,

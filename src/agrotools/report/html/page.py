@@ -210,7 +210,7 @@ class Page:
         ]
         if record.mode == "end-to-end" and value is not None and value < 1:
             self._wrong.append(row)
-            if self._runs[at].manifest.model == "baseline:oracle":
+            if self._runs[at].manifest.model == "baseline:oracle" and record.sample.derivable:
                 self._unsolved.add(row[_SAMPLE])
         place = self._places.setdefault((at, record.key), len(self.rows)) if self._live else len(self.rows)
         self.rows[place:] = [row, *self.rows[place + 1 :]]

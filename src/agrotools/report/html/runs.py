@@ -20,7 +20,7 @@ from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.trace import why_wrong
-from agrotools.runner.ladder import CEILING, FLOOR, references_of
+from agrotools.runner.ladder import headline_mode, references_of, role_of
 from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
@@ -267,7 +267,8 @@ def floor_and_ceiling(
     """Return the summaries of baselines on the samples of the first model's run, if its benchmark can be loaded."""
     run = next((run for run in runs if not is_baseline(run.manifest.model)), runs[0])
     manifest = run.manifest
-    if {FLOOR, CEILING} <= {each.manifest.model for each in runs}:
+    roles = {role_of(each.summary, headline_mode(each.manifest.modes)) for each in runs}
+    if {"floor", "ceiling"} <= roles:
         return {}
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:

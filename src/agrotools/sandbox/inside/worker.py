@@ -163,10 +163,18 @@ def status_of(error: BaseException | None) -> str:
             break
         if isinstance(error, OSError) and error.errno in _DENIALS:
             return "denied"
-        if type(error).__name__ == "gaierror" or "can't start new thread" in str(error):
+        if type(error).__name__ == "gaierror" or "can't start new thread" in words_of(error):
             return "denied"
         error = getattr(error, "reason", None) or error.__cause__ or error.__context__
     return "error"
+
+
+def words_of(error: BaseException) -> str:
+    """Return the text of an exception; empty if its ``__str__`` raises one itself."""
+    try:
+        return str(error)
+    except BaseException:
+        return ""
 
 
 def line_of(error: BaseException) -> str:
@@ -176,7 +184,7 @@ def line_of(error: BaseException) -> str:
         number, text = error.lineno, error.msg
     else:
         frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _NAME]
-        number, text = (frames[-1] if frames else None), str(error)
+        number, text = (frames[-1] if frames else None), words_of(error)
     summary = type(error).__name__ + (f": {text[:_LONGEST_TEXT]}" if text else "")
     if number is None:
         return summary

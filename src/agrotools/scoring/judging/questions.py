@@ -35,6 +35,7 @@ _SCORE_IN_WORDS = re.compile(
     r"(?!\s*(?:[,、]\s*\d\s*)?(?:[-~–]|or\b|to\b|或者?|还是|[到至])\s*\d)",
     re.IGNORECASE,
 )
+_OBJECT_ALONE = re.compile(r"(?:```\w*\s*)?\{.*\}\s*(?:```)?", re.DOTALL)
 _ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?:\.\d++)?+)\s*+(?:/\s*+(?P<of>\d++))?\s*+分?[\s*_\"'.。)]*+")
 
 
@@ -47,18 +48,19 @@ def read_grade(reply: str, most: int = 2, shown: str = "") -> int | None:
 def read_score(reply: str, most: int = 1, shown: str = "") -> float | None:
     """Return the score in ``reply``, a number from 0 to ``most``.
 
-    It is read from JSON (in a fence, with Python's quotes or within prose; objects that stand in ``shown``, which the
-    judge may quote, count only beside no other), else from words (``Grade: 1``, ``评分：2``), else from a reply that is
-    a number. None if the reply has no such score, if it names several, or if the score is not on the scale, because a
-    guess would not be the judge's grade.
+    It is read from JSON (in a fence, with Python's quotes or within prose; an object that stands in ``shown``, which
+    the judge may quote, only if it is the whole reply), else from words (``Grade: 1``, ``评分：2``), else from a reply
+    that is a number. None if the reply has no such score, if it names several, or if the score is not on the scale,
+    because a guess would not be the judge's grade.
     """
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
     found = [(value, score) for value in parsed_values(text) for score in _keyed_scores(value, most)]
-    quoted = [*parsed_values(unicodedata.normalize("NFKC", shown))] if found else []
-    scores = {score for value, score in found if value not in quoted} or {
-        *(score for _, score in found),
-        *(_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)),
-    }
+    if found:
+        alone = len(found) == 1 and _OBJECT_ALONE.fullmatch(text)
+        quoted = [] if alone else [*parsed_values(unicodedata.normalize("NFKC", shown))]
+        scores = {score for value, score in found if value not in quoted}
+        return scores.pop() if len(scores) == 1 else None
+    scores = {_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)}
     if scores:
         return scores.pop() if len(scores) == 1 else None
     alone = _ALONE.fullmatch(text)
