@@ -184,7 +184,7 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
     for what, code, message in (
         (tmp_path / "empty", 2, "not a benchmark folder"),
         (tmp_path / "none", 2, "there is no folder"),
-        (broken, 3, "samples.jsonl, line 6"),
+        (broken, 2, "samples.jsonl, line 6"),
     ):
         for more in ((), ("--summary",)):
             refused = run_command("review", what, *more)

@@ -52,11 +52,11 @@ def plain_number(value: JsonValue) -> float | None:
 
 
 def plain_yes(value: JsonValue) -> bool | None:
-    """Return a yes or no, also one written as text; None for anything else."""
+    """Return a yes or no, also one written as text, 1 or 0; None for anything else."""
     if isinstance(value, str):
         word = category(value)
         return True if word in _YES else False if word in _NO else None
-    return value if isinstance(value, bool) else None
+    return bool(value) if isinstance(value, bool | int) and value in (0, 1) else None
 
 
 def as_listed(value: JsonValue, slot: ExactSlot | ChoiceSetSlot) -> JsonValue:
