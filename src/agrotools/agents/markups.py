@@ -88,7 +88,7 @@ _PYTHON_CALL = re.compile(
 # An unclosed string matches up to the end of the text, so that it is scanned only once.
 _PYTHON_TOKEN = re.compile(
     r"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\Z)|'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\Z)"
-    r"|(?P<keyword>[^\W\d]\w{0,99})\s*+=(?!=)|(?P<bracket>[()\[\]{}])",
+    r"|(?<!\w)(?P<keyword>[^\W\d]\w{0,99}+)\s*+=(?!=)|(?P<bracket>[()\[\]{}])",
     re.DOTALL,
 )
 
