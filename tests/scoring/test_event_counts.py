@@ -69,7 +69,7 @@ def test_calls_that_no_parser_reads_are_reported() -> None:
 
     assert found(5) == ()
     (line,) = found(6)
-    assert line.startswith("end-to-end: 6 of 100 samples (6.0 %) hold calls")
+    assert line.startswith("end-to-end: 6 of 100 samples (6.0 %): the server does not parse")
     assert "--tool-call-parser" in line
     assert "--protocol react" in line
     unread = Unparseable(text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('.")

@@ -309,11 +309,11 @@ def warnings_of(
             )
         n_unread = part.counts.unread_calls
         if n_unread > REPORTED_SHARE * part.n_records:
-            of_records = f"{n_unread} of {count_text(part.n_records, 'sample')}"
+            share = 100 * n_unread / part.n_records
             lines.append(
-                f"{mode}: {of_records} ({100 * n_unread / part.n_records:.1f} %) hold calls in markup that is not "
-                "understood: the server does not parse this model's calls. Start it with a parser for them (vLLM: "
-                "--enable-auto-tool-choice --tool-call-parser NAME), or try --protocol react."
+                f"{mode}: {n_unread} of {count_text(part.n_records, 'sample')} ({share:.1f} %): the server does not "
+                "parse this model's calls. Try --protocol react, or with vLLM --enable-auto-tool-choice "
+                "--tool-call-parser NAME."
             )
         reasons = part.invalid.reasons
         for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):
