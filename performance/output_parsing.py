@@ -52,6 +52,7 @@ _SINGLE, _MULTIPLE, _JUDGED = (
     )
 )
 _TEXT = ReferenceTextSlot(name="text", label="text", value="remove the leaves. 除去病叶")
+_OFFERED: dict[str, Any] = {name: {"properties": {"text": {"type": "string"}}} for name in ("count", "a", "b_c")}
 _TOOL = lagent_format.DeclaredTool("Count", "", (lagent_format.Parameter("text", "text", None, True),))
 
 
@@ -67,8 +68,8 @@ def _loads(text: str) -> None:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "react": parse_output,
-    "tool calling": lambda text: parse_output(text, protocol="tool-calling"),
+    "react": lambda text: parse_output(text, tools=_OFFERED),
+    "tool calling": lambda text: parse_output(text, protocol="tool-calling", tools=_OFFERED),
     "no tool": lambda text: parse_output(text, answer_only=True),
     "native call": lambda text: parse_output(text, [RequestedCall(name="count", arguments=text)]),
     "lagent": _lagent,
@@ -131,7 +132,11 @@ UNITS = (
     *("maybe. ", ". ", "\t \n", "1. ", "²", "12 per ", "per ", "square ", "?", "e", "+", "image_1.jpg "),
     *("remove leaves ", "%", "reasoning_steps", '{"reasoning_steps": [], '),
     *('{"reasoning_steps": [], "final_answer": "a"} ', '{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} '),
-    *("((", "(1, "),
+    *("((", "(1, ", "count(", "count()\n", "a(x=1) ", "[count(", "[count(x=1), ", "x=", "to=count", "to=count {"),
+    *("<count ", "<function=a>", "<parameter=x>", "<parameter=x>1</parameter>\n", "<arg_key>x</arg_key>", "<|count"),
+    *('<invoke name="a">', "<tool_call>a", "[TOOL_CALLS]a", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>{}", "<name>count"),
+    *("```tool_code\n", "print(", "Result: 1\n", "User:", "Action: Finish[", "]\n", "assistantfinal", "<|channel|>"),
+    *("<|channel|>analysis<|message|>", "<|end|>", '{"a": "count"', "Thought: a\n", "> ", '\\"', "count", "count{"),
 )
 FRAMES = (
     ("", ""),
@@ -153,6 +158,11 @@ FRAMES = (
     ("score:", "x"),
     ("1", "x"),
     ("答案", "A"),
+    ("<function=a>", "</function>"),
+    ("<function=a><parameter=x>", "</parameter></function>"),
+    ("[count(x=", ")]"),
+    ("```tool_code\ncount(x='", "')\n```"),
+    ("to=functions.a", "{}"),
 )
 SIZES, QUICK = (10_000, 100_000, 1_000_000), (4_000, 40_000)
 TOO_LONG = 2.0

@@ -40,6 +40,14 @@ def answer_of(view: SampleView, *replies: Completion, protocol: Protocol = "reac
     return asyncio.run(run_no_tool(policy, view)).steps[-1], len(requests)
 
 
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+def test_a_call_of_an_offered_tool_in_unknown_markup_is_asked_for_again(protocol: Protocol, view: SampleView) -> None:
+    policy, requests = agent([said('calculate(expression="3+4")'), said("rows: 7")], "end-to-end", protocol)
+    trajectory = asyncio.run(run_end_to_end(policy, view, run_tool))
+    assert [step.kind for step in trajectory.steps] == ["unparseable", "answer"]
+    assert "calculate(" in requests[1][-1]
+
+
 @pytest.fixture
 def view(tmp_path: Path) -> SampleView:
     return view_of(small_sample(tmp_path), tmp_path)

@@ -202,7 +202,7 @@ async def test_unparseable_output_is_told_how_to_repair_itself(sample, tmp_path,
 
 
 async def test_three_unparseable_outputs_in_a_row_end_the_sample(sample: Sample, tmp_path: Path) -> None:
-    junk = lambda: completion("hm")  # noqa: E731
+    junk = lambda: completion("Thought: hm")  # noqa: E731
     trajectory, _ = await trajectory_of(
         in_turn(junk, junk, call_reply("react", "1+1"), junk, junk, junk), sample, tmp_path
     )

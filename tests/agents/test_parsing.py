@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from agrotools.agents.markups import MARKUPS
 from agrotools.agents.parsing import HINTS, MAX_CALLS, CallError, calls_of, excerpt, parse_output
 from agrotools.core import Answer, CallTools, Protocol, Unparseable
+from agrotools.core.record import UNREAD_CALL
 from agrotools.models import RequestedCall
 
 ARGUMENTS = {"expression": "3*2", "precision": 4, "variables": {"a": [1, 2.5, None, True]}}
@@ -42,6 +44,14 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
         + json.dumps({"name": "calculate", "arguments": ARGUMENTS})
         + f"\n{FENCE}\nLet's see.",
         "<|python_tag|>" + json.dumps({"name": "calculate", "parameters": ARGUMENTS}),
+        f"<｜tool▁calls▁begin｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>calculate\n{FENCE}json\n{TEXT}\n{FENCE}",
+        f"analysisI compute.assistantcommentary to=functions.calculate json{TEXT}",
+        f"[TOOL_CALLS]calculate[CALL_ID]abcDEF123[ARGS]{TEXT}</s>",
+        f'<｜DSML｜function_calls>\n<｜DSML｜invoke name="calculate">\n{TEXT}\n</｜DSML｜invoke>',
+        f"<tool_call>calculate\n{TEXT}</tool_call>",
+        "I compute:\n[calculate(expression='3*2', precision=4, variables={'a': (1, 2.5, None, True)})]",
+        f"{FENCE}tool_code\nproduct = calculate(\n  expression='3*2', precision=4,\n"
+        f'  variables={{"a": [1, 2.5, None, True]}},\n)\n{FENCE}',
         "[TOOL_CALLS] " + json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
         "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n" + json.dumps({"name": "calculate", "args": ARGUMENTS}),
         "no opening tag\n</think>\nAction: calculate\nAction Input: " + TEXT,
@@ -52,6 +62,75 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
 def test_every_form_of_a_call_is_read_alike(output: str, protocol: Protocol) -> None:
     assert calls_in(output, protocol) == CALL
+
+
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+@pytest.mark.parametrize("markup", MARKUPS, ids=lambda markup: markup.models)
+def test_the_example_of_every_markup_is_read(markup: Any, protocol: Protocol) -> None:
+    for before in ("", "I count the trees.\n"):
+        assert calls_in(before + markup.example, protocol) == [("count", {"image": "a.jpg", "x": 0.5})]
+    two = calls_in(f"{markup.example}\n{markup.example}", protocol)
+    assert two == [("count", {"image": "a.jpg", "x": 0.5})] * 2
+
+
+def test_untyped_values_are_typed_by_the_schema() -> None:
+    output = "<function=f>" + "".join(
+        f"<parameter={name}>{value}</parameter>"
+        for name, value in (("a", "12"), ("b", "12"), ("c", "[1, 2]"), ("d", "two\nlines"), ("e", "True"))
+    )
+    tools = {"f": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}
+    action = parse_output(f"{output}</function>", tools=tools)
+    assert isinstance(action, CallTools)
+    assert action.calls[0].arguments == {"a": "12", "b": 12, "c": [1, 2], "d": "two\nlines", "e": True}
+
+
+OFFERED = {"count_trees": {}, "OCR": {}}
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'count_trees(image="a.jpg")',
+        'I call it now: `count_trees(image="a.jpg")`.',
+        'count_trees(\n  image="a.jpg"\n)',
+        '<count_trees image="a.jpg"/>',
+        "<use_tool><name>count_trees</name><image>a.jpg</image></use_tool>",
+        '{"to_call": "count_trees", "image": "a.jpg"}',
+        '<|tool_call>call:count_trees{image:<|"|>a.jpg<|"|>}<tool_call|>',
+        "<|from|>assistant\n<|recipient|>count_trees\n<|content|>a.jpg",
+        '>>>count_trees\n{"image": "a.jpg"}',
+        f'functioncount_trees\n{FENCE}json\n{{"image": "a.jpg"}}\n{FENCE}',
+        "[TOOL_REQUEST]count_trees a.jpg[END_TOOL_REQUEST]",
+        "<function=count_trees><parameter=image>a.jpg",
+    ],
+)
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+def test_a_call_of_an_offered_tool_in_other_markup_is_no_answer(output: str, protocol: Protocol) -> None:
+    action = parse_output(output, protocol=protocol, tools=OFFERED)
+    assert isinstance(action, Unparseable), action
+    assert action.reason.startswith(UNREAD_CALL)
+    assert action.hint
+    assert isinstance(parse_output(output, protocol=protocol, answer_only=True), Answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I used count_trees and got 14",
+        "count_trees(image) gave 14 trees.",
+        "There are 14 trees, counted with count_trees().",
+        "There are 14 trees (count_trees: 14, OCR: none).",
+        '{"trees": 14}',
+        "The share is f(x) = 3 (x < 4), and 7 > 5.",
+        "trees: 14<|im_end|>",
+    ],
+)
+def test_prose_that_mentions_a_tool_is_an_answer(answer: str) -> None:
+    for protocol in ("react", "tool-calling"):
+        assert parse_output(answer, protocol=protocol, tools=OFFERED) == Answer(text=answer)
+    cited = 'count_trees(image="a.jpg")'
+    marked = parse_output(f"Final Answer: {cited}", tools=OFFERED)
+    assert marked == Answer(text=cited)
 
 
 def test_forms_that_objects_take_are_read_too() -> None:
@@ -81,6 +160,9 @@ def test_calls_without_arguments_and_what_comes_first_are_read() -> None:
         assert calls_in(f"Action: list_files\nAction Input: {given}") == [("list_files", {})]
     output = 'Action: a\nAction Input: {"x": 1}\nObservation: {"y": 2}\nAction: b\nAction Input: {}\nFinal Answer: 2'
     assert calls_in(output) == [("a", {"x": 1})]
+    for turn in (*(f"{word}:" for word in ("Response", "Result", "Tool response", "User", "观察")), "<tool_response>"):
+        turns = (f'Action: {name}\nAction Input: {{"x": 1}}\n{turn} 5\n' for name in "abc")
+        assert calls_in("".join(turns)) == [("a", {"x": 1})]
     bare = '{"name": "a", "arguments": {"x": 1}}\nObservation: 5\n{"name": "b", "arguments": {}}'
     assert calls_in(bare) == [("a", {"x": 1})]
     assert calls_in("Action: a\nAction Input: {}\nFinal Answer: 3") == [("a", {})]
@@ -110,6 +192,11 @@ def test_markers_inside_arguments_are_arguments() -> None:
         ("思考：好了\n最终答案：杂草占 14%", "杂草占 14%", "好了"),
         ("Thought: no tool\nAction: None\nFinal Answer: 14", "14", None),
         ("Action: Final Answer\nAction Input: 14", "14", ""),
+        ("Thought: done\nAction 3: Finish[14]\nObservation: correct", "14", "done"),
+        ("Action: finish\nAction Input: 14", "14", ""),
+        ("<|channel|>final<|message|>14<|return|>", "14", ""),
+        ("<|channel|>analysis<|message|>I see.<|end|><|start|>assistant<|channel|>final<|message|>14", "14", "I see."),
+        ("analysisI see 3.assistantfinal14", "14", None),
         ("Final Answer:\n```\nweeds: 14\n```", "weeds: 14", ""),
         ("```\nThought: done\nFinal Answer: 14\n```", "14", None),
         ('Final Answer: {"name": "Lantana", "input": 3}', '{"name": "Lantana", "input": 3}', ""),
@@ -125,7 +212,11 @@ def test_a_final_answer_is_what_follows_its_last_marker(output: str, answer: str
         assert action.thought == thought
 
 
-def test_text_without_a_call_is_an_answer_where_calls_are_native_or_impossible() -> None:
+def test_text_without_a_call_is_an_answer() -> None:
+    for output in ("weeds: 14 %", "There are 59 trees.", '{"species": "Lantana", "count": 4}'):
+        assert parse_output(output) == Answer(text=output)
+        assert isinstance(parse_output(output, marked_only=True), Unparseable)
+        assert parse_output(f"Thought: I see.\n{output}") == Answer(text=output, thought="I see.")
     for output in ("weeds: 14 %", '{"species": "Lantana", "count": 4}', "Action: spray now, then wait."):
         for options in ({"protocol": "tool-calling"}, {"answer_only": True}):
             action = parse_output(output, **options)
@@ -140,7 +231,8 @@ def test_text_without_a_call_is_an_answer_where_calls_are_native_or_impossible()
     [
         ("", "empty"),
         ("<think>I should", "thinking"),
-        ("There are 14 weeds.", "neither an Action nor a Final Answer"),
+        ("Thought: I should count.\nThought: now", "neither an Action nor a Final Answer"),
+        ('{"trees": 14, ', "cut off"),
         ("Action: calculate", "has no Action Input"),
         ("Action: calculate\nAction Input: 3*2", "not a JSON object"),
         ('Action: calculate\nAction Input: {"expression": ', "cut off"),
@@ -151,7 +243,9 @@ def test_text_without_a_call_is_an_answer_where_calls_are_native_or_impossible()
         ('{"tool": 5, "arguments": {}}', "no tool name"),
         ('{"tool": "calculate", "arguments": {"x": NaN}}', "not a JSON number"),
         ('{"tool": "calculate", "arguments": {"x": 1e999}}', "too large"),
-        ("<tool_call>calculate(3*2)</tool_call>", "no JSON object follows"),
+        ("<tool_call>calculate(3*2)</tool_call>", "not valid JSON"),
+        ("<tool_call>3*2</tool_call>", "no JSON object follows"),
+        ("<function=a><parameter=x>1", "no closed parameters"),
         ('<tool_call>{"weeds": 4}</tool_call>', "name and arguments"),
         ('{"name": "a", "arguments": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         ('{"name": "a", "arguments": {}}\n' * (MAX_CALLS + 1), "more than"),

@@ -29,6 +29,17 @@ arguments = st.dictionaries(st.text(max_size=12), values, max_size=5)
 pieces = st.sampled_from(
     [
         *("Action:", "Action Input:", "Final Answer:", "Observation:", "Thought:", "最终答案：", "<think>", "</think>"),
+        *(
+            "<function=a>",
+            "<parameter=x>",
+            "</parameter>",
+            "[a(",
+            "x=",
+            "to=functions.a",
+            "<｜tool▁call▁begin｜>",
+            "a(",
+        ),
+        *("<|message|>", "<|channel|>", "final", "<arg_key>x</arg_key>", "<arg_value>", "```tool_code", "Finish["),
         *("<tool_call>", "</tool_call>", "```json", "```", '"name"', '"arguments"', "calculate", "None", "True"),
         *("{", "}", "[", "]", '"', "'", ",", ":", "\\", "//", " ", "\n", "“", "”", "1", "1e999", "\\ud800"),
         '{"name": "a", "arguments": {}}',
@@ -39,7 +50,7 @@ outputs = st.text(st.characters(), max_size=200) | st.lists(pieces | st.text(max
 
 @given(outputs, st.sampled_from(["react", "tool-calling"]), st.booleans())
 def test_any_text_becomes_an_action_that_a_record_can_hold(text: str, protocol: Any, answer_only: bool) -> None:
-    action = parse_output(text, protocol=protocol, answer_only=answer_only)
+    action = parse_output(text, protocol=protocol, tools={"a": {}, "calculate": {}}, answer_only=answer_only)
     assert isinstance(action, CallTools | Answer | Unparseable)
     assert type(action).model_validate_json(action.model_dump_json()) == action
     if isinstance(action, Unparseable):
@@ -76,7 +87,19 @@ def forms(name: str, given: dict[str, Any]) -> list[str]:
         f"<tool_call>\n{json.dumps(call)}\n</tool_call>",
         json.dumps(json.dumps(call)),
         as_text(RequestedCall(name=name, arguments=as_json)),
+        f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{as_json}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        f"<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{as_json}<|tool_call_end|>",
+        f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{as_json}<|call|>",
+        f"<function={name}>{as_json}</function>",
+        f"[TOOL_CALLS]{name}[ARGS]{as_json}",
     ]
+
+
+@given(names, st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), values, max_size=5))
+def test_any_python_call_is_read_back_equal(name: str, given: dict[str, Any]) -> None:
+    action = parse_output(f"```tool_code\n{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})\n```")
+    assert isinstance(action, CallTools), action
+    assert [(call.tool, call.arguments) for call in action.calls] == [(name, given)]
 
 
 @given(names, arguments)

@@ -177,7 +177,7 @@ async def test_what_is_made_up_in_one_go_has_the_classes_of_agent_x(reply: str, 
 @pytest.mark.parametrize(
     "text",
     [
-        "Action: OCR\nAction Input: a.jpg", 'Action: OCR\nAction Input: {"image": ', "<tool_call>OCR</tool_call>",
+        "Action: OCR\nAction Input: a.jpg", 'Action: OCR\nAction Input: {"image": ', "<tool_call>1</tool_call>",
         'Action: OCR\nAction Input: {"image" "a.jpg" : : }', '{"name": "OCR", "arguments": [1]}',
     ],
 )  # fmt: skip

@@ -16,8 +16,9 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
+from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring import CallRatio, ModeSummary, RunAggregator, Summary, summarise
-from agrotools.scoring.event_counts import ending_of, missing_of, warnings_of
+from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, warnings_of
 from support.plain_sample import plain_sample
 
 
@@ -51,6 +52,30 @@ def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_w
     (line,) = lines(("answered", 94), (cause, 6))
     assert line.startswith("no-tool: 6 of 100 samples (6.0 %) ")
     assert option in line
+
+
+def test_calls_that_no_parser_reads_are_reported() -> None:
+    step = Step(turn=0, kind="unparseable", text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('. Write a call as")
+    answer = Trajectory(steps=(step, Step(turn=1, kind="answer", text="3")), termination="answered")
+
+    plain = Trajectory(termination="answered")
+
+    def found(n: int) -> tuple[str, ...]:
+        records = [
+            Record(sample=plain_sample(f"s{k}"), mode="end-to-end", trajectory=answer if k < n else plain)
+            for k in range(100)
+        ]
+        return warnings_of(summarise(records).modes, {})
+
+    assert found(5) == ()
+    (line,) = found(6)
+    assert line.startswith("end-to-end: 6 of 100 samples (6.0 %): the server does not parse")
+    assert "--tool-call-parser" in line
+    assert "--protocol react" in line
+    unread = Unparseable(text="f(x=1)", reason=f"{UNREAD_CALL}: 'f('.")
+    counts = EventCounts()
+    counts.add(Record(sample=plain_sample(), mode="step-by-step", actions=(unread, unread, Answer(text="3"))), ())
+    assert counts.counts().unread_calls == 1
 
 
 def test_in_step_by_step_half_of_the_steps_must_have_ended_so() -> None:

@@ -321,7 +321,7 @@ def _reply(
         arguments = {name: literal_value(value) for name, value in step.arguments.items()}
     name = step.tool
     if 0.05 <= slip < 0.12:
-        return completion("I wonder what to do next.") if protocol == "react" else completion(None, [(name, '{"a": ')])
+        return completion("Thought: what next?") if protocol == "react" else completion(None, [(name, '{"a": ')])
     if 0.12 <= slip < 0.2:
         arguments["colour"] = "green"
     elif 0.2 <= slip < 0.26:

@@ -357,7 +357,7 @@ class LLMAgent:
         completion = await self.model.generate(messages, tools, self.settings)
         if view.bare:
             return _bare_action(completion)
-        action = await parse_in_thread(lambda: self._action(completion), output_length(completion))
+        action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
         if isinstance(action, Answer) and self._form_is_due(view) and _lacks_form(view, action.text):
             action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
@@ -424,19 +424,21 @@ class LLMAgent:
             self._written[toolset] = Message.of("system", text), specs
         return self._written[toolset]
 
-    def _action(self, completion: Completion) -> Action:
+    def _action(self, completion: Completion, view: SampleView) -> Action:
         reply = raw_reply(completion)
         if halt := halt_of(completion, reply):
             return halt
         if completion.thought and not completion.text.strip() and not completion.tool_calls:
             # Some servers classify a whole reply as reasoning and leave its text empty: a final answer in it counts.
-            action = parse_output(completion.thought, protocol="react", reply=reply)
+            action = parse_output(completion.thought, protocol="react", marked_only=True, reply=reply)
             if isinstance(action, Answer):
                 return action
+        specs = () if self.mode == "no-tool" else self._instructions(view.toolset)[1]
         return parse_output(
             completion.text,
             completion.tool_calls,
             protocol=self.protocol,
+            tools={spec.name: spec.parameters for spec in specs},
             answer_only=self.mode == "no-tool",
             reply=reply,
         )

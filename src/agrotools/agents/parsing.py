@@ -1,16 +1,18 @@
 """Parser from a model's output to an action: all formats in which models write calls and answers.
 
-Recognised as calls: native calls; ``Action:`` / ``Action Input:``; ``<tool_call>`` tags; JSON objects (or lists of
-them) with a name and arguments under any of their usual keys, bare, fenced or as a JSON string. Several calls in one
-message keep their order. An unknown tool name is still a call; the caller reports the error.
+Recognised as calls: native calls; ``Action:`` / ``Action Input:``; the markups of :mod:`agrotools.agents.markups`; JSON
+objects (or lists of them) with a name and arguments under any of their usual keys, bare, fenced or as a JSON string.
+Several calls in one message keep their order. An unknown tool name is still a call; the caller reports the error.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agrotools.agents import markups
 from agrotools.core import Answer, Arguments, CallTools, Protocol, Reply, ToolCall, Unparseable
 from agrotools.core.base import from_valid
+from agrotools.core.record import UNREAD_CALL
 from agrotools.models import RequestedCall
 from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
 
@@ -23,9 +25,9 @@ _ACTION = r"(?:action|行动|动作)"
 _COLON = r"[*_`]*[ \t]*[:：][*_]*"
 _NUMBER = r"(?:[ _]?\d{1,3})?"
 _MARKER = re.compile(
-    rf"(?P<answer>{_ANSWER}{_COLON}|^[#*_ \t]*+{_ANSWER}[#*_ \t]*$)"
-    rf"|^[ \t>#*_\-]*+(?:(?P<action>{_ACTION}{_NUMBER}{_COLON})|(?P<observation>(?:observation|观察){_NUMBER}{_COLON}))"
-    r"|(?P<tag><\|?(?:tool_call|function_call|tool_use|python_tag)\|?>|\[TOOL_CALLS\])",
+    rf"(?P<answer>{_ANSWER}{_COLON}|^[#*_ \t]*+{_ANSWER}[#*_ \t]*$|{markups.HARMONY_ANSWER})"
+    rf"|^[ \t>#*_\-]*+(?:(?P<action>{_ACTION}{_NUMBER}{_COLON})|(?P<turn>(?:{markups.INVENTED_LINE}){_NUMBER}{_COLON}))"
+    rf"|(?P<tag>{markups.INVENTED_TAG})|(?P<call>{markups.ANY_OPENING})",
     re.IGNORECASE | re.MULTILINE,
 )
 _INPUT = re.compile(rf"[\s*_>`]*+{_ACTION}[ _]?(?:input|输入){_NUMBER}{_COLON}", re.IGNORECASE)
@@ -33,17 +35,24 @@ _INPUT_IN_LINE = re.compile(rf"[*_]*{_ACTION}[ _](?:input|输入){_COLON}", re.I
 _BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+")
 _STRING_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
-_ANSWER_AS_TOOL = re.compile(_ANSWER, re.IGNORECASE)
+_ANSWER_AS_TOOL = re.compile(rf"{_ANSWER}|finish", re.IGNORECASE)
+_FINISH = re.compile(r"[ \t*_`]*+finish[ \t]*+\[", re.IGNORECASE)
+_END_OF_FINISH = re.compile(r"\][ \t.*_`]*$", re.MULTILINE)
 # Anchored at the beginning of a run of blanks and marks: a search from each position would be quadratic.
 _THOUGHT = re.compile(r"(?<![\s*_#])[\s*_#]*+(?:thought|思考)" + _COLON, re.IGNORECASE)
+_THOUGHT_LINES = re.compile(rf"(?:[\s*_#>]*+(?:thought|思考){_NUMBER}{_COLON}\s*+[^\n]*+)*+", re.IGNORECASE)
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
-_THINKING = re.compile(r"\s*+<think(?:ing)?>(?P<inner>.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
+_ANALYSIS = r"<\|channel\|>analysis<\|message\|>"
+_THINKING = re.compile(
+    rf"\s*+(?:<think(?:ing)?>|{_ANALYSIS})(?P<inner>.*?)(?:</think(?:ing)?>|<\|end\|>|\Z)", re.DOTALL
+)
 _END_OF_THINKING = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
 HINTS: Mapping[Protocol, str] = {
     "react": 'Write either "Action:" with one tool name and "Action Input:" with one JSON object of its arguments, '
     'or "Final Answer:" followed by the answer.',
     "tool-calling": "Either call a tool with a JSON object of its arguments, or write the answer as plain text.",
 }
+_UNREAD_HINT = 'Write a call as one JSON object, {"name": ..., "arguments": {...}}, or the answer without a call.'
 
 
 def parse_output(
@@ -51,18 +60,22 @@ def parse_output(
     requested: Sequence[RequestedCall] = (),
     *,
     protocol: Protocol = "react",
+    tools: markups.Schemas | None = None,
     answer_only: bool = False,
+    marked_only: bool = False,
     reply: Reply | None = None,
 ) -> CallTools | Answer | Unparseable:
     """Parse a model's reply as an action.
 
     Native calls take precedence over text. In text, the first marker decides: a call, or ``Final Answer:`` (if there
-    are several, the answer follows the last). An ``Observation:`` that the model writes after its call is invented, so
-    it and all following text are ignored. Text without a marker is an answer in ``tool-calling`` and unparseable in
-    ``react``.
+    are several, the answer follows the last). A turn of others (``Observation:``, ``User:``...) that the model writes
+    after its call is invented, so it and all following text are ignored. Text without a marker is an answer in the
+    model's own words, unless it calls one of the ``tools`` in unknown markup or, in ``react``, holds only a thought.
 
     Args:
+        tools: offered tools with the JSON Schemas of their arguments.
         answer_only: no calls are possible (mode no-tool); any text is an answer.
+        marked_only: text without a marker is unparseable.
         reply: raw reply to attach to the action.
     """
     text = without_surrogates(text)
@@ -72,25 +85,26 @@ def parse_output(
         if requested and not answer_only:
             if len(requested) > MAX_CALLS:
                 raise CallError(f"one message holds more than {MAX_CALLS} calls")
-            calls = tuple(_requested_call(call) for call in requested)
+            calls = tuple(call_of(call.name, call.arguments, call.id or None) for call in requested)
             thought = _thought(thinking, body)
             fields = {"kind": "call", "calls": calls, "thought": thought, "reply": reply, "refused": None}
             return from_valid(CallTools, fields)
         if not body.strip():
             raise CallError("the output ends inside its own thinking" if thinking else "the output is empty")
-        reader = _TextReader(_unquoted(body), calls_possible=not answer_only)
+        reader = _TextReader(_unquoted(body), tools or {}, calls_possible=not answer_only)
         if reader.calls:
             return CallTools(calls=tuple(reader.calls), thought=_thought(thinking, reader.before), reply=reply)
-        if reader.answer_at is None and protocol == "react" and not answer_only:
-            raise CallError(reader.complaint or "the output has neither an Action nor a Final Answer")
-        answer = _answer_text(reader.text[reader.answer_at or 0 :])
+        if reader.answer_at is None and not answer_only:
+            reader.find_own_words(protocol, marked_only=marked_only)
+        answer = _answer_text(reader.text[reader.answer_at or 0 : reader.answer_end])
         if not answer:
             raise CallError("the final answer is empty")
         thought = _thought(thinking, reader.before if reader.answer_at is not None else "")
         return Answer(text=answer, thought=thought, reply=reply)
     except CallError as error:
         unread = text + "".join(as_text(call) for call in requested)
-        return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=HINTS[protocol], reply=reply)
+        hint = _UNREAD_HINT if protocol == "tool-calling" and str(error).startswith(UNREAD_CALL) else HINTS[protocol]
+        return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
 
 def _clean(call: RequestedCall) -> RequestedCall:
@@ -125,10 +139,12 @@ class _TextReader:
     ``before``: text before either; ``complaint``: why something that looked like a call was not one.
     """
 
-    def __init__(self, text: str, *, calls_possible: bool = True) -> None:
+    def __init__(self, text: str, tools: markups.Schemas, *, calls_possible: bool = True) -> None:
         self.text = text
+        self._tools = tools
         self.calls: list[ToolCall] = []
         self.answer_at: int | None = None
+        self.answer_end = len(text)
         self.complaint = ""
         self._begin = len(text)
         self._read(calls_possible)
@@ -136,6 +152,20 @@ class _TextReader:
     @property
     def before(self) -> str:
         return self.text[: self._begin]
+
+    def find_own_words(self, protocol: Protocol, *, marked_only: bool) -> None:
+        """Set ``answer_at`` in a text without a marker; raise a :class:`CallError` if it is no answer."""
+        react = protocol == "react"
+        lines = _THOUGHT_LINES.match(self.text) if react else None
+        self.answer_at = self._begin = lines.end() if lines else 0
+        if self.complaint and (react or any(name in self.complaint for name in self._tools)):
+            raise CallError(self.complaint)
+        if call := markups.unread_call(self.text, self._tools):
+            raise CallError(f"{UNREAD_CALL}: {excerpt(call, 100)!r}")
+        if react and self.text.lstrip()[:1] in ("{", "[") and value_at(self.text, 0) is None:
+            raise CallError("the JSON of the output is cut off or its brackets do not match")
+        if marked_only or not self.text[self._begin :].strip():
+            raise CallError("the output has neither an Action nor a Final Answer")
 
     def _read(self, calls_possible: bool) -> None:
         objects = list(_objects_like_calls(self.text)) if calls_possible else []
@@ -157,12 +187,12 @@ class _TextReader:
             elif marker["answer"]:
                 if self.calls:
                     break
-                self._begin, self.answer_at = marker.start(), marker.end()
+                self._begin, self.answer_at, self.answer_end = marker.start(), marker.end(), len(self.text)
                 position = marker.end()
-            elif marker["observation"] and self.calls:
+            elif (marker["turn"] or marker["tag"]) and self.calls:
                 break
-            elif calls_possible and self.answer_at is None and not marker["observation"]:
-                position = self._tagged(marker) if marker["tag"] else self._action(marker)
+            elif calls_possible and self.answer_at is None and (marker["call"] or marker["action"]):
+                position = self._action(marker) if marker["action"] else self._in_markup(marker.start())
             else:
                 position = marker.end()
         if calls_possible and not self.calls and self.answer_at is None and _is_cut_off(self.text):
@@ -175,20 +205,49 @@ class _TextReader:
         if len(self.calls) > MAX_CALLS:
             raise CallError(f"one message holds more than {MAX_CALLS} calls")
 
-    def _tagged(self, marker: re.Match[str]) -> int:
-        """Parse the value after ``<tool_call>`` and return the position of its end."""
-        start = self._value_start(marker.end())
-        if start is None:
-            raise CallError(f"no JSON object follows {marker['tag']}")
-        value, end = self._value(start, "the call")
-        calls = calls_of(value)
-        if not calls:
-            raise CallError("the call must be a JSON object with a name and arguments")
-        self._add(calls, marker.start())
+    def _in_markup(self, start: int) -> int:
+        """Parse the calls in the markup that begins at ``start`` and return the position of their end."""
+        opened = markups.opening_at(self.text, start)
+        try:
+            if tool := opened.groupdict().get("tool"):
+                arguments, end = self._arguments(tool, opened.end())
+                calls = [call_of(tool, arguments)]
+            else:
+                calls, end = self._whole_calls(opened)
+        except CallError as error:
+            raise CallError(f"{UNREAD_CALL}: {error}") from error
+        self._add(calls, start)
         return end
+
+    def _arguments(self, tool: str, start: int) -> tuple[Any, int]:
+        if (value_start := self._value_start(start)) is not None:
+            return self._value(value_start, f"the arguments of {tool}")
+        found = markups.parameters_at(self.text, start, self._tools.get(tool, {}))
+        if found is None:
+            raise CallError(f"no JSON object follows the name {tool}, and no closed parameters")
+        return found
+
+    def _whole_calls(self, opened: re.Match[str]) -> tuple[list[ToolCall], int]:
+        calls, end = list[ToolCall](), opened.end()
+        while len(calls) <= MAX_CALLS and (found := markups.python_call_at(self.text, end)):
+            tool, arguments, end = found
+            calls.append(call_of(tool, loaded(arguments, f"the list of names and values of {tool}(...)")))
+        if calls:
+            return calls, end
+        if (value_start := self._value_start(end)) is None:
+            raise CallError(f"no JSON object follows {opened[0].strip()}")
+        value, end = self._value(value_start, "the call")
+        if not (calls := calls_of(value)):
+            raise CallError("the call must be a JSON object with a name and arguments")
+        return calls, end
 
     def _action(self, marker: re.Match[str]) -> int:
         """Parse ``Action: NAME`` and the input that follows, and return the position of their end."""
+        if (finish := _FINISH.match(self.text, marker.end())) and not self.calls:
+            ended = _END_OF_FINISH.search(self.text, finish.end())
+            self._begin, self.answer_at = marker.start(), finish.end()
+            self.answer_end = ended.start() if ended else len(self.text)
+            return self.answer_end
         line_end = self.text.find("\n", marker.end())
         line_end = len(self.text) if line_end < 0 else line_end
         line = self.text[marker.end() : line_end]
@@ -208,7 +267,7 @@ class _TextReader:
             if not _NOTHING.fullmatch(name):
                 self.complaint = f"the Action {excerpt(name, 60)!r} has no Action Input"
             return marker.end()
-        if _ANSWER_AS_TOOL.fullmatch(name):
+        if _ANSWER_AS_TOOL.fullmatch(name) and name not in self._tools:
             if self.calls:
                 return len(self.text)
             self._begin, self.answer_at = marker.start(), start
@@ -266,12 +325,11 @@ def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_cut_off(text: str) -> bool:
     """True if ``text`` contains the beginning of a JSON call that is never closed."""
-    at = first_call_key(text)
-    return at is not None and "{" in text[:at] and not any(start < at < end for start, end in values_in(text))
-
-
-def _requested_call(call: RequestedCall) -> ToolCall:
-    return call_of(call.name, call.arguments, call.id or None)
+    name = _NAME_KEY.search(text)
+    if name is None or not _ARGUMENT_KEY.search(text, name.end()):
+        return False
+    at = name.start()
+    return "{" in text[:at] and not any(start < at < end for start, end in values_in(text))
 
 
 def _unquoted(text: str) -> str:
@@ -303,7 +361,7 @@ def _thought(thinking: str, before: str) -> str:
 
 
 def _answer_text(text: str) -> str:
-    text = text.strip()
+    text = text.strip().removesuffix("<|return|>").removesuffix("<|end|>").strip()
     lines = text.splitlines()
     if len(lines) > 1 and lines[0].startswith("```") and lines[-1].strip() == "```" and text.count("```") == 2:
         return "\n".join(lines[1:-1]).strip()
@@ -329,12 +387,6 @@ def holds_call_keys(text: str, start: int = 0, end: int | None = None) -> bool:
     """True if ``text[start:end]`` has both a key for a name and one for arguments, in any order."""
     stop = len(text) if end is None else end
     return bool(_NAME_KEY.search(text, start, stop) and _ARGUMENT_KEY.search(text, start, stop))
-
-
-def first_call_key(text: str) -> int | None:
-    """Return the position of the first name key if an argument key follows it, else None."""
-    name = _NAME_KEY.search(text)
-    return name.start() if name and _ARGUMENT_KEY.search(text, name.end()) else None
 
 
 def loaded(text: str, what: str) -> Any:

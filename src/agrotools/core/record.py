@@ -83,6 +83,10 @@ class Answer(FrozenModel):
     """Reply to a further request for the answer form; ``text`` ends with it. None if no request was needed."""
 
 
+UNREAD_CALL = "the output calls a tool in markup that is not understood"
+"""Beginning of the reason of outputs that hold a call which the parser of the server or of agrotools should know."""
+
+
 class Unparseable(FrozenModel):
     """Output that is neither a call nor an answer, with the ``reason`` and a ``hint`` on how to repair it."""
 

@@ -7,6 +7,7 @@ from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
 from agrotools.core.base import count_text
+from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 from agrotools.scoring.units import SampleTable, by_part
@@ -60,6 +61,10 @@ class EventCounts:
             self._ious.extend(_box_ious(rows))
             if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
                 self._differing.add(record.sample.id)
+        outputs = record.trajectory.steps if record.trajectory else record.actions or ()
+        self._counts["unread calls"] += any(
+            output.kind == "unparseable" and output.reason.startswith(UNREAD_CALL) for output in outputs
+        )
         if _gives_canary(record):
             self._canaries.append(record.sample.id)
         forms = _answer_forms(record, rows)
@@ -86,6 +91,7 @@ class EventCounts:
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
             unparseable=self._counts["unparseable"],
+            unread_calls=self._counts["unread calls"],
             unscored_calls=self._counts["unscored"],
             tool_calls=self._counts["call"],
             tool_errors=_by_frequency(self._errors),
@@ -300,6 +306,14 @@ def warnings_of(
             lines.append(
                 f"{mode}: {count_text(len(found), 'reply', 'replies')} (first: {found[0]}) with the canary GUID of the "
                 "benchmark, which no prompt shows: the model or agent has seen its files. Do not report these scores."
+            )
+        n_unread = part.counts.unread_calls
+        if n_unread > REPORTED_SHARE * part.n_records:
+            share = 100 * n_unread / part.n_records
+            lines.append(
+                f"{mode}: {n_unread} of {count_text(part.n_records, 'sample')} ({share:.1f} %): the server does not "
+                "parse this model's calls. Try --protocol react, or with vLLM --enable-auto-tool-choice "
+                "--tool-call-parser NAME."
             )
         reasons = part.invalid.reasons
         for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):

@@ -61,6 +61,8 @@ class Counts(FrozenModel):
     """Number of records by termination; in step-by-step, number of steps without call or answer by termination."""
     unparseable: int = 0
     """Number of outputs that were neither a call nor an answer."""
+    unread_calls: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of records with a call in markup that is not understood."""
     unscored_calls: int = 0
     """Step-by-step: number of calls after the first one of a message."""
     tool_calls: int = 0
