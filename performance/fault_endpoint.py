@@ -38,6 +38,8 @@ class Endpoint(FaultServer):
     """Held by the request that is served, where only one is at a time."""
     times: list[float] = field(default_factory=list)
     gone: bool = False
+    sent: dict[int, list[Body]] = field(default_factory=dict[int, list[Body]])
+    """Messages that :func:`replayed` has sent, by sample."""
 
 
 @dataclass
@@ -150,6 +152,75 @@ def message(**fields: Any) -> Act:
         return data
 
     return changed(change)
+
+
+def with_fields(data: Body, fields: Body, of_calls: Body) -> Body:
+    """The reply with further fields in its message and in its calls, as endpoints of models that think send them."""
+    told = data["choices"][0]["message"]
+    told.update(fields)
+    for call in told.get("tool_calls") or ():
+        call.update(of_calls)
+    return data
+
+
+def replayed(fields: Body, of_calls: Body | None = None, *, names: bool = False) -> Act:
+    """The right reply with such fields; a later request must hold every message as it was sent, field by field.
+
+    ``names``: messages of tools must name their tool.
+    """
+
+    async def act(request: Request) -> bool:
+        sent = request.server.sent.setdefault(request.sample, [])
+        for number, told in enumerate(request.body["messages"]):
+            plain = {key: value for key, value in told.items() if value is not None}
+            if told["role"] == "tool" and names and not told.get("name"):
+                return await request.error(400, f"contents[{number}].function_response.name: Name cannot be empty.")
+            if told["role"] == "assistant" and plain not in sent:
+                best = sent[0] if sent else {}
+                wrong = next((key for key in (*best, *plain) if best.get(key) != plain.get(key)), "?")
+                return await request.error(400, f"The `{wrong}` of message {number} must be passed back to the API.")
+        data = with_fields(json.loads(request.good), fields, of_calls or {})
+        told = data["choices"][0]["message"]
+        sent.append({key: value for key, value in told.items() if value is not None})
+        return await request.send(200, json.dumps(data).encode())
+
+    return act
+
+
+_KNOWN = {"role", "content", "tool_calls", "tool_call_id", "id", "type", "function"}
+
+
+def forbidding(
+    fields: Body, wording: Callable[[int, str], Any], of_calls: Body | None = None, status: int = 400
+) -> Act:
+    """The right reply with such fields; none of them may come back, nor any other that is not in the format.
+
+    ``wording``: body of the refusal, from the number of the message and the name of the field.
+    """
+
+    async def act(request: Request) -> bool:
+        for number, told in enumerate(request.body["messages"]):
+            for part in (told, *(told.get("tool_calls") or ())):
+                if odd := sorted(part.keys() - _KNOWN):
+                    return await request.send(status, json.dumps(wording(number, odd[0])).encode())
+        data = with_fields(json.loads(request.good), fields, of_calls or {})
+        return await request.send(200, json.dumps(data).encode())
+
+    return act
+
+
+def counting(tokens: Callable[[int], int]) -> Act:
+    """The right reply behind many words, with a count of the prompt's tokens that follows from its characters."""
+
+    async def act(request: Request) -> bool:
+        data = json.loads(request.good)
+        characters = sum(len(_text(told)) for told in request.body["messages"])
+        data["usage"]["prompt_tokens"] = tokens(characters)
+        told = data["choices"][0]["message"]
+        told["content"] = "It is sunny over the field. " * 80 + "\n" + (told["content"] or "")
+        return await request.send(200, json.dumps(data).encode())
+
+    return act
 
 
 def text(edit: Callable[[str], str]) -> Act:

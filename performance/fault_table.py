@@ -25,8 +25,10 @@ from fault_endpoint import (
     bomb,
     calls,
     changed,
+    counting,
     crowded,
     cut,
+    forbidding,
     go_away,
     go_away_shortly,
     good,
@@ -39,6 +41,7 @@ from fault_endpoint import (
     pieces,
     queued,
     raw,
+    replayed,
     reset,
     says,
     stalled,
@@ -233,9 +236,10 @@ _row(
             "unsupported_value",
         ),
     ),
-    MENDED,
+    replace(RIGHT, warns=True),
     holding("temperature"),
 )
+_row("temperature_400_kimi", says(400, _error("invalid temperature: only 1 is allowed for this model")), replace(RIGHT, warns=True), holding("temperature"))  # fmt: skip
 _row(
     "seed_400",
     says(400, _error("Unknown parameter: 'seed'.", "unknown_parameter")),
@@ -264,6 +268,48 @@ _row(
     options={"concurrency": 64, "timeout_s": 1.5},
 )
 _row("endpoint_cuts_at_16_tokens", message(content="The mean of the", finish="length"), REFUSED)
+
+# --- fields of messages ----------------------------------------------------------------------------------------------
+
+_SIGNED = {"extra_content": {"google": {"thought_signature": "CsYCAdHtim+sign=="}}}
+_THINKS = {"reasoning_content": "The mean is half of the sum. First I add."}
+_ODD = {"reasoning": "First I add.", "annotations": [{"type": "none"}], "vendor_state": {"step": [1, 2]}}
+for name, protocol in {"native": _NATIVE, "react": _REACT}.items():
+    _rows(RIGHT, {
+        f"returns_reasoning_deepseek_{name}": replayed(_THINKS),
+        f"returns_signature_gemini_{name}": replayed(_SIGNED, _SIGNED, names=True),
+        f"returns_unknown_fields_{name}": replayed(_ODD, {"index": 0, "vendor_state": "x"}),
+    }, **protocol)  # fmt: skip
+    _rows(RIGHT, {
+        f"refuses_fields_groq_{name}": forbidding(_THINKS, lambda at, key: _error(f"'messages.{at}' : for 'role:assistant' the following must be satisfied[('messages.{at}' : property '{key}' is unsupported)]")),
+        f"refuses_fields_mistral_{name}": forbidding(_ODD, lambda at, key: {"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "messages", at, "assistant", key], "msg": "Extra inputs are not permitted", "input": "x"}]}}, status=422),
+        f"refuses_fields_serde_{name}": forbidding(_ODD, lambda at, key: _error(f"messages[{at}]: unknown field `{key}`, expected one of `role`, `content`, `tool_calls`, `tool_call_id`"), {"vendor_state": "x"}),
+    }, **protocol)  # fmt: skip
+_row("returns_null_content", replayed({"content": None, "refusal": None}), RIGHT, lambda r: r.turn < 2, **_NATIVE)
+_row(
+    "refuses_ids_mistral",
+    says(400, _error("Tool call id was c0 but must be a-z, A-Z, 0-9, with a length of 9.", "invalid_request_error")),
+    RIGHT,
+    holding_text('"tool_call_id": "c0"'),
+    **_NATIVE,
+)
+_SYSTEM = holding_text('"role": "system"')
+_rows(RIGHT, {
+    "system_role_400_gemma": says(400, _error("System role not supported", 400, "BadRequestError")),
+    "system_role_400_gemini": says(400, [{"error": {"code": 400, "message": "Developer instruction is not enabled for models/gemma-3-27b-it", "status": "INVALID_ARGUMENT"}}]),
+    "system_role_400_mistral": says(400, _error("Conversation roles must alternate user/assistant/user/assistant/...", 400, "BadRequestError")),
+    "system_role_500_llamacpp": says(500, {"error": {"code": 500, "message": "Jinja Exception: System role not supported", "type": "server_error"}}),
+}, _SYSTEM, **_REACT)  # fmt: skip
+
+# --- another model, or a part of the prompt --------------------------------------------------------------------------
+
+_row("another_model", changed(lambda data: {**data, "model": "qwen2.5-0.5b-instruct"}), replace(RIGHT, warns=True))
+_row("same_model_dated", changed(lambda data: {**data, "model": "m-2025-04-14", "system_fingerprint": "fp_1"}), RIGHT)
+for name, protocol in {"native": _NATIVE, "react": _REACT}.items():
+    _row(f"prompt_cut_far_{name}", counting(lambda characters: min(characters // 4, 300)), INVALID, **protocol)
+    _row(f"prompt_cut_as_it_grows_{name}", counting(lambda characters: min(characters // 4, 700)), INVALID, **protocol)
+    _row(f"prompt_counted_{name}", counting(lambda characters: characters // 4), RIGHT, **protocol)
+_row("prompt_not_counted", counting(lambda _characters: 0), RIGHT, **_REACT)
 
 # --- what does not fit -----------------------------------------------------------------------------------------------
 

@@ -315,7 +315,7 @@ async def test_no_behaviour_of_a_model_or_server_breaks_a_mode(tmp_path: Path, p
     base = small_sample(tmp_path)
     samples = [
         base.model_copy(update={"id": f"s{number}", "query": f"How many rows in block {number}?"})
-        for number in range(25)
+        for number in range(40)
     ]
     endings: set[str] = set()
     async with serve(ReferenceFollower(samples, tmp_path, behaviour)) as endpoint:

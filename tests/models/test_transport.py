@@ -2,13 +2,18 @@
 
 import asyncio
 import gzip
+import shutil
 import zlib
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from agrotools.core import UsageError
 from agrotools.models import WireSettings
 from agrotools.models.transport import NoResponse, Response, TimedOut, Transport
 from models.test_wire_faults import GOOD, raw_server, reply, says
+from support.fault_server import self_signed
 
 WIRE = WireSettings(timeout_s=30.0, stall_s=30.0)
 HASTY = WireSettings(timeout_s=1.0, stall_s=0.3)
@@ -167,3 +172,34 @@ async def test_a_user_name_in_the_address_and_a_proxy_are_honoured(monkeypatch: 
     listener.close()
     assert seen[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1")
     assert b"Authorization: Basic" in seen[1]
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+@pytest.mark.parametrize("scheme", ["http://", ""])
+async def test_requests_go_through_the_proxy_of_the_environment(variable: str, scheme: str, monkeypatch) -> None:
+    async with raw_server(says(reply())) as proxy:
+        monkeypatch.setenv(variable, f"{scheme}{urlsplit(proxy.base_url).netloc}")
+        assert (await post("http://models.invalid/v1")).body == GOOD
+        monkeypatch.setenv("NO_PROXY", "models.invalid")
+        with pytest.raises(NoResponse):
+            await post("http://models.invalid/v1")
+    assert proxy.posts == 1
+
+
+async def test_a_socks_proxy_is_refused_in_words_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://user:secret@10.0.0.1:1080")
+    with pytest.raises(UsageError, match="a socks5 proxy, and only HTTP proxies") as caught:
+        await post("https://models.invalid/v1")
+    assert "secret" not in str(caught.value)
+    async with raw_server(says(reply())) as server:  # this machine is reached without it
+        assert (await post(server.base_url)).body == GOOD
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+async def test_certificates_of_requests_ca_bundle_are_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with raw_server(says(reply()), tls=self_signed(tmp_path)) as server:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "certificate.pem"))
+        assert (await post(server.base_url)).body == GOOD
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "missing.pem"))
+        with pytest.raises(UsageError, match="REQUESTS_CA_BUNDLE names no certificates"):
+            await post(server.base_url)

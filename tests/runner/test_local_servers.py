@@ -12,6 +12,7 @@ import pytest
 
 from agrotools.core import UsageError
 from agrotools.models.local_server import LocalServers, _devices
+from agrotools.runner.config import EvalConfig
 from support.command import run_command
 from support.eval_process import AGROTOOLS, finished, wait_for
 from support.text_benchmark import write_text_benchmark
@@ -69,6 +70,25 @@ def test_the_server_answers_and_ends_with_the_run(folder: Path):
     assert manifest["base_url"] == "http://127.0.0.1/v1", "the port is another one each time"
     assert len(pids(folder / "run")) == 2
     assert not any(map(is_alive, pids(folder / "run"))), "nor what it forked"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "concurrency"),
+    [("-np 3", {"replicas": 2}, 6), ("--parallel=3 -c 9", {}, 3), ("-np 3", {"concurrency": 2}, 2),
+     ("-np 3", {"concurrency": 9}, 3), ("-c 9", {"replicas": 2}, None), ("", {"concurrency": 9}, 9)],
+)  # fmt: skip
+def test_slots_and_replicas_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
+    config = EvalConfig(benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options)
+    assert config.endpoint.wire.concurrency == concurrency
+
+
+def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
+    slow = "-np 2 --latency 0.5 --tokens 15"
+    done = run_command(*words(slow, "--limit", 1))
+    # 15 tokens take at least half a second: 16,000 in each of two slots take 1,067 s or more.
+    assert re.search(r"a request times out after \d,\d{3} s", done.stderr), done.stderr
+    assert "times out" not in run_command(*words(slow, "--limit", 1, "--timeout", 600, "--out", "other")).stderr
+    assert "times out" not in run_command(*words("-np 2 --tokens 15", "--limit", 1, "--out", "fast")).stderr
 
 
 def test_replicas_share_the_requests_in_one_run_folder(folder: Path):

@@ -29,7 +29,7 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
-from agrotools.scoring import RunAggregator
+from agrotools.scoring import RunAggregator, event_counts
 from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
 from agrotools.tools import get_tool
@@ -391,3 +391,20 @@ def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypa
     assert metrics["agrotools.arg_acc_guess"].overall.value == pytest.approx(2 / 3)
     monkeypatch.setattr(steps_module, "usual_plan", lambda _: (("name_weed", {"image": "image_1.jpg"}),))
     assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}
+
+
+def test_arguments_given_as_text_are_scored_as_the_tool_reads_them_and_counted(monkeypatch) -> None:
+    monkeypatch.setattr(event_counts, "get_tool", steps_module.get_tool)
+    given = {"image": "a.jpg", "region": "[0, 0, 40, 40]", "limit": "0.5"}
+    reference = ReferenceStep(
+        tool="measure_cover", arguments={"image": "a.jpg", "region": [0, 0, 40, 40]}, observation=Observation(result={})
+    )
+    told = sample().model_copy(update={"reference": ReferenceTrajectory(steps=(reference,))})
+    calls = [CallTools(calls=(ToolCall(tool="measure_cover", arguments=arguments),)) for arguments in
+             (given, {**given, "region": "[0, 0, 9, 9]"}, {**given, "region": "here"})]  # fmt: skip
+    records = [record(call, Answer(text="x"), of=told) for call in calls]
+    assert [values(step_scores(each), "arg_acc")[0] for each in records] == [1.0, 0.0, 0.0]
+    aggregator = RunAggregator()
+    for each in records:
+        aggregator.add(each, step_scores(each))
+    assert aggregator.summary().modes["step-by-step"].counts.read_texts == 4

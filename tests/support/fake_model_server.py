@@ -3,7 +3,8 @@
 It has the command line of ``llama-server``, or, after ``--program vllm`` or ``--program transformers``, of these. As
 them, it refuses another model's name; as transformers, it has no ``/health``.
 ``--slow S`` starts after S seconds; ``--die TEXT`` prints TEXT and fails; ``--die-after N`` fails at request N unless a
-file ``spare`` is in the folder; ``--stubborn`` ignores SIGTERM; ``--fork`` starts a process of its own session.
+file ``spare`` is in the folder; ``--tokens N`` is counted for each prompt; ``--stubborn`` ignores SIGTERM; ``--fork``
+starts a process of its own session.
 """
 
 import argparse
@@ -24,6 +25,8 @@ parser.add_argument("--host", required=True)
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--slow", type=float, default=0)
 parser.add_argument("--latency", type=float, default=0)
+parser.add_argument("--tokens", type=int, default=0)
+parser.add_argument("-np")
 parser.add_argument("--die", default="")
 parser.add_argument("--die-after", type=int)
 parser.add_argument("--stubborn", action="store_true")
@@ -61,7 +64,8 @@ class Handler(BaseHTTPRequestHandler):
                 os._exit(3)
         number = text.split("plot ")[1].split("?")[0] if "plot " in text else "OK"
         message = {"role": "assistant", "content": f"value: {number}"}
-        self._send({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": {}})
+        usage = {"prompt_tokens": options.tokens, "completion_tokens": 0}
+        self._send({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
 
     def _send(self, body: object, status: int = 200) -> None:
         data = json.dumps(body).encode()

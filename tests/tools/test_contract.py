@@ -133,7 +133,7 @@ def test_arguments_are_filled_in_and_converted_where_their_value_stays():
     )
     assert "image" in refusal(image=None).message
     assert measure.validate({"image": "a.jpg", "top_k": 4.0})["top_k"] == 4
-    for wrong in ("4", True, 4.5, [4]):
+    for wrong in ("four", True, 4.5, [4]):
         assert refusal(image="a.jpg", top_k=wrong).argument == "top_k"
     assert refusal(image="a.jpg", deep=1).argument == "deep"
     assert refusal(image="a.jpg", note=5).argument == "note"
@@ -142,6 +142,40 @@ def test_arguments_are_filled_in_and_converted_where_their_value_stays():
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10]).message
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10, float("nan")]).message
     assert "four numbers" in refusal(image="a.jpg", region="0,0,10,10").message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("region", "[0, 0, 10, 10]", [0, 0, 10, 10]),
+        ("region", ["0", "0", "10", "10"], [0, 0, 10, 10]),
+        ("top_k", " 4 ", 4),
+        ("fx_px", "0.02", 0.02),
+        ("fx_px", "null", None),
+        ("fx_px", "None", None),
+        ("deep", "True", True),
+        ("weights", "[1, 2.5]", [1, 2.5]),
+        ("weights", [1, "2.5"], [1, 2.5]),
+        ("values", '{"a": "3"}', {"a": 3}),
+        ("note", "12", "12"),
+        ("image", "12", "12"),
+        ("mode", "null", "null"),
+        ("top_k", "4 leaves", "4 leaves"),
+        ("image", None, None),
+    ],
+)
+def test_text_is_read_as_json_only_where_no_text_is_taken(name: str, text: Any, value: Any) -> None:
+    arguments = {"image": "a.jpg", name: text}
+    read = measure.read(arguments)
+    assert read[name] == value
+    assert arguments == {"image": "a.jpg", name: text}
+    assert measure.read(read) == read
+    if read != arguments:
+        assert measure.validate(arguments) == measure.validate({**arguments, name: value})
+
+
+def test_a_fault_of_a_text_is_named_with_the_others_read() -> None:
+    assert refusal(image="a.jpg", top_k="11", fx_px="0.5").message == "top_k must be a whole number from 1 to 10, is 11"
 
 
 @pytest.mark.parametrize(

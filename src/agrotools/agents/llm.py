@@ -12,7 +12,7 @@ hostile text remains text. Those in ``prompts/building/`` are for models that he
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from agrotools.agents.images import read_file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, excerpt, parse_output
+from agrotools.agents.received import native_calls, own_words, react_words, spoken
 from agrotools.core import (
     Action,
     Answer,
@@ -35,8 +36,9 @@ from agrotools.core import (
     ToolSpec,
 )
 from agrotools.core.base import from_valid
-from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, RequestedCall, TextPart
+from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason
+from agrotools.models.reply_checks import PromptCount, check_prompt, count_prompt
 from agrotools.plugin import PromptTemplates, WithPlugins
 from agrotools.text.answer_form import REFUSAL_LINE, lacks_form, with_form
 from agrotools.text.loose_json import dumps
@@ -241,7 +243,8 @@ class MessageFormat:
         first = turn[0][1]
         if first.kind == "call":
             return self.turn(excerpt(first.thought, _LONGEST_THOUGHT), turn)
-        message = Message.of("assistant", first.text.strip() or "(nothing)")
+        text, own = first.text.strip(), own_words(first.reply, len(first.text))
+        message = spoken(text or "(nothing)", first.reply, own=own if own and own.strip() == text else None)
         if first.kind == "unparseable":
             return [message, Message.of("user", render("repair", reason=first.reason))]
         return [message]
@@ -260,8 +263,9 @@ def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message
         {"tool": step.call.tool, "arguments": dumps(step.call.arguments)} for _, step in steps if step.call is not None
     ]
     observations = [observation_data(step) for _, step in steps]
+    text = render("react_calls", thought=thought, calls=calls)
     return [
-        Message.of("assistant", render("react_calls", thought=thought, calls=calls)),
+        spoken(text, steps[0][1].reply, own=react_words(steps[0][1].reply, len(text) + _LONGEST_THOUGHT)),
         Message.of("user", render("react_observations", observations=observations)),
     ]
 
@@ -275,22 +279,12 @@ def _native_system(_specs: Sequence[ToolSpec]) -> str:
 
 
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
-    calls = [
-        RequestedCall(name=step.call.tool, arguments=dumps(step.call.arguments), id=_call_id(number))
-        for number, step in steps
-        if step.call is not None
-    ]
-    content = (TextPart(text=thought),) if thought else ()
+    calls = native_calls(steps)
     answers = [
-        Message(role="tool", content=(TextPart(text=observation_text(step)),), tool_call_id=_call_id(number))
-        for number, step in steps
+        Message(role="tool", content=(TextPart(text=observation_text(step)),), tool_call_id=call.id, name=call.name)
+        for call, (_, step) in zip(calls, steps, strict=True)
     ]
-    return [Message(role="assistant", content=content, tool_calls=tuple(calls)), *answers]
-
-
-def _call_id(number: int) -> str:
-    # Ids are generated here: servers may omit or repeat them, and some accept only nine letters and digits.
-    return f"call{number:05d}"
+    return [spoken(thought, steps[0][1].reply, calls), *answers]
 
 
 TOOL_CALLING = MessageFormat(native=True, system=_native_system, turn=_native_turn)
@@ -320,6 +314,7 @@ class _Conversation:
     """System message, question, and the messages of ``steps`` steps, of which ``last`` is the last."""
     steps: int = 0
     last: Step | None = None
+    counts: list[PromptCount] = field(default_factory=list[PromptCount])
 
 
 class LLMAgent:
@@ -357,6 +352,9 @@ class LLMAgent:
         completion = await self.model.generate(messages, tools, self.settings)
         if view.bare:
             return _bare_action(completion)
+        if (conversation := self._conversations.get(id(view))) and completion.received:
+            conversation.counts.append(count_prompt(messages, completion))
+            check_prompt(conversation.counts)
         action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
         if isinstance(action, Answer) and self._form_is_due(view) and _lacks_form(view, action.text):
             action = await self._with_form(action, view, messages, tools)
@@ -398,10 +396,10 @@ class LLMAgent:
 
         The tools are offered again, because endpoints reject calls in a conversation without them; a call is ignored.
         """
-        refusal = ("or only", REFUSAL_LINE) if view.may_abstain else ()
+        most, refusal = _LONGEST_ANSWER_TOLD, ("or only", REFUSAL_LINE) if view.may_abstain else ()
         form_messages = [
             *messages,
-            Message.of("assistant", excerpt(answer.text, _LONGEST_ANSWER_TOLD)),
+            spoken(excerpt(answer.text, most), answer.reply, own=own_words(answer.reply, most)),
             Message.of("user", render("form", lines="\n".join((*view.form_lines, *refusal)))),
         ]
         completion = await self.model.generate(form_messages, tools, self.settings)
@@ -471,6 +469,7 @@ def reply_of(completion: Completion, text: str) -> Reply:
         "usage": completion.usage,
         "seconds": round(completion.seconds, 3),
         "first_token": completion.first_token,
+        "received": completion.received,
     }
     return from_valid(Reply, fields)
 

@@ -4,13 +4,14 @@ A reference to a value of an earlier step is ``steps[0].observation.crop_pct`` i
 "value": ...}`` in an argument.
 """
 
+import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple, cast
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, PlainSerializer
 
 from agrotools.core.base import ErrorInfo, FrozenModel
 from agrotools.core.slot import Slot, is_derivable
@@ -38,6 +39,14 @@ class Spending(NamedTuple):
     cost_usd: float | None = None
 
 
+_LONGEST_RECEIVED = 2000
+
+
+def _bounded(fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    text = json.dumps(fields, ensure_ascii=False)
+    return fields if len(text) <= _LONGEST_RECEIVED else {"cut": text[:_LONGEST_RECEIVED]}
+
+
 class Reply(FrozenModel):
     """The model's raw reply from which an action was parsed, stored so that another parser can read it again."""
 
@@ -47,6 +56,9 @@ class Reply(FrozenModel):
     seconds: float = 0.0
     first_token: dict[str, float] = {}
     """Probabilities of the most likely first tokens of the reply, if the endpoint reports them."""
+    received: Annotated[dict[str, JsonValue], PlainSerializer(_bounded), Field(exclude_if=operator.not_)] = {}
+    """Message of the reply with all its fields, sent back in the same conversation. A record has the first 2,000
+    characters of its JSON: ``text`` has the reasoning and the calls."""
 
 
 class ToolCall(FrozenModel):

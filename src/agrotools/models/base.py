@@ -3,6 +3,7 @@
 Messages, which many requests share, are serialised once.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -77,6 +78,10 @@ class Message:
     content: tuple[ContentPart, ...] = ()
     tool_calls: tuple[RequestedCall, ...] = ()
     tool_call_id: str | None = None
+    name: str | None = None
+    """Tool whose result a ``tool`` message is; Gemini requires it."""
+    received: Mapping[str, JsonValue] | None = None
+    """Fields of an assistant message as the endpoint sent them, which are sent back in place of those above."""
     cached_json: tuple[bytes, ...] | None = field(default=None, init=False, repr=False, compare=False)
     """Cached JSON of the message in pieces, set on first use because agents resend each message with every turn."""
 
@@ -123,6 +128,10 @@ class Completion(FrozenModel):
     attempts: int = 1
     cached: bool = False
     """True if the reply is from the response cache: ``usage`` is that of the original request and costs nothing now."""
+    received: Annotated[dict[str, JsonValue], Field(exclude_if=operator.not_)] = {}
+    """The message with all its fields, without those that have no value; empty for a script."""
+    served: Annotated[dict[str, str], Field(exclude_if=operator.not_)] = {}
+    """``model``, ``provider`` and ``system_fingerprint``, as far as the endpoint states them."""
 
 
 class WireSettings(FrozenModel):
@@ -195,6 +204,10 @@ class WireStats:
     """US dollars spent; None if no price is known."""
     stopping: bool = False
     """True if the run is ending: faults are no longer retried."""
+    served: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Names of the model, its provider and fingerprint in the replies, and what was ``adapted`` in the requests."""
+    warnings: list[str] = field(default_factory=list[str])
+    """Findings about the endpoint that the user has to know, each once."""
 
     @property
     def has_worked(self) -> bool:
@@ -301,6 +314,8 @@ def message_on_wire(message: Message) -> dict[str, Any]:
     # Plain text is sent as one string: several servers accept lists of parts only for vision models.
     content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
     wire: dict[str, Any] = {"role": message.role, "content": content}
+    if message.received is not None:
+        return wire | dict(message.received)
     if message.tool_calls:
         wire["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -308,6 +323,8 @@ def message_on_wire(message: Message) -> dict[str, Any]:
         ]
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
+    if message.name is not None:
+        wire["name"] = message.name
     return wire
 
 
@@ -342,6 +359,8 @@ class RequestEncoder:
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
         self._spelling = dict(spelling)
+        self.adapt: Callable[[Sequence[Message]], Sequence[Message]] | None = None
+        """Change of the messages for an endpoint that refuses a part of them: :mod:`agrotools.models.adaptations`."""
         self._opening = b'{"model":%b,"messages":[' % json_bytes(model)
         self._written: tuple[Sequence[ToolSpec], ModelSettings, bytes] | None = None
         """Tools and settings of the last request, and its JSON behind the messages: most requests have the same."""
@@ -350,13 +369,9 @@ class RequestEncoder:
         """Return the endpoint's name of ``setting``, or None if the endpoint does not support it."""
         return self._spelling.get(setting, setting)
 
-    def adopts_newer_limit(self, message: str, used: str | None) -> bool:
-        """True if the endpoint wants the token limit under its newer name (as OpenAI's reasoning models do)."""
-        if used != "max_tokens" or "max_completion_tokens" not in message:
-            return False
-        self._spelling["max_tokens"] = "max_completion_tokens"
-        self._written = None
-        return True
+    def spell(self, setting: str, name: str | None) -> None:
+        """Send ``setting`` under that name from now on, or no longer (None)."""
+        self._spelling[setting], self._written = name, None
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
@@ -366,6 +381,7 @@ class RequestEncoder:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Sequence[bytes]:
         """Return the JSON body of a request in pieces: to join them would copy the images at every turn."""
+        messages = self.adapt(messages) if self.adapt else messages
         if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
             if not settings.extra.keys().isdisjoint(("model", "messages")):  # these replace ours
                 return [json_bytes(request_body(self._model, messages, tools, settings, self._spelling))]

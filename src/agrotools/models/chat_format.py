@@ -86,6 +86,9 @@ def read_reply(
         "seconds": seconds,
         "attempts": attempts,
         "cached": False,
+        "received": {"content": None}
+        | {key: value for key, value in message.items() if key != "role" and value not in (None, [])},
+        "served": {key: str(data[key])[:200] for key in ("model", "provider", "system_fingerprint") if data.get(key)},
     }
     completion = from_valid(Completion, fields)
     _check_something_came(completion, server_reason, counted=isinstance(data.get("usage"), dict))

@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
 from agrotools.models.base import (
@@ -22,6 +21,7 @@ from agrotools.models.base import (
     TextPart,
 )
 from agrotools.models.endpoint import Endpoint, make_model, provider_at
+from agrotools.models.transport import proxy_for
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
 """First question, and the one sent if the first is refused: a content filter may reject any single text."""
@@ -31,18 +31,15 @@ _IMAGE = (
     "gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgMBlAc+KAPE23tFKAAAAAElFTkSuQmCC"
 )
 """64 x 64 green pixels: several models reject images smaller than 28 x 28."""
+LONG_PROMPT = 16_000
+"""Tokens that a request must have the time for."""
 _MOST_TOKENS = 16
 _ANSWERED = ("stop", "tool_calls", "length")
 _PASSING = ("unreachable", "reply")
 """Problems of an :class:`InfrastructureError` that do not show which requests the endpoint accepts."""
 _LISTENS_S = 5.0
 
-_KINDS = {
-    (images, tools): frozenset(["images"] * images + ["tools"] * tools)
-    for images in (False, True)
-    for tools in (False, True)
-}
-_ALL_KINDS = _KINDS[True, True]
+_ALL_KINDS = frozenset(("images", "tools"))
 _Outcome = Completion | EndpointRefusal | InfrastructureError
 """Outcome of a tiny request."""
 
@@ -69,12 +66,17 @@ class FirstContact(ModelWrapper):
         """Content kinds other than text of the last tiny request; None if none was sent."""
         self._refused: tuple[EndpointProblem, str] | None = None
         """First real request that was refused before any got a reply: the problem and the question."""
+        self._tokens_per_s = 0.0
 
     def expect(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
         """Make the first tiny request contain the same kinds of content as this later request."""
         self._expected |= _needs(messages, tools)
         self._tools = self._tools or tools[:1]
         self._with_system |= messages[0].role == "system"
+
+    def timeout_s(self, slots: int) -> float | None:
+        """Return how long a server that reads ``slots`` long prompts at once may take; None if its speed is unknown."""
+        return slots * LONG_PROMPT / self._tokens_per_s if self._tokens_per_s else None
 
     async def probe_endpoint(self, settings: ModelSettings) -> None:
         """Send the tiny requests, unless earlier ones contained the expected content.
@@ -134,8 +136,10 @@ class FirstContact(ModelWrapper):
         needs, (first, second) = self._expected, QUESTIONS
         most = min(settings.max_output_tokens or _MOST_TOKENS, _MOST_TOKENS)
         met = await ask(first, settings.model_copy(update={"max_output_tokens": most}), needs)
-        if _answers(met):
+        if isinstance(met, Completion) and _answers(met):
             self.stats.worked_before = True
+            used = met.usage.input_tokens + met.usage.output_tokens
+            self._tokens_per_s = used / met.seconds if met.seconds else 0.0
             return
         if _refusal(met) is None:
             if (
@@ -183,7 +187,7 @@ async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
     """Return the content kinds of a request other than text: images, tools."""
     images = any(isinstance(part, ImagePart) for message in messages for part in message.content)
-    return _KINDS[images, bool(tools)]
+    return frozenset(["images"] * images + ["tools"] * bool(tools))
 
 
 def _answers(met: _Outcome) -> bool:
@@ -207,10 +211,7 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
 
 async def _listens(base_url: str) -> bool:
     """True if a server accepts connections at an address, or at its proxy."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):
-        parts = urlsplit(getproxies().get(parts.scheme, base_url))
+    parts = urlsplit(proxy_for(base_url) or base_url)
     try:
         async with asyncio.timeout(_LISTENS_S):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))

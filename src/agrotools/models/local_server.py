@@ -21,6 +21,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -50,6 +51,7 @@ _LAST_LINES, _LAST_BYTES = 12, 20_000
 _SAMPLE_BYTES = 2**20
 _SET_HERE = frozenset({"--port", "--host", "--served-model-name", "--model", "-m"})
 _SECRETS = frozenset({"--api-key", "--hf-token", "-hft"})
+_SLOTS = frozenset({"-np", "--parallel", "--max-num-seqs"})
 _PORT_TAKEN = re.compile(r"address already in use|couldn't bind|failed to bind|errno 98", re.IGNORECASE)
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|outofmemory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc"
@@ -178,6 +180,13 @@ class LocalServers:
     def request_name(self) -> str:
         """Name of the model in requests."""
         return self._model_words[-1] if self.name != "llama" else self.model
+
+    @property
+    def slots(self) -> int | None:
+        """Requests that one server takes at a time, by its arguments; None if they do not say."""
+        words = [part for word in self._words for part in word.split("=", 1)]
+        given = [value for name, value in pairwise(words) if name in _SLOTS and value.isdecimal()]
+        return max(1, int(given[-1])) if given else None
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
+from agrotools.models.adaptations import Adaptations
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -35,6 +36,7 @@ from agrotools.models.refusals import (
     read_error,
     retry_after,
 )
+from agrotools.models.reply_checks import check_prompt, count_prompt, note, note_served
 from agrotools.models.responses_format import api_at
 from agrotools.models.timeouts import (
     FEWEST_LATE,
@@ -97,7 +99,9 @@ class OpenAICompatibleModel:
         self._bases = bases
         self._wire = wire
         self._api = api_at(self.base_url)
+        self._asked = name
         self._encoder = self._api.encoder(name, self._endpoint.spelling)
+        self._adaptations = Adaptations(self._encoder)
         self._transport = Transport(self._api.url, self._endpoint.headers, wire, bases)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
@@ -123,6 +127,12 @@ class OpenAICompatibleModel:
     def base_url(self) -> str:
         """Address of the endpoint; of the first of several servers."""
         return self._bases[0] if self._bases else self._endpoint.base_url
+
+    def set_timeout(self, timeout_s: float) -> None:
+        """Replace the time-out before the first request."""
+        self._wire = self._wire.model_copy(update={"timeout_s": timeout_s})
+        self._transport = Transport(self._api.url, self._endpoint.headers, self._wire, self._bases)
+        self.limit, self._log = AdaptiveLimit.of(self._wire.concurrency, timeout_s), AnswerLog(timeout_s)
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._name!r}, base_url={self.base_url!r})"
@@ -152,6 +162,8 @@ class OpenAICompatibleModel:
             if isinstance(outcome, GivenUp):
                 self._count_timeout(outcome, tries)
                 self.stats.retries += 1
+                continue
+            if outcome.adapted:
                 continue
             tries.faults += 1
             wait_s = backoff_s(self._wire, tries.faults) if outcome.wait_s is None else outcome.wait_s
@@ -287,7 +299,7 @@ class OpenAICompatibleModel:
     async def _attempt(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | GivenUp | Rejection:
-        limit_key = self._encoder.spelled("max_tokens")
+        adapted = frozenset(self._adaptations.active)
         body = self._encoder.pieces(messages, tools, settings)
         sent = self._log.send()
         self.stats.in_flight += 1
@@ -328,11 +340,14 @@ class OpenAICompatibleModel:
                 self._accepted.add("images")
             if tools:
                 self._accepted.add("tools")
+            note_served(self.stats, self.base_url, self._asked, read)
+            check_prompt([count_prompt(messages, read)])
             return read
         if read.verdict in ("context", "token_limit"):
             return read
-        if read.verdict == "rejected" and self._encoder.adopts_newer_limit(read.message, limit_key):
-            return Fault(read.message, wait_s=0.0)
+        if name := self._adaptations.adopt(read, request, settings, adapted):
+            note(self.stats, "adapted", name, f"{self.base_url}: {self._adaptations.active[name]}")
+            return Fault(read.message, adapted=True)
         if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(sent.at)
         return self._fault_from_rejection(read, response, tries)

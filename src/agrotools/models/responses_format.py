@@ -24,6 +24,7 @@ class ResponsesEncoder(RequestEncoder):
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Sequence[bytes]:
         """Return the JSON body of a request, in one piece."""
+        messages = self.adapt(messages) if self.adapt else messages
         body: dict[str, Any] = {
             "model": self._model,
             "input": [item for message in messages for item in input_items(message)],
@@ -119,7 +120,8 @@ def as_chat(body: bytes) -> bytes:
         "completion_tokens": usage.get("output_tokens"),
         "total_tokens": usage.get("total_tokens"),
     }
-    return orjson.dumps({"error": data.get("error"), "choices": [choice], "usage": counts})
+    served = {"model": data.get("model")}
+    return orjson.dumps({"error": data.get("error"), "choices": [choice], "usage": counts, **served})
 
 
 def _finish_reason(data: Mapping[str, Any], has_calls: bool) -> str:

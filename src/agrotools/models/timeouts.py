@@ -40,6 +40,8 @@ class Fault:
     rate_limited: bool = False
     problem: EndpointProblem = "reply"
     timed_out: bool = False
+    adapted: bool = False
+    """True if the request is sent again in another form, which does not count as an attempt."""
 
 
 @dataclass(slots=True)

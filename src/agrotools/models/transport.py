@@ -1,20 +1,25 @@
 """HTTP exchanges with an endpoint, with time limits and typed failures."""
 
 import asyncio
+import io
 import itertools
+import os
+import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
+from agrotools.core import UsageError
 from agrotools.models.base import WireSettings
 
 if TYPE_CHECKING:
     import aiohttp
-    from aiohttp.payload import BytesPayload
 
 CONNECT_S = 15.0
 LONGEST_REPLY_BYTES = 16 * 2**20
@@ -52,6 +57,43 @@ class TimedOut(Exception):
     """No complete reply in time; the cause (server or model) is unknown at this level."""
 
 
+def proxy_for(url: str) -> str | None:
+    """Return the proxy of an address: of ``HTTPS_PROXY`` or ``HTTP_PROXY``, else of ``ALL_PROXY``; None without one.
+
+    Raises:
+        UsageError: it is not an HTTP proxy.
+    """
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if (
+        not proxy
+        or not parts.hostname
+        or parts.hostname in ("localhost", "127.0.0.1", "::1")
+        or proxy_bypass(parts.hostname)
+    ):
+        return None
+    scheme, has_scheme, _ = proxy.partition("://")
+    if has_scheme and scheme.lower() != "http":
+        raise UsageError(
+            f"the proxy for {parts.hostname} is a {scheme} proxy, and only HTTP proxies are supported",
+            hint="set HTTPS_PROXY (or ALL_PROXY) to an HTTP proxy, or list the host in NO_PROXY",
+        )
+    return proxy if has_scheme else f"http://{proxy}"
+
+
+def _trusted() -> ssl.SSLContext | bool:
+    """Return the certificates to trust; UsageError if ``REQUESTS_CA_BUNDLE`` names a file or folder that is none."""
+    bundle = os.environ.get("REQUESTS_CA_BUNDLE")
+    if not bundle:
+        return True  # OpenSSL reads SSL_CERT_FILE itself
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(**{"capath" if Path(bundle).is_dir() else "cafile": bundle})
+    except OSError as error:
+        raise UsageError(f"REQUESTS_CA_BUNDLE names no certificates: {bundle}", hint=str(error)) from error
+    return context
+
+
 class Transport:
     """HTTP client that posts to one address over one pooled session.
 
@@ -61,6 +103,9 @@ class Transport:
         wire: time limits.
         bases: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
             filled in later, when the servers run.
+
+    Raises:
+        UsageError: the proxy of the environment is not an HTTP proxy.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings, bases: Sequence[str] = ()) -> None:
@@ -69,7 +114,7 @@ class Transport:
         self._turns = itertools.count()
         self._headers = headers
         self._wire = wire
-        self._proxied = urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
+        self._proxy = None if bases else proxy_for(url)
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -94,7 +139,7 @@ class Transport:
         except aiohttp.ConnectionTimeoutError as error:
             raise NoResponse(f"no connection in time: {error}", overload=True, unreachable=True) from error
         except TimeoutError as error:
-            raise self._timed_out() from error
+            raise TimedOut(f"no complete reply within {self._wire.timeout_s:g} s") from error
         except aiohttp.ClientConnectorCertificateError as error:
             raise UntrustedServer(str(error.certificate_error)) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -106,8 +151,8 @@ class Transport:
         return self._request(self._next_url(), body)
 
     def _request(self, url: URL, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
-        data = body if len(body) <= _LARGE_BYTES else _large_body(body)
-        return self._connected().post(url, data=data, allow_redirects=False)
+        data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
+        return self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy)
 
     def _next_url(self) -> URL:
         if not self._bases:
@@ -125,19 +170,13 @@ class Transport:
             except TimeoutError as error:
                 if silence.expired():
                     raise NoResponse("the reply began and then stalled") from error
-                raise self._endless() from error
+                raise NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s") from error
             if not piece:
                 return b"".join(pieces)
             pieces.append(piece)
             size += len(piece)
             if size > LONGEST_REPLY_BYTES:
-                raise _too_long()
-
-    def _timed_out(self) -> TimedOut:
-        return TimedOut(f"no complete reply within {self._wire.timeout_s:g} s")
-
-    def _endless(self) -> NoResponse:
-        return NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s")
+                raise NoResponse(f"the reply is longer than {LONGEST_REPLY_BYTES >> 20} MiB", passing=False)
 
     def _connected(self) -> "aiohttp.ClientSession":
         """Return the session of the running event loop, created on first use."""
@@ -148,11 +187,10 @@ class Transport:
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 # The number of open requests is limited before they get here.
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, ssl=_trusted()),
                 timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=CONNECT_S),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=self._proxied,
             )
         return self._session
 
@@ -161,16 +199,3 @@ class Transport:
         session, self._session = self._session, None
         if session is not None and not session.closed:
             await session.close()
-
-
-def _large_body(value: bytes) -> "BytesPayload":
-    """Return a body that is sent without copying; aiohttp warns above one MiB, and reads files in pieces."""
-    from aiohttp.payload import BytesPayload
-
-    body = BytesPayload(b"", content_type="application/json")
-    body._value, body._size = value, len(value)  # pyright: ignore[reportPrivateUsage]
-    return body
-
-
-def _too_long() -> NoResponse:
-    return NoResponse(f"the reply is longer than {LONGEST_REPLY_BYTES >> 20} MiB", passing=False)

@@ -225,6 +225,8 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         yield f"{count_text(counts.asked_for_form, 'answer')} without the answer form, which was asked for once more"
     if counts.tool_errors:
         yield f"tool errors: {_listed(counts.tool_errors)}"
+    if counts.read_texts:
+        yield f"{count_text(counts.read_texts, 'argument')} given as text and read as a number, list, object or null"
     if counts.unscored_calls:
         yield f"{count_text(counts.unscored_calls, 'call')} after the first of a message not scored"
     if counts.implied_differs:

@@ -202,8 +202,11 @@ class EvalConfig(FrozenModel):
     @property
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
-        servers = self._servers()
-        return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget, servers)
+        servers, wire = self._servers(), self._wire
+        if servers and servers.slots:
+            slots = servers.slots * self.replicas
+            wire = wire.model_copy(update={"concurrency": min(wire.concurrency or slots, slots)})
+        return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, servers)
 
     def _servers(self) -> "LocalServers | None":
         if self.serve is None:

@@ -182,6 +182,8 @@ def _evaluate(
             return Evaluation(folder, store.index(), stopped)
         finally:
             bar.close()
+            if source.stats is not None and source.stats.served:
+                store.add_endpoint(source.stats.served)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
         return Evaluation(folder, store.index())
@@ -357,6 +359,7 @@ async def _execute(
         await _expect(items, benchmark, source, contact)
         if not config.cache:  # otherwise all replies may be in the cache
             await contact.probe_endpoint(config.settings)
+            _set_timeout(config, source, contact, bar)
     try:
         runs_tools = any(part.mode == "end-to-end" for part in items.parts)
         async with executor_class(config.executor if runs_tools else "local")(
@@ -395,6 +398,17 @@ async def _execute(
             await source.meter.close()
         if vision is not None:
             await vision.close()
+
+
+def _set_timeout(config: EvalConfig, source: PolicySource, contact: "FirstContact", bar: Progress) -> None:
+    """Give the requests to a slow server of ``--serve`` more time than the default, unless ``--timeout`` is given."""
+    from agrotools.models.openai_compatible import OpenAICompatibleModel
+
+    servers = config.endpoint.servers if config.serve and "timeout_s" not in config.model_fields_set else None
+    timeout_s = contact.timeout_s(servers.slots or 1) if servers else None
+    if timeout_s and timeout_s > config.timeout_s and isinstance(source.model, OpenAICompatibleModel):
+        source.model.set_timeout(timeout_s)
+        bar.note(f"the server is slow: a request times out after {timeout_s:,.0f} s (--timeout sets another time)")
 
 
 def _only_reports(source: PolicySource) -> bool:

@@ -85,6 +85,9 @@ class Manifest(FrozenModel):
     """Program of ``--serve`` and its arguments; empty without."""
     server_version: Annotated[str, Field(exclude_if=lambda version: not version)] = ""
     """Version of that program as it states it; of the first start if it changed."""
+    endpoint: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=lambda found: not found)] = {}
+    """What replies said of their origin (``model``, ``provider``, ``system_fingerprint``), and what was ``adapted`` in
+    the requests because the endpoint refused it."""
     privileged: bool = False
     sealed: bool | None = None
     """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""

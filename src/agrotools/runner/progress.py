@@ -261,6 +261,7 @@ class Progress:
         if self._closed:
             return
         self._closed = True
+        self._watch(self._clock())
         self._draw(self._clock())
         self._line.end()
 
@@ -273,6 +274,8 @@ class Progress:
         """Record new samples and replies since the last call."""
         self._rate.note(now, self._n_done)
         stats = self._stats() if self._stats else None
+        while stats and stats.warnings:
+            self.note(stats.warnings.pop(0))
         signs = self._n_done + (stats.replies + stats.cached if stats else 0)
         if signs != self._signs:
             self._signs, self._last_sign = signs, now

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -96,6 +96,16 @@ class RunStore:
     def finished(self) -> set[Key]:
         """Keys of samples that need not run again; the records are read for it."""
         return RecordIndex(self.folder).finished
+
+    def add_endpoint(self, found: Mapping[str, Sequence[str]]) -> None:
+        """Add what replies said of their origin to the manifest; RunStoreError if it cannot be written."""
+        known = self.manifest.endpoint
+        names = {
+            kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ())))) for kind in {**known, **found}
+        }
+        self.manifest = self.manifest.model_copy(update={"endpoint": names})
+        with self._writing():
+            _write_manifest(self.folder, self.manifest)
 
     def index(self) -> RecordIndex:
         """Return ``opened_with`` after adding the records that were appended since.

@@ -3,14 +3,16 @@
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from statistics import median
 
-from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
+from agrotools.core import CallTools, Halt, Mode, Record, Score, ToolCall, Unparseable, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 from agrotools.scoring.units import SampleTable, by_part
+from agrotools.tools import get_tool
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""
@@ -46,6 +48,7 @@ class EventCounts:
             for step in record.trajectory.steps:
                 self._counts[step.kind] += 1
                 self._counts["recorded"] += step.recorded
+                self._counts["read_texts"] += _texts_read(step.call) if step.call else 0
                 if step.observation and step.observation.error:
                     self._errors[step.observation.error.kind] += 1
         for action in record.actions or ():
@@ -55,6 +58,7 @@ class EventCounts:
                 self._counts["unparseable"] += 1
             elif isinstance(action, CallTools):
                 self._counts["call"] += len(action.calls)
+                self._counts["read_texts"] += sum(map(_texts_read, action.calls))
                 self._counts["unscored"] += len(action.calls) - 1
         self._jaccards.extend(_numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC]))
         if record.actions is not None:
@@ -95,6 +99,7 @@ class EventCounts:
             unscored_calls=self._counts["unscored"],
             tool_calls=self._counts["call"],
             tool_errors=_by_frequency(self._errors),
+            read_texts=self._counts["read_texts"],
             recorded=self._counts["recorded"],
             answers=self._counts["answers"],
             used_form=self._counts["forms"],
@@ -113,6 +118,15 @@ class EventCounts:
                 for name, total in self._totals.items()
             },
         )
+
+
+def _texts_read(call: ToolCall) -> int:
+    """Return the number of arguments that the model wrote as text and the tool takes as another JSON value."""
+    if not any(isinstance(value, str | list | dict) for value in call.arguments.values()):
+        return 0
+    with suppress(UsageError):  # there is no such tool
+        return sum(value != call.arguments[name] for name, value in get_tool(call.tool).read(call.arguments).items())
+    return 0
 
 
 def _gives_canary(record: Record) -> bool:

@@ -208,18 +208,19 @@ def compare_calls(
     reference call allow. A call that the tool would reject is compared as written.
     """
     spec = tool if isinstance(tool, ToolSpec) else tool.spec
+    arguments = call.arguments if isinstance(tool, ToolSpec) else tool.read(call.arguments)
     by_name = {file.name: file for file in sample.files}
     literal = {name: literal_value(value) for name, value in step.arguments.items()}
     result = (step.observation.result if step.observation else None) or {}
     resolved = None
     if not isinstance(tool, ToolSpec) and tool.has_resolver:
-        resolved = _resolved(tool, call.arguments, literal, by_name, result)
+        resolved = _resolved(tool, arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
     files = _files_of(by_name, spec, reference)
     spec = _with_known_defaults(spec, files, reference, result)
     frame = _frame(files[0]) if files else None
     observed = _observed(sample, step) if "expression" in spec.agreement.values() else ()
-    return compare_arguments(spec, call.arguments, step.arguments, frame=frame, resolved=resolved, observed=observed)
+    return compare_arguments(spec, arguments, step.arguments, frame=frame, resolved=resolved, observed=observed)
 
 
 def _resolved(
@@ -271,7 +272,8 @@ def _with_known_defaults(
 
 
 def _equal(call: ToolCall, step: ReferenceStep) -> bool:
-    rows = compare_arguments(get_tool(step.tool).spec, call.arguments, step.arguments)
+    tool = get_tool(step.tool)
+    rows = compare_arguments(tool.spec, tool.read(call.arguments), step.arguments)
     return all(row.equal for row in rows)
 
 

@@ -68,6 +68,8 @@ class Counts(FrozenModel):
     tool_calls: int = 0
     tool_errors: dict[str, int] = {}
     """Number of failed calls by kind of error."""
+    read_texts: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of arguments that the model wrote as text, and that were read as the JSON value that the tool takes."""
     recorded: int = 0
     """Number of calls that were answered with recorded observations of the reference instead of running the tool."""
     answers: int = 0

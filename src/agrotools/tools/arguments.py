@@ -402,7 +402,7 @@ def argument_error(
     errors = found.errors(include_url=False)
     faults: dict[tuple[str | int, ...], ErrorDetails] = {}
     for error in errors:
-        faults.setdefault(_path_in(arguments, error), error)
+        faults.setdefault(path_in(arguments, error), error)
     inside = {path[:depth] for path in faults for depth in range(len(path))}
     paths = [path for path in faults if path not in inside]
     messages = [_fault(schema, words, path, faults[path]) for path in paths[:MOST_FAULTS]]
@@ -417,7 +417,7 @@ def argument_error(
     )
 
 
-def _path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | int, ...]:
+def path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | int, ...]:
     """Return the path of a fault in the arguments, without location parts that name a branch of a union."""
     path: list[str | int] = []
     value: Any = arguments

@@ -12,12 +12,14 @@ The signature defines the schema for models and the command line. The docstring 
 """
 
 import inspect
+import json
 import os
 import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
@@ -44,6 +46,7 @@ from agrotools.tools.arguments import (
     argument_error,
     default_description,
     describe_schema,
+    path_in,
     plain_schema,
     takes_path,
 )
@@ -196,7 +199,7 @@ class Tool(Generic[P, R]):
         """Return the arguments in canonical form: checked against the schema, defaults filled in, files by name.
 
         Null for an argument with a default means the default. A whole float counts as an integer, as in JSON Schema;
-        nothing else is converted.
+        nothing else is converted but what :meth:`read` reads.
 
         Raises:
             ToolError: ``invalid_argument``, with all faults of the call in one message.
@@ -278,11 +281,33 @@ class Tool(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<tool {self.name}({', '.join(self._parameters)})>"
 
+    def read(self, arguments: Arguments) -> Arguments:
+        """Return the arguments with those read as JSON that are text where the tool takes none: ``"[0, 0, 9, 9]"``,
+        ``"0.02"``, ``"null"``. Arguments that are not valid even then are returned as they are."""
+        try:
+            return self._read(arguments, None)[0]
+        except ToolError:
+            return arguments
+
     def _checked(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
+        return self._read(arguments, resolve)[1]
+
+    def _read(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> tuple[dict[str, Any], BaseModel]:
+        """Return the arguments as they are read, and the model of them."""
         for name, value in arguments.items():
             if _exceeds_limit(value, MOST_ELEMENTS):
                 message = f"{name} holds more than {MOST_ELEMENTS:,} elements"
                 raise ToolError("invalid_argument", message, argument=name, hint="pass shorter lists")
+        read = dict(arguments)
+        while True:
+            try:
+                return read, self._validated(read, resolve)
+            except ValidationError as found:
+                before, read = read, _read_texts(read, found, self.spec.defaults)
+                if read is before:
+                    raise argument_error(self.name, self.spec.parameters, read, self._in_words, found) from None
+
+    def _validated(self, arguments: Mapping[str, Any], resolve: Resolve | None) -> BaseModel:
         try:
             given = {
                 name: _json_numbers(value)
@@ -292,10 +317,7 @@ class Tool(Generic[P, R]):
             encoded = to_json(given, inf_nan_mode="constants", fallback=_encodable)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ToolError("invalid_argument", f"the arguments are not plain JSON data: {error}") from None
-        try:
-            return self._model.model_validate_json(encoded, strict=True, context={"resolve": resolve})
-        except ValidationError as found:
-            raise argument_error(self.name, self.spec.parameters, given, self._in_words, found) from None
+        return self._model.model_validate_json(encoded, strict=True, context={"resolve": resolve})
 
     def _declared_types(self) -> dict[str, Any]:
         try:
@@ -385,6 +407,35 @@ class Tool(Generic[P, R]):
                 f"{_LONGEST_DESCRIPTION} at most: {shortened}"
             )
         return description
+
+
+_TAKES_TEXT = frozenset({"literal_error", "string_too_long", "string_too_short", "file_name", "extra_forbidden"})
+"""Types of errors about a text where a text is taken."""
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def _read_texts(arguments: dict[str, Any], found: ValidationError, defaults: Arguments) -> dict[str, Any]:
+    """Return a copy in which texts at fault are read as JSON (null only where there is a default); the same if none."""
+    read = arguments
+    for error in found.errors(include_url=False):
+        path, given = path_in(arguments, error), error["input"]
+        texts = given if error["type"] == "region" and isinstance(given, list) else [given]
+        if not path or error["type"] in _TAKES_TEXT or not any(isinstance(text, str) for text in texts):
+            continue
+        value = [*map(_loaded, given)] if texts is given else _loaded(given)
+        if value != given and (value is not None or (len(path) == 1 and path[0] in defaults)):
+            inner: Any = (read := deepcopy(arguments) if read is arguments else read)
+            for part in path[:-1]:
+                inner = inner[part]
+            inner[path[-1]] = value
+    return read
+
+
+def _loaded(value: Any) -> Any:
+    """Return the value of a text that is JSON, or ``True``, ``False`` or ``None`` as in Python; else ``value``."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(_PYTHON_WORDS.get(value.strip(), value)) if isinstance(value, str) else value
+    return value
 
 
 def _exceeds_limit(value: Any, limit: int) -> bool:

@@ -14,6 +14,7 @@ from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, observation_data, render, reply_of
 from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
+from agrotools.agents.received import spoken
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,
     ACTION_INPUT,
@@ -201,7 +202,7 @@ def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[
     for step in steps:
         reply_text = strip_reply(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
         came = result_text(step) if step.call else step.reason
-        messages += [Message.of("assistant", reply_text), Message.of("system", f"{RESPONSE}{came}\n")]
+        messages += [spoken(reply_text, step.reply), Message.of("system", f"{RESPONSE}{came}\n")]
     return messages
 
 
