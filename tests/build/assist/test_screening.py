@@ -44,8 +44,12 @@ def test_chance_of_a_blind_guess(slot, chance):
 def _gives_itself_away(folder: Path) -> Path:
     told = number_sample(folder, "tiny-2", 2)
     told["query"] = "Is it the north? Yes, the north."
-    told["answer"] = [{"type": "exact", "name": "side", "label": "side", "value": "north",
-                       "choices": ["north", "south"], "from": "'north' if steps[0].observation.value > 3 else 'south'"}]  # fmt: skip
+    told["answer"] = [
+        {
+            "type": "exact", "name": "side", "label": "side", "value": "north", "choices": ["north", "south"],
+            "from": "'north' if steps[0].observation.value > 3 else 'south'",
+        }
+    ]  # fmt: skip
     told["answer_type"] = "exact"
     return write_folder(folder, [number_sample(folder), told])
 

