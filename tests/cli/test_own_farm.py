@@ -357,3 +357,15 @@ def test_class_folders_lose_what_the_tool_names_wrongly_alone(
         assert not (right and wrong), sample.id
         lost, n = lost + len(wrong), n + len(implied)
     assert 100 * lost / n <= most_lost
+
+
+def test_names_that_no_result_can_match_are_asked_about(tmp_path: Path):
+    """The tool is not blamed for a table in which nothing has a name that it could return."""
+    (tmp_path / "photos").mkdir()
+    lines = ["photo,disease"]
+    for number, name in enumerate(("ALS type A", "BR", "healthy")):
+        Image.new("RGB", (60, 40), (40, 90 + number, 30)).save(tmp_path / "photos" / f"p{number}.jpg")
+        lines.append(f"p{number}.jpg,{name}")
+    (tmp_path / "sheet.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(BenchmarkError, match=r"none of the names of 'disease' \('ALS type A', 'BR'\)"):
+        _build(tmp_path, "--yes", table="sheet.csv")

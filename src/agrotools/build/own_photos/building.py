@@ -73,6 +73,8 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             lacking = ", ".join(dict.fromkeys(need.key for need in needs))
             asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
             reason = f"column is skipped because the plan does not set {lacking}{asked}"
+            if column.ask and lacking == "ask":
+                reason = f"column is skipped. {needs[0].question}"
             skipped.add(column.column, reason, "add it to the plan")
     values = {column.column: answers_of(seen, column, skipped) for column in columns}
     pictures = _select_pictures(values, plan.samples, skipped)

@@ -14,6 +14,7 @@ from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.normalise import CJK, WORD_END, WORD_START
 from agrotools.text.units import canonical_unit
+from agrotools.tools.recognition.packs import list_packs
 
 Answer = Literal["text", "number", "choice"]
 
@@ -61,8 +62,12 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
         question = f"How many pixels are one centimetre at the plants of {name!r}?"
         ask("px_per_cm", question, "number", or_key="marker_cm")
-    if measure.kind == "name" and (unclear := names_of(seen, column).labels.unclear):
-        ask("crop", _which_crop(column, unclear))
+    if measure.kind == "name":
+        names = names_of(seen, column)
+        if unclear := names.labels.unclear:
+            ask("crop", _which_crop(column, unclear))
+        elif column.ask != CLASS and (unknown := _all_unknown(names)):
+            ask("ask", _which_names(column, unknown), "choice", (CLASS, NOTHING))
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
@@ -78,6 +83,22 @@ def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
         instead = "correct the crop, or write these names with their crop, as in 'bean rust'"
         return f"Is {column.crop!r} the crop of all photos of {column.column!r}? {known}: {instead}"
     return f"Which crop do the photos of {column.column!r} show? {known}. Names with their crop need none: 'bean rust'"
+
+
+def _all_unknown(names: ColumnNames) -> list[str]:
+    """Return the names of a column, without those of healthy plants, if no tool result can match any of them."""
+    listed = [name for name in names.labels.entries if not names.is_healthy(name)]
+    of_packs = {label for info in list_packs()[0] for label in info.classes}
+    return [] if any(names.is_known(name) or name in of_packs for name in listed) else listed
+
+
+def _which_names(column: Column, unknown: Sequence[str]) -> str:
+    """Return the question about names that no result of the tool can match."""
+    listed = ", ".join(map(repr, unknown[:_CROPS_NAMED])) + ", ..." * (len(unknown) > _CROPS_NAMED)
+    return (
+        f"The knowledge base has none of the names of {column.column!r} ({listed}), so that no tool result can match "
+        f"one. Write names that agrotools kb search finds, or choose {CLASS!r} and train a pack on photos of yours"
+    )
 
 
 def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
