@@ -399,6 +399,8 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
         return "refused"
     if not sample.answerable and trajectory is not None and trajectory.answer is not None:
+        if any(row.reading.get("rule") == "refused" for row in rows):
+            return f"refused, as was its answerable twin {sample.twin}"
         return "answered, although the files do not allow an answer"
     slots = {slot.name: slot for slot in sample.answer}
     for row in rows:
