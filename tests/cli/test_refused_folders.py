@@ -14,6 +14,8 @@ from support.command import run_command
 
 DRAWN = Path(__file__).parents[1] / "golden" / "benchmarks" / "drawn"
 
+_SIDE = {"type": "exact", "name": "side", "label": "side", "value": "left", "choices": ["north", "south"], "from": None}
+
 
 def changed(root: Path, change: dict[str, Any], lines: int = 1) -> Path:
     """A copy of a benchmark whose first samples have ``change``: new fields of the sample, of its slot or its step."""
@@ -33,6 +35,7 @@ def changed(root: Path, change: dict[str, Any], lines: int = 1) -> Path:
         ({"slot": {"value": float("nan")}}, "broken_json"),
         ({"slot": {"from": "__import__('os').system('true')"}}, "from_unresolved"),
         ({"slot": {"from": "steps[0].observation.x; 1"}}, "from_unresolved"),
+        ({"sample": {"answer": [_SIDE], "answer_type": "exact"}}, "not_a_choice"),
         ({"sample": {"toolset": ["teleport"]}}, "unknown_tool"),
         ({"step": {"tool": "teleport"}}, "unknown_tool"),
         ({"step": {"arguments": {"image": "nowhere.jpg"}}}, "file_not_in_sample"),

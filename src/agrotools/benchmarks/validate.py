@@ -85,8 +85,8 @@ def validate_folder(path: str | Path) -> list[Fault]:
 _STOPS_RUN = frozenset(
     {
         *("unknown_tool", "toolset_lacks_tool", "bad_arguments", "unresolved_ref", "ref_forward", "file_not_in_sample"),
-        *("duplicate_slot", "bad_value", "value_is_distractor", "bad_plot", "no_keywords", "from_unresolved"),
-        *("from_differs", "shows_answer"),
+        *("duplicate_slot", "bad_value", "not_a_choice", "value_is_distractor", "bad_plot", "no_keywords"),
+        *("from_unresolved", "from_differs", "shows_answer"),
     }
 )
 """Faults by which calls cannot be made or answers are scored wrongly; the others do not stop a run."""
