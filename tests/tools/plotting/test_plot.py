@@ -141,7 +141,7 @@ class TestSpecification:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), None, "3", True, 1e300])
+    @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), None, "three", True, 1e300])
     def test_values_that_are_no_finite_numbers(self, out, value):
         for kind, x in (("line", [1, 2]), ("hist", None), ("box", None), ("bar", ["a", "b"])):
             error = refusal(kind, [series("v", x, [1, value])])
