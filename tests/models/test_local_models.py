@@ -61,3 +61,5 @@ def test_a_local_model_is_served_without_further_options(packaged: LocalModel, m
     with pytest.raises(UsageError, match="no model local:huge") as caught:
         local_model("local:huge")
     assert "local:smollm2" in (caught.value.hint or "")
+    with pytest.raises(UsageError, match="local:tiny is a GGUF file"):
+        EvalConfig.model_validate({"model": "local:tiny", "serve": "vllm"}).endpoint  # noqa: B018

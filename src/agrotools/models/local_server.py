@@ -148,7 +148,9 @@ class LocalServers:
         if looks_like_path and not path.exists():
             raise UsageError(f"there is no model file {self.model}", hint="check the path of --model")
         self._packaged = local_model(self.model)
-        if self._packaged and self.name == "llama":
+        if self._packaged:
+            if self.name != "llama":
+                raise UsageError(f"{self.model} is a GGUF file", hint="omit --serve, or --serve llama")
             self._model_words = ["-m", str(model_file(self._packaged))]
             return
         if self.name != "llama":

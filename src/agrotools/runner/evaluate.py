@@ -404,7 +404,7 @@ def _set_timeout(config: EvalConfig, source: PolicySource, contact: "FirstContac
     """Give the requests to a slow server of ``--serve`` more time than the default, unless ``--timeout`` is given."""
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-    servers = config.endpoint.servers if config.serve and "timeout_s" not in config.model_fields_set else None
+    servers = None if "timeout_s" in config.model_fields_set else config.endpoint.servers
     timeout_s = contact.timeout_s(servers.slots or 1) if servers else None
     if timeout_s and timeout_s > config.timeout_s and isinstance(source.model, OpenAICompatibleModel):
         source.model.set_timeout(timeout_s)
