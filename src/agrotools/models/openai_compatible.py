@@ -333,15 +333,15 @@ class OpenAICompatibleModel:
             return Fault(self._redacted(str(error)))
         if isinstance(read, Completion):
             self._log.answered(sent)
-            text, images = prompt_length(messages)
-            self._longest[images] = max(text, self._longest.get(images, 0))
-            self._most_input = max(self._most_input, read.usage.input_tokens)
-            if images:
+            count = count_prompt(messages, read)
+            self._longest[count.images] = max(count.characters, self._longest.get(count.images, 0))
+            self._most_input = max(self._most_input, count.tokens)
+            if count.images:
                 self._accepted.add("images")
             if tools:
                 self._accepted.add("tools")
             note_served(self.stats, self.base_url, self._asked, read)
-            check_prompt([count_prompt(messages, read)])
+            check_prompt([count])
             return read
         if read.verdict in ("context", "token_limit"):
             return read

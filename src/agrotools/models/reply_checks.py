@@ -53,6 +53,7 @@ class PromptCount(NamedTuple):
 
     tokens: int
     characters: int
+    images: int
     thinking: int
 
 
@@ -61,7 +62,7 @@ def count_prompt(messages: Sequence[Message], completion: Completion) -> PromptC
     received = [message.received for message in messages if message.received]
     beside = [each[name] for each in received for name in each if name not in ("content", "tool_calls")]
     inline = sum(len(message.text) for message in messages if "</think" in message.text)
-    return PromptCount(completion.usage.input_tokens, prompt_length(messages)[0], len(json_bytes(beside)) + inline)
+    return PromptCount(completion.usage.input_tokens, *prompt_length(messages), len(json_bytes(beside)) + inline)
 
 
 def check_prompt(counts: Sequence[PromptCount]) -> None:
@@ -70,7 +71,7 @@ def check_prompt(counts: Sequence[PromptCount]) -> None:
     Raises:
         InfrastructureError: it did; its reply is to something else than was asked.
     """
-    tokens, characters, thinking = counts[-1]
+    tokens, characters, _, thinking = counts[-1]
     cut = ""
     if characters - thinking > _MOST_CHARACTERS_PER_TOKEN * tokens:
         cut = f"{characters:,} characters are counted as {tokens:,} tokens"
