@@ -87,10 +87,6 @@ class Numbers(Sequence[int]):
             self.block[self._n : end] = memoryview(added)
             self._n = end
 
-    def cut(self, n: int) -> None:
-        """Remove the numbers from place ``n`` on."""
-        self._n = min(n, self._n)
-
     def _grow(self, n: int) -> None:
         content = zero_bytes(max(n, 2 * len(self.block)) * self.block.itemsize)
         block = cast("Any", memoryview(content)).cast(self._code)
@@ -138,12 +134,6 @@ class PackedBytes:
     def extend(self, entries: Sequence[bytes]) -> None:
         self._ends.extend(islice(accumulate(map(len, entries), initial=self._end), 1, None))
         self._add(b"".join(entries))
-
-    def cut(self, n: int) -> None:
-        """Remove the entries from place ``n`` on."""
-        self._ends.cut(n + 1)
-        self._end = self._ends[-1]
-        self._n_found, self._place_of, self._slots = 0, {}, self._slots[:0]
 
     def _add(self, content: bytes) -> None:
         start, end = self._end, self._end + len(content)

@@ -88,8 +88,10 @@ def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
 def _all_unknown(names: ColumnNames) -> list[str]:
     """Return the names of a column, without those of healthy plants, if no tool result can match any of them."""
     listed = [name for name in names.labels.entries if not names.is_healthy(name)]
+    if any(map(names.is_known, listed)):
+        return []
     of_packs = {label for info in list_packs()[0] for label in info.classes}
-    return [] if any(names.is_known(name) or name in of_packs for name in listed) else listed
+    return [] if of_packs.intersection(listed) else listed
 
 
 def _which_names(column: Column, unknown: Sequence[str]) -> str:
