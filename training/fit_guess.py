@@ -18,6 +18,7 @@ the last two score beyond constants. Needs scikit-learn.
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import warnings
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
+from agrotools.build import templates
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn.benchmark import drawn_questions
@@ -57,16 +59,15 @@ from agrotools.text import format_answer
 from agrotools.text.answer_form import (
     Guesser,
     GuessModel,
-    kind_key,
-    plan_key,
     prompt_features,
     shipped_model,
     shown_choices,
-    slot_key,
 )
+from agrotools.text.usual_plan import form_key, kind_key, slot_key, words_of
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
+PLACEHOLDER = re.compile(r"\{[^}]*\}")
 FOLDS, LEAST, FEWEST_POINTS = 5, 30, 6
 
 Floats = NDArray[np.float64]
@@ -402,15 +403,44 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
     told = {"fitted_on": {"questions": len(questions), "seeds": list(seeds)}, "slots": entries}
     (DATA / "guess.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
     np.savez_compressed(DATA / "guess.npz", **arrays)
-    plans: dict[str, Counter[str]] = defaultdict(Counter)
-    for key, calls in json.loads((DATA / "guess_plans.json").read_text("utf-8")).items():
-        if {part.split("|")[0] for part in key.split(" ")[:-1]} <= names:
-            plans[key][json.dumps(calls, ensure_ascii=False)] += 1
-    for question in questions:
-        plans[plan_key(question.slots, question.files)][json.dumps(question.calls, ensure_ascii=False)] += 1
-    lines = (f"{json.dumps(key)}:{plans[key].most_common(1)[0][0]}" for key in sorted(plans))
-    (DATA / "guess_plans.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+    ship_plans(questions)
     print(f"{len(entries)} slots, {len(arrays)} with a linear model")
+
+
+def ship_plans(questions: Sequence[Question]) -> None:
+    """Write the words of the templates, and the most common calls of each answer form, into the package."""
+    plans: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    wordings: dict[str, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path in sorted(Path(templates.__file__).parent.glob("*.toml")):
+        for language in ("en", "zh"):
+            for template in load_templates(path.stem, language):
+                figure = next((slot.label for slot in template.slots if slot.type == "plot"), "")
+                key = form_key(template.slots)  # pyright: ignore[reportArgumentType]
+                wordings[key][figure, language] += template.wordings
+    charts: list[str] = [*json.loads((DATA / "guess_charts.json").read_text("utf-8"))]
+    for key, entry in json.loads((DATA / "guess_plans.json").read_text("utf-8")).items():
+        for n_files, calls in entry["plans"].items():
+            plans[key][n_files][json.dumps(calls, ensure_ascii=False)] += 1
+    for question in questions:
+        n_files = str(len(question.files))
+        plans[form_key(question.slots)][n_files][json.dumps(question.calls, ensure_ascii=False)] += 1
+    lines: list[str] = []
+    for key in sorted(plans.keys() & wordings.keys()):
+        usual = {n: json.loads(calls.most_common(1)[0][0]) for n, calls in sorted(plans[key].items())}
+        asked: list[dict[str, Any]] = []
+        for (figure, _), texts in wordings[key].items():
+            label = re.compile(".+".join(map(re.escape, PLACEHOLDER.split(figure))))
+            figures = [chart for chart in charts if label.fullmatch(chart)]
+            asked.append({"figures": figures, "words": shares_of_words(texts)})
+        entry = {"plans": usual, "questions": asked}
+        lines.append(f"{json.dumps(key)}:{json.dumps(entry, ensure_ascii=False)}")
+    (DATA / "guess_plans.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+
+
+def shares_of_words(wordings: Sequence[str]) -> dict[str, float]:
+    """Return the share of wordings in which each word occurs."""
+    counts = Counter(word for wording in wordings for word in words_of(PLACEHOLDER.sub(" ", wording)))
+    return {word: round(n / len(wordings), 2) for word, n in sorted(counts.items())}
 
 
 def ship_charts(questions: Sequence[Question]) -> None:

@@ -59,6 +59,8 @@ class ScriptedModel:
         self.requests.append(body)
         question = next(text_of(message) for message in body["messages"] if "Question: " in text_of(message))
         part = next(part for part in SCRIPTS if part in question)
+        if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
+            return self._response(completion(str(SCRIPTS[part][-1]).rpartition("\n")[2]))
         reply = SCRIPTS[part][self._turns[part]]
         self._turns[part] += 1
         self.offered = {tool["function"]["name"]: tool["function"] for tool in body["tools"]}
@@ -90,7 +92,12 @@ def outcome(run: at.Run) -> Any:
     """Steps of all samples, without times and replies, and the scores."""
     steps = {
         record.sample.id: [
-            (step.kind, step.call and (step.call.tool, step.call.arguments), step.observation, step.text)
+            (
+                step.kind,
+                step.call and (step.call.tool, step.call.arguments),
+                step.observation,
+                step.text.partition("\n\nFinal Answer:")[0],  # own agents of users get no closing message
+            )
             for step in record.trajectory.steps
         ]
         for record in run.samples()

@@ -9,7 +9,7 @@ from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
 from agrotools.text.answer_form import (
-    REFUSAL_LINE,
+    UNKNOWN,
     Guesser,
     GuessModel,
     guessed_chart,
@@ -107,10 +107,10 @@ def asking(query: str, unit: str | None, *shown_files: dict[str, object]) -> Sam
 )
 def test_refuses_only_where_the_prompt_shows_that_there_is_no_answer(answerable: Sample, unanswerable: Sample):
     assert not is_unanswerable(answerable.query, answerable.files, answerable.answer)
-    assert guessed_text(answerable, answerable.answer) != REFUSAL_LINE
-    assert guessed_text(unanswerable, unanswerable.answer) == REFUSAL_LINE
+    assert guessed_text(answerable, answerable.answer) != UNKNOWN
+    assert guessed_text(unanswerable, unanswerable.answer) == UNKNOWN
     no_offer = unanswerable.model_copy(update={"may_abstain": False})
-    assert guessed_text(no_offer, no_offer.answer) != REFUSAL_LINE
+    assert guessed_text(no_offer, no_offer.answer) != UNKNOWN
 
 
 def test_refuses_if_a_known_answer_form_has_fewer_files_than_usual():
@@ -119,31 +119,32 @@ def test_refuses_if_a_known_answer_form_has_fewer_files_than_usual():
         "answer": [pond]
     }
     one = Sample.model_validate({**both, "files": both["files"][:1]})
-    assert guessed_text(Sample.model_validate(both), one.answer) != REFUSAL_LINE
-    assert guessed_text(one, one.answer) == REFUSAL_LINE
+    assert guessed_text(Sample.model_validate(both), one.answer) != UNKNOWN
+    assert guessed_text(one, one.answer) == UNKNOWN
 
 
 @pytest.mark.parametrize("name", ["embedded", "frontier", "field"])
 def test_refuses_no_answerable_question_of_the_packs(name):
-    refused = [sample for sample in read_pack(name).samples if guessed_text(sample, sample.answer) == REFUSAL_LINE]
+    refused = [sample for sample in read_pack(name).samples if guessed_text(sample, sample.answer) == UNKNOWN]
     assert [sample.id for sample in refused if sample.answerable] == []
     assert bool(refused) == (name != "frontier")
-
-
-FIGURE = "bars of the plant height in each picture"
 
 
 async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers(tmp_path):
     query = "Draw bars of the height in image_2.jpg and image_1.jpg in cm (the disc is 8.4 cm across)."
     sample = asking(query, "cm", {}, {}, {})
-    slot = PlotSlot(name="chart", label=FIGURE, value={"kind": "pie", "series": [{"name": "s", "x": ["z"], "y": [1]}]})
+    slot = PlotSlot(
+        name="chart",
+        label="bars of the plant height in each picture",
+        value={"kind": "pie", "series": [{"name": "s", "x": ["z"], "y": [1]}]},
+    )
     sample = sample.model_copy(update={"answer": (slot,), "toolset": ("plot",)})
     policy, view = GuessPolicy(sample), view_of(sample, tmp_path)
     action = await policy.act(view, [])
     drawn = get_tool("plot").spec
     assert action.calls[0].tool == drawn.name
     assert set(action.calls[0].arguments) <= set(drawn.parameters["properties"])
-    chart = guessed_chart(view, sample.answer)
+    chart = guessed_chart(view)
     assert (chart.kind, chart.y_unit) == ("bar", "cm")
     assert [series.x for series in chart.series] == [("image_2.jpg", "image_1.jpg")]
     step = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=Observation(result={}))
@@ -151,9 +152,8 @@ async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers
     assert isinstance(await policy.act(view.model_copy(update={"toolset": ()}), []), Answer)
 
 
-def test_without_named_points_the_chart_has_those_of_the_files_and_an_unknown_figure_is_not_drawn():
+def test_without_named_points_the_chart_has_those_of_the_files_and_other_questions_get_none():
     sample = asking("Chart the heights in cm.", "cm", {}, {}, {"note": "The disc is 8.4 cm across."})
-    slot = PlotSlot(name="chart", label=FIGURE, value={})
-    chart = guessed_chart(sample, (slot,))
-    assert chart.series[0].x == ("image_1.jpg", "image_2.jpg", "image_3.jpg")
-    assert guessed_chart(sample, (slot.model_copy(update={"label": "an unknown figure"}),)) is None
+    assert guessed_chart(sample).series[0].x == ("image_1.jpg", "image_2.jpg", "image_3.jpg")
+    assert guessed_chart(asking("How tall are the plants, in cm?", "cm", {})) is None
+    assert guessed_chart(asking("List all bridges.", None, {})) is None

@@ -30,7 +30,7 @@ from agrotools.core import (
 from agrotools.models import Completion, WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve
+from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
 from support.small_sample import run_in_mode, run_tool, small_sample, view_of
 
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
@@ -105,7 +105,8 @@ async def test_step_by_step_shows_the_reference_history_and_no_more(sample, tmp_
     roles = [[message["role"] for message in body["messages"]] for body in endpoint.requests]
     observer = "tool" if protocol == "tool-calling" else "user"
     pair = ["assistant", observer]
-    assert roles == [["system", "user"], ["system", "user", *pair], ["system", "user", *pair, *pair]]
+    turns = [["system", "user"], ["system", "user", *pair], ["system", "user", *pair, *pair]]
+    assert roles == [*turns, [*turns[2], "assistant", "user"]]
     shown = json.dumps(endpoint.requests[2]["messages"])
     assert "First the rows." in shown
     assert "rows + 1" in shown
@@ -119,7 +120,7 @@ async def test_native_history_is_calls_and_tool_messages_that_belong_together(sa
         policy = agent(endpoint, "step-by-step", "tool-calling")
         await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
         await policy.model.close()
-    body = endpoint.requests[-1]
+    body = endpoint.requests[-2]
     assert [tool["function"]["name"] for tool in body["tools"]] == ["calculate"]
     asked = [message for message in body["messages"] if message["role"] == "assistant"]
     answered = [message for message in body["messages"] if message["role"] == "tool"]
@@ -141,14 +142,14 @@ async def test_no_tool_asks_for_the_answer_at_once(sample: Sample, tmp_path: Pat
         trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
         await policy.model.close()
     assert "rows: 7" in trajectory.answer
-    assert len(endpoint.requests) == 1
-    assert "tools" not in endpoint.requests[0]
-    assert "calculate" not in json.dumps(endpoint.requests[0])
+    assert len(endpoint.requests) == 2
+    assert not any("tools" in body for body in endpoint.requests)
+    assert "calculate" not in json.dumps(endpoint.requests)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("images", [True, False])
-async def test_every_question_ends_with_the_answer_form(sample, tmp_path, protocol, images):
+async def test_the_form_is_shown_after_the_answer_alone(sample, tmp_path, protocol, images):
     assert sample.reference is not None
     view = view_of(sample, tmp_path)
     async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
@@ -156,12 +157,13 @@ async def test_every_question_ends_with_the_answer_form(sample, tmp_path, protoc
             policy = agent(endpoint, mode, protocol, images=images)
             await run_in_mode(mode, policy, sample, view)
             await policy.model.close()
-    assert len(endpoint.requests) == 7
+    closing = [body for body in endpoint.requests if view.answer_form in text_of(body["messages"][-1])]
+    assert (len(endpoint.requests), len(closing)) == (10, 3)
     for body in endpoint.requests:
         content = body["messages"][1]["content"]
         text = content if isinstance(content, str) else content[-1]["text"]
-        assert text.endswith(view.answer_form)
-        assert f"Question: {sample.query}" in text
+        assert "rows:" not in json.dumps(body["messages"][:2])
+        assert text.endswith(f"Question: {sample.query}")
         assert ("data:image/jpeg;base64," in json.dumps(content)) is images
         assert "image_1.jpg: image; 64 x 48 px; 0.01 m per pixel" in json.dumps(content)
 

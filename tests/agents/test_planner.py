@@ -34,7 +34,7 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import form_item
 from agrotools.text import answer_form
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_text
+from agrotools.text.answer_form import UNKNOWN, guessed_text
 from support.plain_sample import plain_sample
 
 MEASURE, CALCULATE = "measure_crop_weed_area", "calculate"
@@ -180,7 +180,7 @@ async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is
     offered = view_of(own).model_copy(update={"may_abstain": True})
     for view, may_refuse in ((offered, True), (view_of(own), False)):
         action = await policy.act(view, history)
-        assert (isinstance(action, Answer) and action.text == REFUSAL_LINE) == (refused and may_refuse)
+        assert (isinstance(action, Answer) and action.text == UNKNOWN) == (refused and may_refuse)
 
 
 def test_what_the_other_question_states_takes_the_place_of_what_the_donors_states():
@@ -211,7 +211,7 @@ async def test_a_mark_that_is_not_there_shows_it_only_if_the_question_names_its_
     call = ToolCall(tool="extract_marked_region", arguments={"image": "image_1.jpg", "mark_color": "cyan"})
     view = view_of(own).model_copy(update={"may_abstain": True})
     action = await PlannerPolicy(own, PlanTable([own])).act(view, [called(call, None)])
-    assert (action.text == REFUSAL_LINE) == refused
+    assert (action.text == UNKNOWN) == refused
 
 
 async def test_step_by_step_predicts_the_plan_from_the_history_that_is_shown():

@@ -24,6 +24,7 @@ from agrotools.core import (
     PlotSlot,
     Record,
     Sample,
+    SampleFile,
     Slot,
     Step,
     ToleranceSlot,
@@ -44,7 +45,7 @@ from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_MET
 from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
 from agrotools.scoring.units import SampleTable
-from agrotools.text.answer_form import REFUSAL_LINE, _shipped_charts, form_lines, format_answer
+from agrotools.text.answer_form import UNKNOWN, _shipped_charts, form_lines, format_answer
 from support.command import run_command
 from support.made_runs import write_run
 from support.plain_sample import plain_sample
@@ -398,7 +399,7 @@ def test_baselines_refuse_by_the_evidence_or_not_at_all():
     for policy in (guess, lambda of: RandomPolicy(of, 1, 0)):
         assert [refuses((SIZE,), answer(policy(each), each)) for each in (YES, NO)] == [False, False]
     assert answer(guess(YES), YES) == answer(guess(NO), NO)
-    assert refuses((SIZE,), REFUSAL_LINE)
+    assert refuses((SIZE,), UNKNOWN)
 
 
 def test_who_draws_the_chart_answers_whatever_the_text_says():
@@ -424,13 +425,15 @@ def test_who_draws_the_chart_answers_whatever_the_text_says():
 
 def test_a_guess_of_a_chart_is_no_refusal():
     """The chart of a question may be of another kind than the usual one, which the guesser draws."""
-    label = next(iter(_shipped_charts()))
+    label = "bars of the number of apples in each image"
     usual = _shipped_charts()[label]
     asked = usual.model_copy(update={"kind": "pie" if usual.kind != "pie" else "line"})
     slot = PlotSlot(name="chart", label=label, value=asked.model_dump(mode="json"))
-    of = YES.model_copy(update={"answer": (slot,), "toolset": ("plot",)})
+    files = (SampleFile(name="image_1.jpg", path="i.jpg", kind="image"),)
+    asking = {"query": "Draw the number of apples in each image as bars.", "files": files}
+    of = YES.model_copy(update={**asking, "answer": (slot,), "toolset": ("plot",)})
     form = {"answer_form": "", "form_lines": form_lines(of.answer)}
-    view = SampleView(id=of.id, query=of.query, files=(), toolset=of.toolset, **form)
+    view = SampleView(id=of.id, query=of.query, files=files, toolset=of.toolset, **form)
     policy, steps = GuessPolicy(of), []
     call = asyncio.run(policy.act(view, steps)).calls[0]
     observation = Observation(result={"spec": call.arguments | {"legend": False}})

@@ -32,6 +32,7 @@ from agrotools.core import (
 from agrotools.scoring import RunAggregator, event_counts
 from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
+from agrotools.text.usual_plan import UsualPlan
 from agrotools.tools import get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from support.plain_sample import plain_sample
@@ -373,13 +374,13 @@ def test_any_actions_give_the_same_units_and_consistent_values(chosen):
         assert at["ear"] + at["st_acc"] <= 1
 
 
-def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypatch):
+def test_the_floor_is_what_the_usual_plan_of_such_a_question_scores(monkeypatch):
     assert not values(step_scores(record()), "tool_acc_guess")  # No plan is known.
     first = ("measure_cover", {"image": "image_1.jpg", "region": [50, 0, 100, 80]})
     second = ("measure_cover", {"image": "image_2.jpg"})
     variables = {"a": {"$ref": "steps[0].observation.weed_pct"}, "b": {"$ref": "steps[1].observation.weed_pct"}}
     divided = ("calculate", {"expression": "a / b", "variables": variables})
-    monkeypatch.setattr(steps_module, "usual_plan", lambda _: (first, second, divided))
+    monkeypatch.setattr(steps_module, "usual_plan", lambda *_: UsualPlan((first, second, divided), ()))
     scores = step_scores(record(*[Answer(text="?")] * 4))  # Whatever was done.
     assert values(scores, "tool_acc") == {0: 0, 1: 0, 2: 0}
     assert values(scores, "tool_acc_guess") == {0: 1, 1: 1, 2: 1}
@@ -389,7 +390,8 @@ def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypa
     metrics = tally.summary().modes["step-by-step"].metrics
     assert metrics["agrotools.tool_acc_guess"].overall.value == 1
     assert metrics["agrotools.arg_acc_guess"].overall.value == pytest.approx(2 / 3)
-    monkeypatch.setattr(steps_module, "usual_plan", lambda _: (("name_weed", {"image": "image_1.jpg"}),))
+    other = UsualPlan((("name_weed", {"image": "image_1.jpg"}),), ())
+    monkeypatch.setattr(steps_module, "usual_plan", lambda *_: other)
     assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}
 
 

@@ -256,10 +256,12 @@ class ReferenceFollower:
         protocol = (
             "native" if body.get("tools") else "react" if "Action Input:" in text_of(body["messages"][0]) else "none"
         )
+        if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
+            protocol = "none"
         return _reply(sample, _results(body["messages"]), protocol, None if self._behaviour == "good" else luck)
 
     def _sample(self, question: str, body: Body) -> Sample | None:
-        matching = [query for query in self._by_query if f"Question: {query}\n" in question]
+        matching = [query for query in self._by_query if question.endswith(f"Question: {query}")]
         if not matching:
             return None
         candidates = self._by_query[max(matching, key=len)]

@@ -23,7 +23,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ValidationError
 
 from agrotools.agents.images import describe, result_pictures
-from agrotools.agents.llm import observation_data, render
+from agrotools.agents.llm import observation_data, render, with_form_in_question
 from agrotools.agents.task import SendUsage, Task, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
@@ -166,8 +166,8 @@ def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
         for file in view.files
     ]
     listing = [render("files", count=len(files)), *(f"- {file['description']}" for file in files)] if files else []
-    instructions = render("tool_calling_system" if tools else "no_tool_system")
-    question = render("question", query=view.query, answer_form=view.answer_form)
+    instructions = render("tool_calling_system", form_in_question=True) if tools else render("no_tool_system")
+    question = with_form_in_question(render("question", query=view.query), view)
     return {
         "query": view.query,
         "files": files,

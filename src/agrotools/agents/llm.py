@@ -40,9 +40,8 @@ from agrotools.models import Completion, ContentPart, Message, Model, ModelSetti
 from agrotools.models.base import FinishReason
 from agrotools.models.reply_checks import PromptCount, check_prompt, count_prompt
 from agrotools.plugin import PromptTemplates, WithPlugins
-from agrotools.text.answer_form import REFUSAL_LINE, lacks_form, with_form
+from agrotools.text.answer_form import with_form
 from agrotools.text.loose_json import dumps
-from agrotools.text.refusal import ends_in_refusal
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -275,7 +274,7 @@ REACT = MessageFormat(native=False, system=_react_system, turn=_react_turn)
 
 
 def _native_system(_specs: Sequence[ToolSpec]) -> str:
-    return render("tool_calling_system")
+    return render("tool_calling_system", form_in_question=False)
 
 
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
@@ -356,7 +355,7 @@ class LLMAgent:
             conversation.counts.append(count_prompt(messages, completion))
             check_prompt(conversation.counts)
         action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
-        if isinstance(action, Answer) and self._form_is_due(view) and _lacks_form(view, action.text):
+        if isinstance(action, Answer) and self._form_is_due(view):
             action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
             self._conversations.pop(id(view), None)
@@ -392,15 +391,16 @@ class LLMAgent:
     async def _with_form(
         self, answer: Answer, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> Answer:
-        """Return ``answer`` with the lines of the answer form appended, after asking the model for them once.
+        """Return ``answer`` with the values that the model copies into the answer form, which is shown to it now.
 
-        The tools are offered again, because endpoints reject calls in a conversation without them; a call is ignored.
+        The tools stay in the request, because endpoints reject calls in a conversation without them, and servers reuse
+        its beginning; a call is ignored.
         """
-        most, refusal = _LONGEST_ANSWER_TOLD, ("or only", REFUSAL_LINE) if view.may_abstain else ()
+        most = _LONGEST_ANSWER_TOLD
         form_messages = [
             *messages,
             spoken(excerpt(answer.text, most), answer.reply, own=own_words(answer.reply, most)),
-            Message.of("user", render("form", lines="\n".join((*view.form_lines, *refusal)))),
+            Message.of("user", render("form", form=view.answer_form)),
         ]
         completion = await self.model.generate(form_messages, tools, self.settings)
         reply = raw_reply(completion)
@@ -442,10 +442,6 @@ class LLMAgent:
         )
 
 
-def _lacks_form(view: SampleView, answer: str) -> bool:
-    return not (view.may_abstain and ends_in_refusal(answer)) and lacks_form(answer, view.form_lines)
-
-
 def _bare_action(completion: Completion) -> Action:
     """Return the whole reply as the answer, even if it was truncated by a token limit."""
     reply = raw_reply(completion)
@@ -485,8 +481,15 @@ def _extends(history: Sequence[Step], conversation: _Conversation) -> bool:
 
 def _question(view: SampleView, file_contents: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
     heading = (_heading(len(view.files)),) if view.files else ()
-    question = TextPart(text=render("question", query=view.query, answer_form=view.answer_form))
+    question = TextPart(text=render("question", query=view.query))
     return (*heading, *file_contents, question)
+
+
+def with_form_in_question(question: str, view: SampleView) -> str:
+    """Return ``question`` followed by its answer form, for agents that get no closing message."""
+    if not view.answer_form:
+        return question
+    return f"{question}\n\n{render('form_in_question', form=view.answer_form)}"
 
 
 @cache

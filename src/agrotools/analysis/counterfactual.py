@@ -79,7 +79,8 @@ from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text import format_answer
 from agrotools.text.agreement_values import same_json
-from agrotools.text.refusal import refusal_of, shows_no_answer
+from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.refusal import shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
 """Function that asks the model for its answer after these calls and results; it returns None if there is none."""
@@ -382,7 +383,7 @@ class SampleGame:
         if isinstance(slot, AbstainSlot):
             if PLANNING not in parts and self._missing & {*needed}:
                 return actual
-            return self._text_score(slot, refusal_of(slot)) if shows_no_answer(slot, values) else Fraction(0)
+            return self._text_score(slot, UNKNOWN) if shows_no_answer(slot, values) else Fraction(0)
         derived = derived_values([slot], values)
         return self._text_score(slot, format_answer([slot], derived)) if derived.get(slot.name) is not None else actual
 

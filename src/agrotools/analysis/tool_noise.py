@@ -31,7 +31,8 @@ from agrotools.scoring.metrics import FAS, SLOTS_OF_METRIC
 from agrotools.scoring.plots import score_plot
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
-from agrotools.text.refusal import refusal_of, shows_no_answer
+from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import get_tool
 
 SCALES = (0.0, 0.5, 1.0, 2.0)
@@ -228,7 +229,7 @@ class _NoisySample:
                 f"{slot.name} {spec!r}", lambda: score_plot(PlotSpec.model_validate(slot.value), spec)[0]
             )
         if isinstance(slot, AbstainSlot):
-            text = refusal_of(slot) if shows_no_answer(slot, results) else "1"
+            text = UNKNOWN if shows_no_answer(slot, results) else "1"
         else:
             text = format_answer([slot], derived_values([slot], results))
         return self._known(

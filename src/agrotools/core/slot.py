@@ -49,10 +49,6 @@ class Slot(FrozenModel):
     """True if the slot counts in the Closed-Slot Score."""
     free_text: ClassVar[bool] = False
     """True if the answer is free text."""
-    form_opening: ClassVar[str] = ""
-    """Line of the answer form about an answer created by tools."""
-    form_closing: ClassVar[str] = ""
-    """Closing line of the answer form if no slot is answered in text."""
 
     if TYPE_CHECKING:
         type: Any
@@ -253,7 +249,6 @@ class PlotSlot(Slot):
     """A figure, scored by the canonical specification of its content."""
 
     made_by_tools: ClassVar[bool] = True
-    form_closing: ClassVar[str] = "When the figure is drawn, end with one sentence that says what it shows."
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]
     """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.taxonomy`) as data."""

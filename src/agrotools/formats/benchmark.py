@@ -164,7 +164,7 @@ class Benchmark:
             "query": sample.query,
             "files": files,
             "toolset": () if mode == "no-tool" else sample.toolset,
-            "answer_form": "" if self.header.bare else answer_form(sample.answer, lines, may_abstain=may_abstain),
+            "answer_form": "" if self.header.bare else answer_form(sample.answer, lines),
             "form_lines": lines,
             "paths": sample.published_paths,
             "closing": False,

@@ -25,7 +25,7 @@ from agrotools.runner.ledger import SPEND_FILE, SpendLedger
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
-from agrotools.text.answer_form import REFUSAL_LINE
+from agrotools.text.answer_form import UNKNOWN
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         "guess": lambda sample, _mode, _epoch: simple.GuessPolicy(sample),
         "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
         "echo": immediate(lambda _sample, view: view.query),
-        "refuse": immediate(lambda _sample, _view: REFUSAL_LINE),
+        "refuse": immediate(lambda _sample, _view: UNKNOWN),
     }
     if name in unprivileged:
         return PolicySource(spelled, False, MODES, unprivileged[name])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from agrotools.core import Record, Score
 from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, GUESS_METRIC
 from agrotools.scoring.slots import SlotScore, score_row
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_text
+from agrotools.text.answer_form import UNKNOWN, guessed_text
 
 NO_TWIN = "not in FAS: no valid record of the answerable twin"
 Pair = tuple[str | None, str | None, int]
@@ -27,7 +27,7 @@ def refusals(record: Record, rows: Sequence[Score]) -> dict[str, bool]:
     """Return whether a record of a pair refuses (FAS), and whether the guess from its prompt does ."""
     sample = record.sample
     refused = any(row.reading.get("rule") == "refused" or (row.metric == FALSE_REFUSAL and row.value) for row in rows)
-    return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == REFUSAL_LINE}
+    return {FAS: refused, GUESS_METRIC: guessed_text(sample, sample.answer) == UNKNOWN}
 
 
 def pair_scores(unanswerable: dict[str, bool], answerable: dict[str, bool]) -> dict[str, float]:

@@ -53,7 +53,7 @@ from agrotools.scoring.metrics import (
     places_by_metric,
 )
 from agrotools.scoring.slot_reading import MAX_EXCERPT, SlotReading, read_slot, refusing_words
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_from_form, guessed_text
+from agrotools.text.answer_form import UNKNOWN, guessed_chart, guessed_from_form, guessed_text
 from agrotools.text.refusal import ends_in_refusal
 
 VERSION = "2"
@@ -244,7 +244,7 @@ def guess_score(sample: Sample, asked: _Asked | None = None) -> float:
 def _score_of_guess(sample: Sample, asked: _Asked, answer: str) -> float:
     weights = sum(slot.weight for slot in asked.slots if counts_in_headline(slot))
     counted = [at for at, slot in enumerate(asked.slots) if SLOTS_OF_METRIC[GUESS_METRIC](slot)]
-    chart = None if answer == REFUSAL_LINE else guessed_chart(sample, asked.slots)
+    chart = None if answer == UNKNOWN else guessed_chart(sample)
     return sum(asked.slots[at].weight * _score_of_part(at, asked, answer, chart) for at in counted) / weights
 
 

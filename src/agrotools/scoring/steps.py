@@ -52,10 +52,10 @@ from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
-from agrotools.text.answer_form import usual_plan
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.refusal import shows_no_answer
+from agrotools.text.usual_plan import usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 
@@ -141,10 +141,11 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
 
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
-    """Return the scores of the usual plan for this answer form at this step; none if no plan is known."""
-    plan = usual_plan(record.sample)
-    if plan is None:
+    """Return the scores of the usual plan for such a question at this step; none if no plan is known."""
+    usual = usual_plan(record.sample.query, len(record.sample.files))
+    if usual is None:
         return []
+    plan = usual.calls
     action: Action = Answer(text="")
     if index < len(plan):
         assert record.sample.reference is not None

@@ -1,4 +1,4 @@
-"""The answer form at the end of every prompt, answers in this form, and answers guessed from the prompt alone.
+"""The answer form of a question, answers in this form, and answers guessed from prompt and form alone.
 
 The guesses give the score of a policy that sees neither pixels nor tools. The model holds, for each slot (by name, type
 and unit), the best constant answer and, if cross-validation found it better, a linear model over the words and numbers
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import JsonValue
 
 from agrotools.core import (
-    Arguments,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -38,6 +37,7 @@ from agrotools.core import (
 )
 from agrotools.core.slot import asked_slots
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
+from agrotools.text.usual_plan import fewest_files, kind_key, slot_key, usual_plan, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,33 +45,20 @@ if TYPE_CHECKING:
 
 # A name at the beginning of a line (list marks and emphasis may precede it), or a quoted one as in JSON.
 _KEY = late_pattern(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
-REFUSAL = "cannot be determined"
-REFUSAL_LINE = f"{REFUSAL}: <reason>"
-"""The line that the answer form offers if the files do not allow an answer."""
+UNKNOWN = "unknown"
+"""Value by which an answer abstains in a slot; alone on a line, in all slots."""
 
 
-def answer_form(slots: Sequence[Slot], asked_lines: Sequence[str] = (), *, may_abstain: bool = False) -> str:
-    """Return the answer form: names, meanings, types, units and choices of ``slots``, never their values.
+def answer_form(slots: Sequence[Slot], asked_lines: Sequence[str] = ()) -> str:
+    """Return the answer form: names, types, units, choices and meanings of ``slots``, never their values.
 
-    ``asked_lines`` are its :func:`form_lines`, if they are known. With ``may_abstain`` it ends with the line of a reply
-    that the files do not allow an answer.
+    It is empty if no slot is answered in text. ``asked_lines`` are its :func:`form_lines`, if they are known.
     """
-    offer = [f"If the files do not allow an answer, write only this line instead:\n{REFUSAL_LINE}"] * may_abstain
-    slots = asked_slots(slots)
-    form_slots = [slot for slot in slots if not slot.made_by_tools]
-    lines: list[str] = []
-    if any(isinstance(slot, PlotSlot) for slot in slots):
-        figure_labels = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
-        lines.append(f"The answer includes a figure: {figure_labels}. It must be drawn, not described.")
-    lines += dict.fromkeys(slot.form_opening for slot in slots if slot.form_opening)
+    form_slots = [slot for slot in asked_slots(slots) if not slot.made_by_tools]
     if not form_slots:
-        lines += [slot.form_closing for slot in slots if slot.form_closing][:1]
-        return "\n".join([*lines, *offer])
-    lines.append("End your answer with one line per item, in exactly this form:")
-    lines += asked_lines or form_lines(slots)
-    lines.append("where")
-    lines += [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
-    return "\n".join([*lines, *offer])
+        return ""
+    meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
+    return "\n".join([*(asked_lines or form_lines(slots)), "where", *meanings])
 
 
 _ONE_BRANCH = " (only what applies: an answer that gives both counts as neither)"
@@ -192,16 +179,6 @@ class Guesser:
         return math.exp(number) if self.logarithm else number
 
 
-def slot_key(slot: Slot) -> str:
-    """Return the key of a slot in the model: name, type and unit, all visible in the answer form."""
-    return f"{slot.name}{kind_key(slot)}"
-
-
-def kind_key(slot: Slot) -> str:
-    """Return the fallback key by type and unit, for slots whose name is unknown to the model."""
-    return f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"
-
-
 def counts_as_guessable(slot: Slot) -> bool:
     """True if the guess baseline counts slots of this type, used by the built-in benchmarks.
 
@@ -292,44 +269,10 @@ class GuessModel:
         return value if isinstance(slot, ExactSlot) else None
 
 
-Plan = tuple[tuple[str, Arguments], ...]
-"""Tool calls in order: name and arguments, which may refer to the results of earlier calls."""
-
-
-def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
-    """Return the key of a question's usual plan: the slots of its answer form and its number of files."""
-    return f"{_form_key(slots)} {len(sample_files)}"
-
-
-def _form_key(slots: Sequence[Slot]) -> str:
-    return " ".join(map(slot_key, asked_slots(slots)))
-
-
-def usual_plan(sample: Sample) -> Plan | None:
-    """Return the most common calls on other benchmarks for the same answer form; None if the form is unknown."""
-    return _shipped_plans().get(plan_key(sample.answer, sample.files))
-
-
-@cache
-def _shipped_plans() -> dict[str, Plan]:
-    plans = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
-    return {key: tuple((tool, arguments) for tool, arguments in calls) for key, calls in plans.items()}
-
-
-@cache
-def _fewest_files() -> dict[str, int]:
-    """Return the smallest number of files on drawn scenes by answer form."""
-    fewest: dict[str, int] = {}
-    for key in _shipped_plans():
-        form, _, count = key.rpartition(" ")
-        fewest[form] = min(int(count), fewest.get(form, int(count)))
-    return fewest
-
-
 def guessed_text(sample: Sample | SampleView, slots: Sequence[Slot]) -> str:
     """Return the guessed answer in the answer form, or a refusal if the prompt offers one and shows its reason."""
     if sample.may_abstain and is_unanswerable(sample.query, sample.files, slots):
-        return REFUSAL_LINE
+        return UNKNOWN
     return format_answer(slots, guessed_values(sample, slots))
 
 
@@ -349,7 +292,7 @@ def is_unanswerable(query: str, sample_files: Sequence[SampleFile], slots: Seque
     text = query.casefold()
     if {*_FILE_NAME.findall(text)} - {file.name.casefold() for file in sample_files}:
         return True
-    if len(sample_files) < _fewest_files().get(_form_key(slots), 0):
+    if len(sample_files) < fewest_files(slots):
         return True
     units = {(getattr(slot, "unit", None) or "").partition("/")[0] for slot in asked_slots(slots)}
     stated = " ".join([text, *(file.note or "" for file in sample_files)])
@@ -363,15 +306,16 @@ def is_unanswerable(query: str, sample_files: Sequence[SampleFile], slots: Seque
     return "raster" not in kinds and not has_scale
 
 
-def guessed_chart(sample: Sample | SampleView, slots: Sequence[Slot]) -> PlotSpec | None:
-    """Return the usual chart of drawn scenes for the form's figure; None if no figure, or an unknown one, is asked for.
+def guessed_chart(sample: Sample | SampleView) -> PlotSpec | None:
+    """Return the usual chart of drawn scenes that a question asks for; None if it asks for none, or an unknown one.
 
     Of the known points it has those that the question names, else those of the files that are listed, else all.
     """
-    charts = (_shipped_charts().get(slot.label) for slot in asked_slots(slots) if isinstance(slot, PlotSlot))
-    chart = next(filter(None, charts), None)
-    if chart is None:
+    plan = usual_plan(sample.query, len(sample.files))
+    if plan is None or not plan.figures:
         return None
+    words = words_of(sample.query)
+    chart = _shipped_charts()[max(plan.figures, key=lambda figure: len(words & words_of(figure)))]
     known = list(dict.fromkeys(x for series in chart.series for x in series.x))
     places = {x: found.start() for x in known if (found := re.search(_written_x(x), sample.query))}
     names = {file.name for file in sample.files}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from agrotools.core import AbstainSlot, UnresolvedRef
 from agrotools.core.record import Results
-from agrotools.text.answer_form import REFUSAL
+from agrotools.text.answer_form import UNKNOWN
 from agrotools.text.expressions import ExpressionError, evaluate_from
 
 _UNABLE = (
@@ -79,6 +79,10 @@ _AT_LINE = re.compile(
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(_PHRASE)
+_UNKNOWN_VALUE = re.compile(
+    rf"[\s>*#•`_-]*(?:[\w ]{{1,40}}[*`_ ]*[:：])?[\s*`_]*(?:{UNKNOWN}|未知)[\s*`_.。]*", re.IGNORECASE
+)
+"""A line of the answer form that abstains."""
 _END = re.compile(rf"[!?。;\n]|\.(?!\d)|{_BUT}|\Z")
 _CLAUSE_MARKS = ("!", "?", "。", "\n", ";", ",", "(", ". ")
 _KEYED = re.compile(r"[:：]\s*\w")
@@ -90,7 +94,7 @@ _ESTIMATE = re.compile(
 
 def ends_in_refusal(text: str) -> bool:
     """True if the last line that is not empty begins with a refusal, after the name of a value at most."""
-    return any(_AT_LINE.match(line) for line in text.strip().splitlines()[-1:])
+    return any(_AT_LINE.match(line) or _UNKNOWN_VALUE.fullmatch(line) for line in text.strip().splitlines()[-1:])
 
 
 class Doubts(NamedTuple):
@@ -161,18 +165,3 @@ def _value(expression: str, results: Results) -> object:
         return evaluate_from(expression, results)
     except (UnresolvedRef, ExpressionError):
         return None
-
-
-REASONS = {
-    "no_scale": "the files do not give the scale",
-    "missing_file": "a file that the question names, or that it needs, is not there",
-    "no_data": "a file that is needed holds no data",
-    "wrong_subject": "what is asked about is not in the files",
-    "unfit_image": "the picture is not good enough",
-    "within_error": "the values differ by less than the error of their measurement",
-}
-
-
-def refusal_of(slot: AbstainSlot) -> str:
-    """Return the right reply, in the answer form."""
-    return f"{REFUSAL}: {REASONS[slot.reason]}"

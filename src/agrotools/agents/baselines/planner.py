@@ -33,7 +33,7 @@ from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text import canonical_unit, convert, format_answer
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_values, is_unanswerable
+from agrotools.text.answer_form import UNKNOWN, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.units import compatible
 
@@ -214,7 +214,7 @@ class PlannerPolicy:
             is_unanswerable(view.query, view.files, self._sample.answer)
             or any(_shows_no_answer(step, view.query) for step in history)
         ):
-            return Answer(text=REFUSAL_LINE)
+            return Answer(text=UNKNOWN)
         if not view.toolset or self._plan is None:
             return Answer(text=self._answer(None, ()))
         results = [observation.result if observation else None for observation in observations]

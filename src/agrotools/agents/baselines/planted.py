@@ -40,8 +40,8 @@ from agrotools.core.form_item import form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.answer_form import guessed_values
-from agrotools.text.refusal import refusal_of, shows_no_answer
+from agrotools.text.answer_form import UNKNOWN, guessed_values
+from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import get_tool, tool_specs
 
 _DECISIONS = 10
@@ -140,7 +140,7 @@ class PlantedPolicy:
 
     def _answer(self, view: SampleView, results: Results) -> str:
         if self._abstains and not self.failed and shows_no_answer(self._abstains, results):
-            return refusal_of(self._abstains)
+            return UNKNOWN
         values = derived_values(self._slots, results)
         if self._misreads:
             rng = Random(f"{self._seed}/answer")

@@ -44,9 +44,9 @@ from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_valu
 from agrotools.core.slot import asked_slots
 from agrotools.knowledge.same_thing import as_listed
 from agrotools.text import format_answer
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_text
+from agrotools.text.answer_form import UNKNOWN, guessed_chart, guessed_text
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.refusal import refusal_of, shows_no_answer
+from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import tool_specs
 
 
@@ -73,7 +73,7 @@ class OraclePolicy:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
         for slot in self._slots:
             if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
-                return Answer(text=refusal_of(slot))
+                return Answer(text=UNKNOWN)
         slots = asked_slots(self._slots)
         return Answer(text=format_answer(slots, derived_values(slots, results, knows_gold=self._knows_gold)))
 
@@ -98,8 +98,8 @@ class GuessPolicy:
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         text = guessed_text(view, self._slots)
         has_drawn = any(step.call is not None and step.call.tool == "plot" for step in history)
-        chart = guessed_chart(view, self._slots)
-        if chart is None or text == REFUSAL_LINE or has_drawn or "plot" not in view.toolset:
+        chart = guessed_chart(view)
+        if chart is None or text == UNKNOWN or has_drawn or "plot" not in view.toolset:
             return Answer(text=text or ("The figure is drawn." if has_drawn else "No guess."))
         return CallTools(calls=(ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import halt_of, observation_data, render, reply_of
+from agrotools.agents.llm import halt_of, observation_data, render, reply_of, with_form_in_question
 from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.received import spoken
@@ -110,7 +110,7 @@ class LagentAgent:
 
     async def _question(self, view: SampleView) -> tuple[ContentPart, ...]:
         published = view.paths is not None
-        text = TextPart(text=view.query if published else f"{view.query}\n\n{view.answer_form}".strip())
+        text = TextPart(text=view.query if published else with_form_in_question(view.query, view))
         if not self.images or not view.files:
             return (text,)
         return (*await asyncio.to_thread(file_parts, view.files), text)

@@ -15,8 +15,6 @@ class ImageCallsSlot(Slot):
     """Image answer, scored by the calls that create it: the reference calls to ``tools``."""
 
     made_by_tools: ClassVar[bool] = True
-    form_opening: ClassVar[str] = "The answer is an image. It must be made with the tools, not described."
-    form_closing: ClassVar[str] = "When the image is made, end with one sentence that says what it shows."
     type: Literal["image_calls"] = "image_calls"
     tools: Annotated[tuple[str, ...], Field(min_length=1)]
 

@@ -53,10 +53,6 @@ class SubTasksSlot(Slot):
     made_by_tools: ClassVar[bool] = True
     judged: ClassVar[bool] = True
     scored_apart: ClassVar[bool] = True
-    form_opening: ClassVar[str] = (
-        "Do the whole task. Files that it asks for must be made with the tools, not described."
-    )
-    form_closing: ClassVar[str] = "End with an answer that says what came of it and names the files that you made."
     type: Literal["sub_tasks"] = "sub_tasks"
     sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
 

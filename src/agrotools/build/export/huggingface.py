@@ -143,7 +143,7 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
         "twin": sample.twin,
         "may_abstain": sample.may_abstain,
         **{name: _quoted(plain[name]) if name in plain else None for name in JSONS},
-        "answer_form": answer_form(sample.answer, may_abstain=sample.may_abstain),
+        "answer_form": answer_form(sample.answer),
         "cluster": sample.cluster,
         **files,
     }
