@@ -390,7 +390,7 @@ def test_the_floor_is_what_the_usual_plan_of_such_a_question_scores(monkeypatch)
     metrics = tally.summary().modes["step-by-step"].metrics
     assert metrics["agrotools.tool_acc_guess"].overall.value == 1
     assert metrics["agrotools.arg_acc_guess"].overall.value == pytest.approx(2 / 3)
-    other = UsualPlan((("name_weed", {"image": "image_1.jpg"}),), ())
+    other = UsualPlan((("calculate", {"expression": "1"}),), ())
     monkeypatch.setattr(steps_module, "usual_plan", lambda *_: other)
     assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}
 

@@ -143,7 +143,7 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
     """Return the scores of the usual plan for such a question at this step; none if no plan is known."""
     usual = usual_plan(record.sample.query, len(record.sample.files))
-    if usual is None:
+    if usual is None or not {tool for tool, _ in usual.calls} <= {*record.sample.toolset}:
         return []
     plan = usual.calls
     action: Action = Answer(text="")
