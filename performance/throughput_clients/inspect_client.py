@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from inspect_ai import Task, eval
-from inspect_ai.agent import react
+from inspect_ai.agent import as_solver, react
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Content, ContentImage, ContentText
 from inspect_ai.scorer import includes
-from inspect_ai.solver import generate
+from inspect_ai.solver import generate, user_message
 from inspect_ai.tool import Tool, tool
 from openai import DefaultAioHttpClient
-from shared import RIGHTS, SETTINGS, conversations, report, tools
+from shared import RIGHTS, SETTINGS, closing, conversations, report, tools
 from shared import calculate as calculated
 
 
@@ -53,7 +53,8 @@ def main() -> None:
     solver: Any = generate()
     if workload == "agents":
         description = offered[0]["function"]["description"]
-        solver = react(prompt=None, tools=[calculate(description)], submit=False)
+        agent = react(prompt=None, tools=[calculate(description)], submit=False)
+        solver = [as_solver(agent), user_message(closing(Path(folder))), generate(tool_calls="none")]
     task = Task(
         dataset=MemoryDataset([as_sample(messages, RIGHTS[workload]) for messages in conversations(Path(folder))]),
         solver=solver,

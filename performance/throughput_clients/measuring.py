@@ -43,7 +43,7 @@ class Workload:
 
     @property
     def requests_per_sample(self) -> int:
-        return TURNS + 1 if self.kind == "agents" else 1
+        return TURNS + 2 if self.kind == "agents" else 1
 
 
 def run_once(client: Client, python: str, workload: Workload, folder: Path, own: Path) -> dict[str, float]:

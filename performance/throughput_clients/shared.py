@@ -28,6 +28,11 @@ def tools(folder: Path) -> list[dict[str, Any]]:
     return json.loads((folder / "tools.json").read_bytes())
 
 
+def closing(folder: Path) -> str:
+    """The message that asks an agent for the form of its answer; empty for questions."""
+    return (folder / "closing.txt").read_text()
+
+
 def calculate(expression: str) -> str:
     """The tool, evaluated in place; the expressions are those of our own mock server."""
     return json.dumps({"value": eval(expression, {"__builtins__": {}})})

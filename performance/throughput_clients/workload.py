@@ -3,7 +3,8 @@
     python workload.py questions|agents|exam SAMPLES FOLDER
 
 ``requests.jsonl``: one sample each, ``messages`` with the image, where there is one, as ``{"file": PATH}``.
-``tools.json``: the functions that agents are offered. Both are what agrotools itself sends. ``exam`` are
+``tools.json``: the functions that agents are offered. ``closing.txt``: what they are sent after their
+answer. All are what agrotools itself sends. ``exam`` are
 multiple-choice questions in the shape and the shares of AgriEval's, put in its own words; A is right of all.
 """
 
@@ -39,12 +40,12 @@ class Recorder:
     name = "recorder"
 
     def __init__(self) -> None:
-        self.body: dict[str, Any] = {}
+        self.bodies: list[dict[str, Any]] = []
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        self.body = request_body("mock", messages, tools, settings)
+        self.bodies.append(request_body("mock", messages, tools, settings))
         return Completion(text="answer: 14")
 
     async def close(self) -> None:
@@ -87,28 +88,28 @@ def write_images(folder: Path, samples: int) -> None:
         Image.fromarray(pixels).save(folder / f"{number:05d}.jpg", quality=87)
 
 
-def prompts(folder: Path, mode: Mode) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The messages that agrotools opens the conversation on the first sample with, and the functions it offers."""
+def prompts(folder: Path, mode: Mode) -> list[dict[str, Any]]:
+    """The requests of agrotools on the first sample if it is answered at once."""
     benchmark = load_benchmark(str(folder))
     model = Recorder()
     agent = LLMAgent(model, mode, "tool-calling")
     asyncio.run(agent.act(benchmark.view(benchmark.samples[0], mode), ()))
-    return model.body["messages"], model.body.get("tools", [])
+    return model.bodies
 
 
 def with_number(messages: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
     """The conversation about the sample of that number, from that about the first."""
-    system, user = messages
+    *system, user = messages
     content = user["content"]
     if isinstance(content, str):
-        return [system, user | {"content": content.replace(PROBE, f"[plot {number:05d}]")}]
+        return [*system, user | {"content": content.replace(PROBE, f"[plot {number:05d}]")}]
     parts = [
         {"file": f"files/{number:05d}.jpg"}
         if part["type"] == "image_url"
         else part | {"text": part["text"].replace(PROBE, f"[plot {number:05d}]")}
         for part in content
     ]
-    return [system, user | {"content": parts}]
+    return [*system, user | {"content": parts}]
 
 
 def write_exam(folder: Path, samples: int) -> None:
@@ -125,6 +126,7 @@ def write_exam(folder: Path, samples: int) -> None:
         for each in benchmark.samples:
             lines.write(json.dumps({"messages": [{"role": "user", "content": each.query}]}) + "\n")
     (folder / "tools.json").write_text("[]")
+    (folder / "closing.txt").write_text("")
 
 
 def main() -> None:
@@ -134,15 +136,17 @@ def main() -> None:
     if kind == "exam":
         write_exam(folder, samples)
         return
-    (folder / "benchmark.toml").write_text(HEADER)
+    (folder / "benchmark.toml").write_text(HEADER if agents else f"{HEADER}bare = true\n")
     (folder / "samples.jsonl").write_text("".join(json.dumps(sample(n, agents)) + "\n" for n in range(samples)))
     if agents:
         write_images(folder / "files", samples)
-    messages, tools = prompts(folder, "end-to-end" if agents else "no-tool")
+    opening, *after = prompts(folder, "end-to-end" if agents else "no-tool")
+    messages = opening["messages"]
     assert any(PROBE in json.dumps(message) for message in messages)
     lines = (json.dumps({"messages": with_number(messages, n)}) + "\n" for n in range(samples))
     (folder / "requests.jsonl").write_text("".join(lines))
-    (folder / "tools.json").write_text(json.dumps(tools))
+    (folder / "tools.json").write_text(json.dumps(opening.get("tools", [])))
+    (folder / "closing.txt").write_text("".join(body["messages"][-1]["content"] for body in after))
 
 
 if __name__ == "__main__":
