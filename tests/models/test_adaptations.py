@@ -58,6 +58,10 @@ async def converse(
     return trajectory, endpoint.requests, model
 
 
+ANSWER = "rows: 7\n\nFinal Answer:\nrows: 7"
+"""The answer and its form."""
+
+
 def turn(body: Body) -> int:
     return sum(message["role"] == "assistant" for message in body["messages"])
 
@@ -75,7 +79,7 @@ async def test_a_native_message_goes_back_as_it_came(view: SampleView, sent: Bod
         return said({"content": "rows: 7", "reasoning_content": "7"} if turn(body) else sent)
 
     trajectory, requests, _ = await converse(view, reply)
-    assert trajectory.answer == "rows: 7"
+    assert trajectory.answer == ANSWER
     _, _, back, *results = requests[1]["messages"]
     assert back == {"role": "assistant", **sent}
     assert [message["tool_call_id"] for message in results] == [call["id"] for call in sent["tool_calls"]]
@@ -144,8 +148,8 @@ async def test_what_is_refused_by_name_is_left_out_from_then_on(view, message, s
         return said({"content": "rows: 7"} if turn(body) > 1 else sent)
 
     trajectory, requests, model = await converse(view, reply)
-    assert trajectory.answer == "rows: 7"
-    assert len(requests) == 4  # one of them was refused
+    assert trajectory.answer == ANSWER
+    assert len(requests) == 5  # one of them was refused
     assert sum(note in each for each in model.stats.warnings) == 1
     assert len(model.stats.served["adapted"]) == 1
 

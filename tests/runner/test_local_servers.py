@@ -26,7 +26,9 @@ SAMPLES = 8
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a benchmark, a model file whose name has a space, and the programs first in PATH."""
-    write_text_benchmark(tmp_path / "questions", SAMPLES)
+    questions = write_text_benchmark(tmp_path / "questions", SAMPLES)
+    with (questions / "benchmark.toml").open("a") as header:
+        header.write("bare = true\n")  # one request a sample
     (tmp_path / "my model.gguf").write_bytes(b"GGUF-weights")
     (tmp_path / "bin").mkdir()
     for name in ("llama", "vllm", "transformers"):
