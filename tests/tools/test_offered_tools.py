@@ -103,10 +103,10 @@ def _with_any_values(schema: Any) -> Any:
 
 def test_a_tool_with_a_single_kind_of_item_is_offered_without_a_union() -> None:
     limits = [{"type": "number", "minimum": low} for low in (0, 1)]
-    spec = ToolSpec(
-        name="t", category="c", version="1", description="One.\n\nTwo.", agreement={}, defaults={},
-        parameters={"type": "object", "properties": {"default": {"type": "array", "items": {"anyOf": limits}}}},
-    )  # fmt: skip
+    values_of = {"default": {"type": "array", "items": {"anyOf": limits}}}
+    parameters: Any = {"type": "object", "properties": values_of, "additionalProperties": False}
+    texts = {"name": "t", "category": "c", "version": "1", "description": "One.\n\nTwo."}
+    spec = ToolSpec(**texts, parameters=parameters, agreement={}, defaults={})
     assert spec.offered() == {
         "name": "t",
         "description": "One. Two.",
