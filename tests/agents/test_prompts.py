@@ -79,10 +79,11 @@ def test_long_observations_are_shortened_and_say_so() -> None:
 def test_instructions_list_the_tools_where_the_endpoint_does_not() -> None:
     specs = tool_specs(["calculate"])
     react, native = (PROTOCOLS[protocol].system(specs) for protocol in ("react", "tool-calling"))
-    assert json.dumps(specs[0].parameters, ensure_ascii=False) in react
-    assert specs[0].description.strip() in react
+    offered = specs[0].offered()
+    assert json.dumps(offered["parameters"], ensure_ascii=False) in react
+    assert f"calculate: {offered['description']}" in react
     assert "calculate" not in native
-    assert "&" not in react.replace(specs[0].description, "")
+    assert "&" not in react.replace(offered["description"], "")
 
 
 def test_turns_that_could_not_be_read_are_shown_with_what_to_repair() -> None:

@@ -90,7 +90,7 @@ def test_a_slow_server_gets_the_time_to_read_long_prompts(folder: Path) -> None:
     # 15 tokens take at least half a second: 16,000 in each of two slots take 1,067 s or more.
     assert re.search(r"a request times out after \d,\d{3} s", done.stderr), done.stderr
     assert "times out" not in run_command(*words(slow, "--limit", 1, "--timeout", 600, "--out", "other")).stderr
-    assert "times out" not in run_command(*words("-np 2 --tokens 15", "--limit", 1, "--out", "fast")).stderr
+    assert "times out" not in run_command(*words("-np 2 --tokens 1500", "--limit", 1, "--out", "fast")).stderr
 
 
 def test_replicas_share_the_requests_in_one_run_folder(folder: Path):

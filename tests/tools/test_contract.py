@@ -303,7 +303,6 @@ def test_enums_are_choices():
         ("(text: Text) -> ToolResult", "Raises:\n    ToolError: always.", "begin with"),
         ("(text: Text) -> ToolResult", "Do it. " * 200, "1024"),
         ("(text) -> ToolResult", "Do it.", "text has no type"),
-        ("(text: str) -> ToolResult", "Do it.", "text has no description"),
         ("(table: Annotated[dict[str, int], Field(description='table')]) -> ToolResult", "Do it.", "Agree"),
         ("(*texts: Text) -> ToolResult", "Do it.", "by name"),
         ("(n: Annotated[int, Field(ge=1, description='n')] = 0) -> ToolResult", "Do it.", "default of n"),

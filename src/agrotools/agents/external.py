@@ -151,10 +151,7 @@ def shown_observation(step: Step) -> dict[str, Any]:
 
 def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
     """Return what an agent is told about a sample, as JSON: query, files, answer_form, prompt, tools, max_steps."""
-    tools = [
-        {"name": spec.name, "description": spec.description.strip(), "parameters": spec.parameters}
-        for spec in (specs(view.toolset) if view.toolset else ())
-    ]
+    tools = [spec.offered() for spec in (specs(view.toolset) if view.toolset else ())]
     files = [
         {
             "name": file.name,

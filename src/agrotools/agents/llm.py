@@ -250,11 +250,9 @@ class MessageFormat:
 
 
 def _react_system(specs: Sequence[ToolSpec]) -> str:
-    tools = [
-        {"name": spec.name, "description": spec.description.strip(), "parameters": dumps(spec.parameters)}
-        for spec in specs
-    ]
-    return render("react_system", tools=tools)
+    return render(
+        "react_system", tools=[{**spec.offered(), "parameters": dumps(spec.offered()["parameters"])} for spec in specs]
+    )
 
 
 def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:

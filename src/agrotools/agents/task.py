@@ -127,6 +127,10 @@ class ToolDescription:
     description: str
     parameters: Mapping[str, JsonValue]
 
+    def offered(self) -> dict[str, Any]:
+        """Return the fields, as :meth:`agrotools.core.ToolSpec.offered` does."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
 
 class ToolFunctions(Mapping[str, Callable[..., Any]]):
     """Tools of a task as functions, by name (``task.tools["calculate"]``) or as attributes (``task.tools.calculate``).

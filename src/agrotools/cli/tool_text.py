@@ -54,7 +54,8 @@ def description(tool: Tool[..., Any]) -> str:
         default = spec.defaults.get(name)
         leavable = " [optional]" if default in (None, "", [], {}) else f" [default {_inline(default)}]"
         note = "" if name in required else leavable
-        arguments.append((f"--{name.replace('_', '-')}", f"{schema['description']}: {kind}{note}"))
+        text = f"{schema['description']}: " if "description" in schema else ""
+        arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}{note}"))
     results = [
         (name, f"{text}: {kind}" if text and kind != "any value" else text or kind)
         for name, kind, text in _result_fields(tool)

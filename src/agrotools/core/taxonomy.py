@@ -3,7 +3,7 @@
 Families and task types are those of the AgroTools benchmark (arXiv 2605.22366, section 3.1).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, JsonValue
 
@@ -88,6 +88,16 @@ compared.
 """
 
 
+CONVENTIONS = {
+    "image": "name of an image file",
+    "mask": "name of a mask or label raster whose pixel values are class numbers",
+    "depth": "name of a depth file that belongs to the image, 0 where invalid",
+    "region": "box [x0, y0, x1, y1] in pixels of the original image, x to the right, y down, x1 and y1 excluded",
+    "pixel size": "ground sampling distance, metres per pixel",
+}
+"""Descriptions of arguments that mean the same in every tool; the instructions of a prompt say them once."""
+
+
 class ToolSpec(FrozenModel):
     """Name of a tool, JSON Schema of its arguments, their defaults, and the rule for comparing each argument."""
 
@@ -98,3 +108,28 @@ class ToolSpec(FrozenModel):
     parameters: dict[str, JsonValue]
     agreement: dict[str, AgreementKind]
     defaults: dict[str, JsonValue]
+
+    def offered(self) -> dict[str, Any]:
+        """Return name, description and parameters as models, agents and MCP clients get them.
+
+        The schema leaves out what only the tool needs, to check and complete a call, and :data:`CONVENTIONS`: a model
+        reads the tokens of all tools in every request. The tool reports what the shorter schema lets through.
+        """
+        description = " ".join(self.description.split())
+        return {"name": self.name, "description": description, "parameters": _offered(self.parameters)}
+
+
+def _offered(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: schema[key] for key in ("type", "enum", "description", "required") if key in schema}
+    if kept.get("description") in CONVENTIONS.values():
+        del kept["description"]
+    if "properties" in schema:
+        kept["properties"] = {name: _offered(each) for name, each in schema["properties"].items()}
+    if "anyOf" in schema:
+        branches = [_offered(each) for each in schema["anyOf"]]
+        kept["anyOf"] = [each for at, each in enumerate(branches) if each not in branches[:at]]
+    if "items" in schema:
+        kept["items"] = _offered(schema["items"])
+    if len(kept.get("anyOf", ())) == 1:
+        return kept.pop("anyOf")[0] | kept
+    return kept

@@ -271,13 +271,7 @@ class ModelWrapper:
 
 def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     """Return tools as functions in the chat-completions format."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
-        }
-        for spec in tools
-    ]
+    return [{"type": "function", "function": spec.offered()} for spec in tools]
 
 
 def request_body(

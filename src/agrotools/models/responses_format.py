@@ -31,16 +31,7 @@ class ResponsesEncoder(RequestEncoder):
             "store": False,
         }
         if tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "name": spec.name,
-                    "description": spec.description,
-                    "parameters": spec.parameters,
-                    "strict": False,
-                }
-                for spec in tools
-            ]
+            body["tools"] = [{"type": "function", **spec.offered(), "strict": False} for spec in tools]
         for name in ("temperature", "max_output_tokens", "top_p"):
             if (value := getattr(settings, name)) is not None and self.spelled(name) is not None:
                 body[name] = value

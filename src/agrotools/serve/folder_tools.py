@@ -25,6 +25,7 @@ from agrotools.core import (
     ToolOutcome,
     UsageError,
 )
+from agrotools.core.taxonomy import CONVENTIONS
 from agrotools.serve.recording import SessionRecorder
 from agrotools.serve.workspace import FolderWorkspace
 from agrotools.tools import get_tool, tool_specs
@@ -69,7 +70,8 @@ _PLAIN: Mapping[str, tuple[ToolDescription, str]] = {
 INSTRUCTIONS = (
     "Tools that measure, count and recognise things in agricultural images. Files are named relative to the workspace "
     "(see list_files). Each result says in `notes` how it was obtained and in `flags` where it may be wrong; report "
-    f"both. Pictures and tables that a tool writes are in {RESULTS}/ and may be used in later calls."
+    f"both. Pictures and tables that a tool writes are in {RESULTS}/ and may be used in later calls. A region is a "
+    f"{CONVENTIONS['region']}; gsd_m is the {CONVENTIONS['pixel size']}."
 )
 RECORDED = " Calls are recorded: begin every question with begin_task, and end it with end_task."
 
@@ -134,7 +136,7 @@ class FolderTools:
         return ToolService(self._descriptions, self._call, self._read)
 
     def _descriptions(self, _headers: Headers) -> list[ToolDescription]:
-        tools = [ToolDescription(spec.name, spec.description, spec.parameters) for spec in tool_specs(self.names)]
+        tools = [ToolDescription(**spec.offered()) for spec in tool_specs(self.names)]
         return [*tools, LIST_FILES, *([BEGIN_TASK, END_TASK] if self.recorder else [])]
 
     async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, report: ReportProgress) -> ToolReply:

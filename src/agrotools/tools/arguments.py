@@ -12,10 +12,11 @@ from enum import Enum
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, ValidationError, ValidationInfo
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, ValidationError, ValidationInfo
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError, plain_message
+from agrotools.core.taxonomy import CONVENTIONS
 
 Resolve = Callable[[str], Path]
 """Function from the name of a file to its path; raises ToolError if the file does not exist."""
@@ -58,21 +59,21 @@ def _file_path(value: Any, info: ValidationInfo) -> Path:
         raise ToolError(error.kind, error.message, **named) from error
 
 
-ImageFile = Annotated[Path, FileArgument("image", "name of an image file")]
+ImageFile = Annotated[Path, FileArgument("image", CONVENTIONS["image"])]
 """Colour or grey image (JPEG, PNG or TIFF)."""
 
 RasterFile = Annotated[Path, FileArgument("raster", "name of a raster file, e.g. a multi-band GeoTIFF")]
 """Raster with one or more bands, georeferenced or not."""
 
-MaskFile = Annotated[Path, FileArgument("mask", "name of a mask or label raster whose pixel values are class numbers")]
+MaskFile = Annotated[Path, FileArgument("mask", CONVENTIONS["mask"])]
 """Raster whose pixel values are class numbers."""
 
-DepthFile = Annotated[Path, FileArgument("depth", "name of a depth file that belongs to the image, 0 where invalid")]
+DepthFile = Annotated[Path, FileArgument("depth", CONVENTIONS["depth"])]
 """Raster of depth per pixel; 0 marks pixels without depth."""
 
 
 class RegionArgument:
-    description = "box [x0, y0, x1, y1] in pixels of the original image, x to the right, y down, x1 and y1 excluded"
+    description = CONVENTIONS["region"]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(_region)
@@ -97,6 +98,12 @@ def _region(value: Any) -> tuple[int, int, int, int]:
 
 Region = Annotated[tuple[int, int, int, int], Agree("box"), RegionArgument()]
 """``(x0, y0, x1, y1)`` in pixels, half-open, origin top left; fractions are rounded to whole pixels. Not clipped."""
+
+PixelSize = Annotated[float, Field(gt=0, le=100_000, description=CONVENTIONS["pixel size"])]
+Bands = Annotated[dict[str, int | str], Agree("choice"), Field(description="{'R': 3, 'NIR': 4}; also G, B, RE")]
+"""Which band is which, by number from 1 or by name."""
+LabelMap = Annotated[dict[str, list[int]], Agree("choice")]
+"""Class numbers of a label raster by name of the class."""
 _UNIONS = (Union, types.UnionType)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
+from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
@@ -43,9 +43,9 @@ _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
 
-ChmFile = Annotated[Path, FileArgument("raster", "raster of heights above ground (canopy height model)")]
-DsmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the surface, tree tops included (DSM)")]
-DtmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the bare ground (DTM), for dsm")]
+ChmFile = Annotated[Path, FileArgument("raster", "")]
+DsmFile = Annotated[Path, FileArgument("raster", "")]
+DtmFile = Annotated[Path, FileArgument("raster", "")]
 
 
 class HeightBin(ResultPart):
@@ -102,38 +102,20 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
 
 @tool(category="segmentation", version="2", resolves=_resolved)
 def estimate_canopy_height(
-    image: Annotated[
-        ImageFile | None, Field(description="colour picture; heights cannot be had from it alone without a network")
-    ] = None,
+    image: ImageFile | None = None,
     chm: ChmFile | None = None,
     dsm: DsmFile | None = None,
     dtm: DtmFile | None = None,
     region: Region | None = None,
-    gsd_m: Annotated[
-        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
-    ] = None,
-    stat: Annotated[
-        tuple[Statistic, ...] | None, Agree("choice"), Field(description="which statistics to report; null: all")
-    ] = None,
-    veg_min_height_m: Annotated[
-        float, Field(ge=0, le=200, description="height from which a pixel counts as canopy, metres")
-    ] = 2.0,
-    height_bins_m: Annotated[
-        tuple[float, ...],
-        Field(min_length=1, max_length=50, description="limits between classes of height, rising, metres"),
-    ] = (2.0, 5.0, 10.0, 15.0, 20.0),
-    height_scale: Annotated[
-        float | None,
-        Field(gt=0, le=1000, description="metres per unit of the raster (0.1 for decimetres); null: as the file says"),
-    ] = None,
+    gsd_m: PixelSize | None = None,
+    stat: Annotated[tuple[Statistic, ...] | None, Agree("choice")] = None,
+    veg_min_height_m: Annotated[float, Field(ge=0, le=200)] = 2.0,
+    height_bins_m: Annotated[tuple[float, ...], Field(min_length=1, max_length=50)] = (2.0, 5.0, 10.0, 15.0, 20.0),
+    height_scale: Annotated[float | None, Field(gt=0, le=1000, description="metres per unit")] = None,
 ) -> CanopyHeight:
-    """Measure vegetation height and canopy cover from a canopy height model, or from a surface and a terrain model.
+    """Measure height and cover of vegetation in chm (heights) or dsm and dtm (surface and ground elevation).
 
-    Pass chm (heights above ground) or dsm and dtm (their difference is taken; the dtm is warped to the grid of the dsm
-    where they differ). Returns mean over all pixels and over canopy alone, median, 95th and 99.5th percentile, maximum,
-    standard deviation, canopy cover, shares by class of height, areas in square metres where the pixel size is known,
-    and a map of heights. Pixels without data are left out and their share is given. Rasters of any size are read block
-    by block. A colour picture alone holds no heights and is refused. region is in pixels of chm or dsm.
+    Returns mean_m, median_m, p95_m, max_m, sd_m, cover_pct, bins, canopy_area_m2, map.
 
     Raises:
         ToolError: ``missing_metadata`` (no heights given), ``invalid_argument`` (chm beside dsm, limits that do not

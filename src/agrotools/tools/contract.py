@@ -128,8 +128,7 @@ def tool(
             overridden by another one. Calls with equal resolved arguments agree. It must be fast and open no file.
 
     Raises:
-        ToolDeclarationError: the docstring, or the type or description of an argument, is missing, a default does not
-            match its type...
+        ToolDeclarationError: the docstring or the type of an argument is missing, a default does not match its type...
     """
 
     def declare(function: Callable[P, R]) -> Tool[P, R]:
@@ -357,10 +356,8 @@ class Tool(Generic[P, R]):
         agreement: dict[str, AgreementKind] = {}
         defaults: dict[str, JsonValue] = {}
         for name, schema in properties.items():
-            description = schema.get("description") or default_description(types[name])
-            if not description:
-                raise ToolDeclarationError(f"{self.name}: argument {name} has no description")
-            schema["description"] = description
+            if description := schema.get("description") or default_description(types[name]):
+                schema["description"] = description
             kind = agreement_kind(types[name])
             if kind is None:
                 raise ToolDeclarationError(

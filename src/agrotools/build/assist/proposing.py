@@ -40,7 +40,7 @@ from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.loose_json import dumps, parsed_values
+from agrotools.text.loose_json import parsed_values
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -181,10 +181,7 @@ async def _propose(
 
 
 async def _request(benchmark: Benchmark, sample: Sample, fields: dict[str, str]) -> list[Message]:
-    tools = [
-        {"name": spec.name, "description": spec.description.strip(), "parameters": dumps(spec.parameters)}
-        for spec in (get_tool(name).spec for name in benchmark.toolset)
-    ]
+    tools = [get_tool(name).spec.offered() for name in benchmark.toolset]
     paths = {file.path for file in sample.files}
     task_types = ", ".join(sorted({one.task_type for one in benchmark.samples}))
     asked = [one.query for one in benchmark.samples if paths & {file.path for file in one.files}]

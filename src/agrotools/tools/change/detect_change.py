@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall, drop_arguments
+from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Target = Literal["farmland", "pond", "vegetation", "any"]
 MethodChoice = Literal["auto", "post_class", "mask_diff"]
-Bands = dict[str, int | str]
-LabelMap = dict[str, list[int]]
 
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
@@ -184,51 +182,23 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 def detect_change(
     before: ImageFile,
     after: ImageFile,
-    target: Annotated[
-        Target,
-        Field(description="kind of change: farmland lost to buildings, ponds, vegetation, or any lasting change"),
-    ] = "any",
-    gsd_m: Annotated[
-        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
-    ] = None,
-    bands: Annotated[
-        Bands | None,
-        Agree("choice"),
-        Field(description="which band is which, by number from 1 or by name: {'R': 3, 'NIR': 4}, or {'NDVI': 1}"),
-    ] = None,
-    register: Annotated[bool, Field(description="find and undo a shift between the two pictures")] = True,
-    min_area_px: Annotated[
-        int | None, Field(ge=1, le=10_000_000, description="smallest patch of change that counts, pixels")
-    ] = None,
-    min_area_m2: Annotated[
-        float | None, Field(gt=0, description="smallest patch of change that counts, square metres")
-    ] = None,
-    threshold: Annotated[
-        float | Literal["otsu"],
-        Agree("choice"),
-        Field(description="least difference of NDVI that counts, or 'otsu' to find it"),
-    ] = "otsu",
-    before_mask: Annotated[MaskFile | None, Field(description="mask or label raster of the first date")] = None,
-    after_mask: Annotated[MaskFile | None, Field(description="mask or label raster of the second date")] = None,
-    label_map: Annotated[
-        LabelMap | None,
-        Agree("choice"),
-        Field(description="names of the classes of label rasters: {'cropland': [1], 'building': [2]}; also 'ignore'"),
-    ] = None,
-    method: Annotated[
-        MethodChoice,
-        Field(description="auto chooses; mask_diff: before and after are label rasters; post_class: pictures"),
-    ] = "auto",
+    target: Target = "any",
+    gsd_m: PixelSize | None = None,
+    bands: Bands | None = None,
+    register: Annotated[bool, Field(description="undo a shift")] = True,
+    min_area_px: Annotated[int | None, Field(ge=1, le=10_000_000)] = None,
+    min_area_m2: Annotated[float | None, Field(gt=0)] = None,
+    threshold: Annotated[float | Literal["otsu"], Agree("choice"), Field(description="of NDVI")] = "otsu",
+    before_mask: MaskFile | None = None,
+    after_mask: MaskFile | None = None,
+    label_map: Annotated[LabelMap | None, Field(description="{'building': [2]}")] = None,
+    method: MethodChoice = "auto",
     region: Region | None = None,
 ) -> ChangeResult:
-    """Find what changed between two dates of one place, in pixels, percent and hectares, with a map of change.
+    """Find what changed between two dates: changed (null if unclear), change_px, change_pct, change_area_ha.
 
-    Masks or label rasters are compared exactly, with a transition matrix. Vegetation: difference of NDVI (rasters) or
-    of plant cover (photographs). Farmland: new buildings on open land. Pond: water of both dates and what happened to
-    it. Any: buildings, without a direction, or land classes of multi-band rasters. Photographs need one size and a
-    shift under 5 % of the width; georeferenced rasters are brought onto the first one's grid. Hectares and
-    buildings need the ground sampling distance, from the files or gsd_m. `changed` is null where evidence is weak;
-    season and light look like change too (flag phenology_risk).
+    Label rasters are compared exactly (transitions), vegetation by NDVI or cover, farmland by new buildings, ponds by
+    water. Buildings and hectares need gsd_m, or a file that has it.
 
     When changed is said:
         Masks and labels: always. Buildings in photographs: true where single roofs (gsd_m up to 1 m) changed on at

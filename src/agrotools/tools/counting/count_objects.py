@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.tools.arguments import ReferenceCall, drop_arguments
+from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agrotools.vision.rasters import RasterSource
 
 _Fact = TypeVar("_Fact")
-ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
+ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the place")]
 RULES = "rules"
 """Back-end that finds fruit by colour, without the net."""
 NET_FILES = ("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES)
@@ -99,42 +99,22 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 )
 def count_objects(
     image: ImageFile,
-    target: Annotated[
-        str, Field(min_length=1, max_length=100, description="what to count: tree, plant, apple, fruit, spot...")
-    ],
+    target: Annotated[str, Field(min_length=1, max_length=100, description="e.g. tree, plant, apple, spot")],
     region: Region | None = None,
-    gsd_m: Annotated[
-        float | None, Field(gt=0, le=100_000, description="ground sampling distance of the image, metres per pixel")
-    ] = None,
-    expected_size_px: Annotated[
-        float | None, Field(ge=2, le=10_000, description="about how wide one object is, pixels of the image")
-    ] = None,
+    gsd_m: PixelSize | None = None,
+    expected_size_px: Annotated[float | None, Field(ge=2, le=10_000)] = None,
     chm: ChmFile | None = None,
-    min_height_m: Annotated[float, Field(ge=0, le=100, description="what is lower is no tree, metres")] = 2.0,
-    mode: Annotated[
-        Literal["auto", "crown_chm", "crown_rgb", "fruit", "blob", "plant"],
-        Field(description="the detector; auto chooses by target and by what is given"),
-    ] = "auto",
-    return_boxes: Annotated[
-        bool, Agree("presentation"), Field(description="whether to list boxes, centres and scores")
-    ] = True,
-    score_min: Annotated[float, Field(ge=0, le=1, description="leave out what stands out less than this")] = 0.3,
-    window_a_m: Annotated[
-        float, Field(gt=0, le=20, description="crown_chm: radius around a tree top at height 0, metres")
-    ] = 0.6,
-    window_b: Annotated[
-        float, Field(ge=0, le=1, description="crown_chm: growth of that radius per metre of height")
-    ] = 0.085,
+    min_height_m: Annotated[float, Field(ge=0, le=100)] = 2.0,
+    mode: Literal["auto", "crown_chm", "crown_rgb", "fruit", "blob", "plant"] = "auto",
+    return_boxes: Annotated[bool, Agree("presentation")] = True,
+    score_min: Annotated[float, Field(ge=0, le=1)] = 0.3,
+    window_a_m: Annotated[float, Field(gt=0, le=20, description="crown_chm: search radius")] = 0.6,
+    window_b: Annotated[float, Field(ge=0, le=1)] = 0.085,
 ) -> ObjectCount:
-    """Count things of one kind in a picture, with their places, sizes and density per hectare.
+    """Count objects of one kind: count, density_per_ha, sizes, boxes, centres, scores.
 
-    Detectors that work offline: crown_chm, trees in a canopy height model (pass it as chm, or as image; the reliable
-    way to count trees; needs the pixel size); crown_rgb, trees in a colour picture from above (unreliable, flagged);
-    plant, single plants on soil (touching ones count as one unless expected_size_px is given); fruit: apples, pears,
-    cherries and tomatoes on the plant by a trained net (with count_interval), other fruit by red or orange colour
-    (weak); blob, round spots that differ from a plain background. Any other target needs a learned back-end and is
-    refused, unless mode names a detector that fits. Objects count where their centre lies in the region.
-    expected_size_px helps all but crown_chm.
+    Modes: crown_chm: trees in a canopy height raster (chm or image; reliable); crown_rgb: trees in a colour picture
+    (unreliable); plant: plants on soil; fruit; blob: round spots on a plain background. Other targets are refused.
 
     Raises:
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel

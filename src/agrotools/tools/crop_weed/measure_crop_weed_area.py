@@ -10,21 +10,19 @@ from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, SampleFile, ToolError
 from agrotools.core.files import cache_dir, cached_files
-from agrotools.tools.arguments import ReferenceCall, drop_arguments
-from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
+from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
+from agrotools.tools.contract import ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info
 from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
 
-Bands = dict[str, int | str]
 SeparationChoice = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]
 ClassesFrom = Literal["labels", "row", "model", "index"]
 UNTRAINED = "untrained"
 """Back-end that ignores trained heads, so that a result depends on the picture alone, on any machine."""
 _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
-LabelMap = dict[str, list[int]]
 
 
 class RowGeometry(ResultPart):
@@ -197,37 +195,18 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
 )
 def measure_crop_weed_area(
     image: ImageFile,
-    bands: Annotated[
-        Bands | None,
-        Agree("choice"),
-        Field(description="which band is which, by number from 1 or by name: {'R': 3, 'NIR': 4}; keys R G B RE NIR"),
-    ] = None,
-    label_raster: Annotated[MaskFile | None, Field(description="a mask of the image whose values are classes")] = None,
-    label_map: Annotated[
-        LabelMap | None,
-        Agree("choice"),
-        Field(description="meaning of the classes: {'crop': [1], 'weed': [2], 'soil': [0]}; also 'ignore'"),
-    ] = None,
-    gsd_m: Annotated[
-        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
-    ] = None,
-    index: Annotated[
-        Literal["auto", "exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"],
-        Field(description="vegetation index that parts plants from soil"),
-    ] = "auto",
-    separation: Annotated[
-        SeparationChoice, Field(description="how to part crop from weeds: by rows, by a trained model, or not at all")
-    ] = "auto",
+    bands: Bands | None = None,
+    label_raster: MaskFile | None = None,
+    label_map: Annotated[LabelMap | None, Field(description="{'crop': [1], 'weed': [2]}")] = None,
+    gsd_m: PixelSize | None = None,
+    index: Literal["auto", "exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"] = "auto",
+    separation: SeparationChoice = "auto",
     region: Region | None = None,
 ) -> CropWeedArea:
-    """Measure how much of a field picture is crop, weeds and bare soil, in pixels, percent and square metres.
+    """Measure crop, weeds and soil in a field picture from above or a label raster: crop_px, crop_pct, area_m2...
 
-    Takes a colour photograph from above, a multi-band raster, or a label raster (whose classes are counted exactly).
-    Plants are told from soil by a vegetation index and a threshold found in the picture. Crop is told from weeds by a
-    trained model or by crop rows; where neither has grounds, crop and weed values are null and a flag says so. Crop
-    rows are reported with their evidence. Of a raster with three or more bands, every three bands are ranked by how
-    well they tell the classes apart (separability); pass label_raster for classes that are known. Square metres need
-    the ground sampling distance, from the file or gsd_m.
+    Values are null where crop and weeds cannot be separated. For three or more bands, separability ranks the triples of
+    bands by how well they separate the classes.
 
     Raises:
         ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,

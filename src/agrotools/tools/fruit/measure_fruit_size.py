@@ -98,58 +98,31 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,
-    distance_mm: Annotated[
-        float | None,
-        Field(ge=20, le=200_000, description="without depth: from the camera to the middle of the fruits, millimetres"),
-    ] = None,
-    fx_px: Annotated[float | None, Field(ge=1, le=1e6, description="focal length in x, pixels of the image")] = None,
-    fy_px: Annotated[float | None, Field(ge=1, le=1e6, description="focal length in y, pixels; default fx_px")] = None,
-    cx_px: Annotated[
-        float | None, Field(ge=-1e6, le=1e6, description="x of the optical axis, pixels; default the middle")
-    ] = None,
-    cy_px: Annotated[
-        float | None, Field(ge=-1e6, le=1e6, description="y of the optical axis, pixels; default the middle")
-    ] = None,
-    focal_mm: Annotated[
-        float | None, Field(gt=0, le=5000, description="instead of fx_px: focal length of the lens, millimetres")
-    ] = None,
-    sensor_width_mm: Annotated[
-        float | None, Field(gt=0, le=500, description="with focal_mm: width of the sensor, millimetres")
-    ] = None,
-    calibrated_width_px: Annotated[
-        int | None, Field(ge=1, le=100_000, description="width of the image that the intrinsics belong to, if resized")
-    ] = None,
-    calibrated_height_px: Annotated[
-        int | None, Field(ge=1, le=100_000, description="height of the image that the intrinsics belong to, if resized")
-    ] = None,
-    depth_unit_mm: Annotated[
-        float | None,
-        Field(gt=0, le=10_000, description="millimetres per step of the stored depth: 1, 0.1, or 1000 for metres"),
-    ] = None,
+    distance_mm: Annotated[float | None, Field(ge=20, le=200_000, description="from the camera")] = None,
+    fx_px: Annotated[float | None, Field(ge=1, le=1e6)] = None,
+    fy_px: Annotated[float | None, Field(ge=1, le=1e6)] = None,
+    cx_px: Annotated[float | None, Field(ge=-1e6, le=1e6, description="optical axis")] = None,
+    cy_px: Annotated[float | None, Field(ge=-1e6, le=1e6)] = None,
+    focal_mm: Annotated[float | None, Field(gt=0, le=5000)] = None,
+    sensor_width_mm: Annotated[float | None, Field(gt=0, le=500)] = None,
+    calibrated_width_px: Annotated[int | None, Field(ge=1, le=100_000)] = None,
+    calibrated_height_px: Annotated[int | None, Field(ge=1, le=100_000)] = None,
+    depth_unit_mm: Annotated[float | None, Field(gt=0, le=10_000)] = None,
     boxes: Annotated[
         list[Region] | None,
         Agree("series"),
-        Field(
-            min_length=1,
-            max_length=_MOST_BOXES,
-            description="measure the one fruit in each box [x0, y0, x1, y1], pixels, instead of searching",
-        ),
+        Field(min_length=1, max_length=_MOST_BOXES, description="one fruit each"),
     ] = None,
     region: Region | None = None,
-    fruit: Annotated[Fruit, Field(description="kind of fruit, which says by what colour to find it")] = "apple",
-    min_diameter_mm: Annotated[float, Field(gt=0, le=1000, description="smallest diameter a fruit may have")] = 25,
-    max_diameter_mm: Annotated[float, Field(gt=0, le=1000, description="largest diameter a fruit may have")] = 120,
-    min_visibility: Annotated[
-        float, Field(ge=0, le=1, description="share of a fruit that must be seen for it to count in the mean")
-    ] = 0.6,
+    fruit: Fruit = "apple",
+    min_diameter_mm: Annotated[float, Field(gt=0, le=1000)] = 25,
+    max_diameter_mm: Annotated[float, Field(gt=0, le=1000)] = 120,
+    min_visibility: Annotated[float, Field(ge=0, le=1)] = 0.6,
 ) -> FruitSizes:
-    """Measure the diameter of each fruit in a picture, in millimetres, with mean, median and size classes.
+    """Measure the diameter of each fruit: fruits, mean_diameter_mm, median_diameter_mm, size_classes.
 
-    Needs the distance: a depth image registered to the picture, or distance_mm for all fruits alike. Needs the focal
-    length in pixels (fx_px, or focal_mm with sensor_width_mm) unless the file brings it. Parts hidden by leaves are
-    completed by the visible outline; fruits of which too little is seen are listed but not counted in the mean. Apples
-    and tomatoes are found by a net trained on photographs, oranges and peaches by their colour among leaves; pass boxes
-    for other fruit.
+    Needs depth or distance_mm, and the focal length (fx_px, or focal_mm with sensor_width_mm) unless the file has it.
+    Other kinds of fruit need boxes.
 
     Raises:
         ToolError: ``missing_metadata`` (no distance, no focal length, unit of depth not known), ``shape_mismatch``

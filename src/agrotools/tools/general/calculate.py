@@ -32,31 +32,18 @@ def calculate(
     expression: Annotated[
         str,
         Agree("expression"),
-        Field(min_length=1, max_length=500, description="what to calculate, e.g. (before - after) / before * 100"),
+        Field(min_length=1, max_length=500),
     ],
-    variables: Annotated[
-        Variables,
-        Agree("variables"),
-        Field(description="values of the names in the expression: numbers, texts or lists of them"),
-    ] = NO_VARIABLES,
-    unit: Annotated[
-        str | None, Agree("presentation"), Field(max_length=40, description="unit of the value, e.g. m^2 or %")
-    ] = None,
-    precision: Annotated[
-        int,
-        Agree("presentation"),
-        Field(ge=0, le=12, description="decimals of the value; for values below 1, significant digits"),
-    ] = 6,
+    variables: Annotated[Variables, Agree("variables"), Field(description="values by name")] = NO_VARIABLES,
+    unit: Annotated[str | None, Agree("presentation"), Field(max_length=40, description="of the value")] = None,
+    precision: Annotated[int, Agree("presentation"), Field(ge=0, le=12)] = 6,
 ) -> Calculation:
-    """Calculate the value of an arithmetic expression, exactly.
+    """Calculate an arithmetic expression exactly.
 
-    Takes + - * / // % **, comparisons, and/or/not, "x if c else y", lists, values[0], and functions. General: abs round
-    floor ceil sign sqrt cbrt exp ln log log2 log10 sin cos tan asin acos atan atan2 hypot degrees radians factorial
-    comb clip int float. Of lists: min max sum prod mean median std var cv percentile weighted_mean sorted diff scale
-    len argmax argmin label_of_max label_of_min labels_by_value count_above count_below pluck corr linreg rmse mae mape
-    percent_change. Of agronomy: ndvi gndvi ndre ndwi savi evi exg lai_beer severity incidence disease_index audpc
-    efficacy_abbott plants_per_ha seeding_rate gdd rgr convert jm oif. Other names stand for the values in variables.
-    The unit is only written beside the value; to convert, write convert(x, 'm^2', 'ha').
+    It takes Python's operators, lists, usual functions (ln, mean, std, percentile, argmax, linreg, rmse...), also cv
+    weighted_mean diff scale label_of_max label_of_min labels_by_value count_above count_below pluck percent_change ndvi
+    gndvi ndre ndwi savi evi exg lai_beer severity incidence disease_index audpc efficacy_abbott plants_per_ha
+    seeding_rate gdd rgr jm oif, and convert(x, 'm^2', 'ha').
 
     Raises:
         ToolError: ``invalid_argument`` where the expression cannot be read, names something unknown, has no value

@@ -111,13 +111,11 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 )
 def analyze_lesions(
     image: ImageFile,
-    leaf_mask: Annotated[
-        MaskFile | None, Field(description="mask of the image: not 0 is leaf; null: the leaf is looked for")
-    ] = None,
+    leaf_mask: MaskFile | None = None,
     region: Region | None = None,
     mode: Annotated[
         Literal["leaf", "field"],
-        Field(description="leaf: one leaf on a plain background; field: a leaf before soil, hands or other plants"),
+        Field(description="field: busy background"),
     ] = "leaf",
     healthy_reference: Annotated[
         tuple[
@@ -127,27 +125,16 @@ def analyze_lesions(
         ]
         | None,
         Agree("number"),
-        Field(description="colour of healthy tissue [L, a, b], CIE L*a*b*; null: found on the leaf"),
+        Field(description="L, a, b"),
     ] = None,
-    min_lesion_px: Annotated[
-        int, Field(ge=1, le=1_000_000, description="smaller patches count as healthy, pixels of the image")
-    ] = _MIN_LESION_PX,
-    sensitivity: Annotated[
-        float, Field(ge=0, le=1, description="0.5 as calibrated; higher takes fainter discoloration for lesions")
-    ] = _SENSITIVITY,
-    scale_mm_px: Annotated[float | None, Field(gt=0, le=1000, description="millimetres per pixel")] = None,
-    grade_scale: Annotated[
-        GradeScale, Field(description="scale of the grade: percent, 0-4 (coffee) or 1-9 (rice)")
-    ] = "percent",
+    min_lesion_px: Annotated[int, Field(ge=1, le=1_000_000)] = _MIN_LESION_PX,
+    sensitivity: Annotated[float, Field(ge=0, le=1)] = _SENSITIVITY,
+    scale_mm_px: Annotated[float | None, Field(gt=0, le=1000)] = None,
+    grade_scale: Annotated[GradeScale, Field(description="0-4 coffee, 1-9 rice")] = "percent",
 ) -> LeafLesions:
-    """Measure diseased tissue on one leaf: severity (lesion area over leaf area, percent), and each lesion.
+    """Measure diseased tissue on one leaf: severity_pct, leaf_area_px, lesion_area_px, lesions, grade.
 
-    Takes a colour photograph of a leaf, best flat on a plain background; with mode "field" the leaf is looked for by
-    colour before a busy one; leaf_mask says where it is. Returns leaf_area_px, lesion_area_px, severity_pct, a grade
-    on a named scale, and per lesion box, area, eccentricity, mean colour and whether it touches the leaf's edge, with
-    a mask and an overlay. Areas in mm2 need scale_mm_px. Discoloured tissue of any cause counts; the cause is not
-    named. On leaves unlike those its model was trained on (flag out_of_distribution) a colour rule is used instead,
-    and numbers are rougher. Pictures unlike those of leaves get the same flag: severity_interval_pct is then null.
+    Areas in mm2 need scale_mm_px. It names no cause.
 
     Raises:
         ToolError: ``nothing_found`` (no leaf, empty mask), ``band_not_found`` (a grey picture), ``region_empty``,

@@ -69,27 +69,15 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 @tool(category="measurement", version="2", resolves=_resolve)
 def extract_marked_region(
     image: ImageFile,
-    mark_color: Annotated[
-        Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white", "auto"],
-        Field(description="colour of the mark; auto: any of these"),
-    ] = "auto",
-    shape: Annotated[
-        Literal["box", "ellipse", "polygon", "arrow", "any"], Field(description="shape of the mark")
-    ] = "any",
-    index: Annotated[
-        int | None,
-        Field(ge=1, description="which mark to cut out, from 1, top to bottom and left to right; default: the first"),
-    ] = None,
-    pad_px: Annotated[
-        int, Field(ge=0, le=200, description="pixels of surroundings to keep on each side of the cut-out")
-    ] = 0,
-    inner: Annotated[bool, Field(description="cut the stroke off, so that only what it encloses is left")] = True,
+    mark_color: Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white", "auto"] = "auto",
+    shape: Literal["box", "ellipse", "polygon", "arrow", "any"] = "any",
+    index: Annotated[int | None, Field(ge=1, description="from 1, in reading order")] = None,
+    pad_px: Annotated[int, Field(ge=0, le=200)] = 0,
+    inner: Annotated[bool, Field(description="without the stroke")] = True,
 ) -> MarkedRegions:
-    """Find marks drawn on a photograph (boxes, ellipses, polygons, arrows) and cut out what one of them encloses.
+    """Find marks drawn on a photo in one pure colour, and cut out what one of them encloses.
 
-    Marks are thin lines of one pure colour: red, green, blue, yellow, magenta, cyan or white. All marks are listed with
-    bounds, outline, colour, shape and enclosed area in pixels of the original image; one is cut out as a file that
-    other tools can read. Without index the first in reading order is taken, and a flag says that there are others.
+    Returns regions (all marks with box and area), crop_box, and crop: a file for other tools.
 
     Raises:
         ToolError: the file cannot be read; ``nothing_found`` where there is no such mark, with the colours seen and the

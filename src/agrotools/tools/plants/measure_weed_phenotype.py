@@ -29,9 +29,8 @@ class ScaleMarker(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     type: Literal["ruler", "color_card", "circle"]
-    """what it is"""
     size_cm: Annotated[float, Field(gt=0, le=1000)]
-    """its length; of a circle its diameter"""
+    """length; of a circle, the diameter"""
 
 
 class PlantForm(ResultPart):
@@ -98,33 +97,16 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 @tool(category="measurement", version="1", resolves=_resolve)
 def measure_weed_phenotype(
     image: ImageFile,
-    scale_cm_px: Annotated[
-        float | None, Field(gt=0, le=1000, description="scale in the plane of the plants, centimetres per pixel")
-    ] = None,
-    scale_marker: Annotated[
-        ScaleMarker | None,
-        Agree("choice"),
-        Field(description="object of known size beside the plants: {'type': 'circle', 'size_cm': 2.4}"),
-    ] = None,
-    view: Annotated[Literal["top", "side"], Field(description="whether the camera looked from above or the side")] = (
-        "side"
-    ),
-    ground_y_px: Annotated[
-        int | None, Field(ge=0, description="row of the ground line in a side view, pixels from the top")
-    ] = None,
+    scale_cm_px: Annotated[float | None, Field(gt=0, le=1000)] = None,
+    scale_marker: Annotated[ScaleMarker | None, Agree("choice")] = None,
+    view: Literal["top", "side"] = "side",
+    ground_y_px: Annotated[int | None, Field(ge=0, description="ground line")] = None,
     region: Region | None = None,
-    species: Annotated[
-        str | None, Agree("presentation"), Field(max_length=100, description="the species, if known")
-    ] = None,
+    species: Annotated[str | None, Agree("presentation"), Field(max_length=100)] = None,
 ) -> WeedPhenotype:
-    """Measure the form of each plant in a colour photograph: area, height, width, convex hull, solidity, number of
-    leaves, skeleton length, greenness, and a growth stage from the number of leaves.
+    """Measure each green plant in a photo: area, height (side view), width, hull, solidity, leaves, growth stage.
 
-    Plants are found by their colour and must not overlap; whatever is green counts as plant. Height is measured in a
-    side view only, from the ground line (ground_y_px, or the foot of each plant) to the apex. Centimetres need a scale:
-    scale_cm_px, or a scale_marker of type circle (a coin, a disc: size_cm is its diameter) that lies in the plane of
-    the plants; without, they are null (flag no_scale) and pixels are given. The number of leaves is an estimate from
-    the outline: overlapping leaves are counted as one.
+    Centimetres need scale_cm_px or a scale_marker of type circle.
 
     Raises:
         ToolError: the file cannot be read; ``nothing_found`` (no plant), ``missing_metadata`` (a marker that cannot be

@@ -207,16 +207,11 @@ Sort = Literal["none", "asc", "desc"]
 
 
 class SeriesData(BaseModel):
-    """One series as it is given."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(max_length=120)]
-    """what the series is, for the legend"""
     x: list[Annotated[str, Field(max_length=120)] | FiniteFloat] | None = None
-    """categories or numbers, one for each y; left out for hist (of raw values) and box"""
     y: list[FiniteFloat]
-    """the values"""
 
 
 class SeriesSummary(BaseModel):
@@ -247,33 +242,26 @@ class Plot(ToolResult):
 
 @tool(category="analytics", version="1", significant_digits=12)
 def plot(
-    kind: Annotated[PlotKind, Agree("choice"), Field(description="kind of figure")],
+    kind: Annotated[PlotKind, Agree("choice")],
     series: Annotated[
         list[SeriesData],
         Agree("chart"),
-        Field(min_length=1, max_length=MOST_SERIES, description="what to draw, a name and values for each series"),
+        Field(min_length=1, max_length=MOST_SERIES),
     ],
-    title: Annotated[str, Agree("presentation"), Field(max_length=200, description="what the figure shows")] = "",
-    x_label: Annotated[str, Agree("presentation"), Field(max_length=100, description="quantity on the x axis")] = "",
-    y_label: Annotated[str, Agree("presentation"), Field(max_length=100, description="quantity of the values")] = "",
-    x_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30, description="unit of x")] = None,
-    y_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30, description="unit of the values")] = None,
-    y_limits: Annotated[
-        list[FiniteFloat] | None,
-        Agree("presentation"),
-        Field(min_length=2, max_length=2, description="lower and upper end of the value axis"),
-    ] = None,
-    annotate: Annotated[bool, Agree("presentation"), Field(description="write the values into the figure")] = False,
-    sort: Annotated[
-        Sort, Agree("presentation"), Field(description="order categories by value, or numeric x by itself")
-    ] = "none",
-    fmt: Annotated[Literal["png", "svg"], Agree("presentation"), Field(description="file format")] = "png",
+    title: Annotated[str, Agree("presentation"), Field(max_length=200)] = "",
+    x_label: Annotated[str, Agree("presentation"), Field(max_length=100)] = "",
+    y_label: Annotated[str, Agree("presentation"), Field(max_length=100)] = "",
+    x_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30)] = None,
+    y_unit: Annotated[str | None, Agree("presentation"), Field(max_length=30)] = None,
+    y_limits: Annotated[list[FiniteFloat] | None, Agree("presentation"), Field(min_length=2, max_length=2)] = None,
+    annotate: Annotated[bool, Agree("presentation")] = False,
+    sort: Annotated[Sort, Agree("presentation")] = "none",
+    fmt: Annotated[Literal["png", "svg"], Agree("presentation")] = "png",
 ) -> Plot:
-    """Draw a figure from values and give back what was drawn as data.
+    """Draw a figure from values and return its data.
 
-    line, bar, grouped_bar, scatter: y over x. pie: one series, x names the slices. hist: raw values in y (they are
-    counted in bins), or bin centres in x and counts in y. box: raw values in y, one box for each series. heatmap: each
-    series is a row, x names the columns, the same in every row.
+    pie: one series, x names the slices. hist, box: raw values in y, no x; hist also bin centres in x and counts in y.
+    heatmap: a series is a row, x names the columns.
 
     Raises:
         ToolError: ``invalid_argument`` for x and y of unequal length, an empty series, NaN or infinity, x that mixes

@@ -119,24 +119,15 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 )
 def diagnose_pest_disease(
     image: ImageFile,
-    kind: Annotated[ProblemKind, Field(description="what is asked for; auto: either")] = "auto",
-    crop: Annotated[
-        str | None,
-        Agree("text"),
-        Field(min_length=2, max_length=60, description="the crop, where known: only its diseases are candidates"),
-    ] = None,
+    kind: ProblemKind = "auto",
+    crop: Annotated[str | None, Agree("text"), Field(min_length=2, max_length=60)] = None,
     region: Region | None = None,
-    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10, description="candidates at most")] = 3,
+    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10)] = 3,
 ) -> Diagnosis:
-    """Name the disease, pest damage or health of the leaf in a photo, best one leaf filling the picture.
+    """Name the disease, pest damage or health of one leaf in a photo.
 
-    Offline it knows 23 kinds of leaf of five crops: bean, black gram, chilli, citrus and coffee. Give crop where it
-    is known: the choice is then among that crop's, and a crop it does not know is refused. Returns candidates with
-    names, kb_id (for lookup_agronomy) and a calibrated score (null for bean and chilli, where it is not), and
-    evidence: colours, shape and share of the leaf that has lost its green. best is null where no candidate is more
-    likely right than wrong. A picture unlike all it knows gives the error low_confidence with the nearest
-    candidates: do not take them for a diagnosis. Pests themselves (kind "pest") need a pack trained on pictures of
-    them.
+    Crops: bean, black gram, chilli, citrus, coffee; others are refused. Returns best (null if unsure), and candidates
+    with score and kb_id. Those of an error low_confidence are no diagnosis.
 
     Raises:
         ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (no model

@@ -91,18 +91,14 @@ def identify_weed(
     candidates: Annotated[
         list[Annotated[str, Field(min_length=2, max_length=120)]] | None,
         Agree("choice"),
-        Field(min_length=1, max_length=100, description="names of weeds to choose among; null: all that are known"),
+        Field(min_length=1, max_length=100, description="names to choose among"),
     ] = None,
-    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10, description="candidates at most")] = 3,
+    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=10)] = 3,
 ) -> WeedIdentity:
-    """Name the weed in a photo, best taken from above at one plant.
+    """Name the weed in a photo of one plant.
 
-    Offline it knows eight weeds of Australian rangeland: chinee apple, lantana, parkinsonia, parthenium, prickly
-    acacia, rubber vine, siam weed and snake weed, and tells them from other plants there (label negative). candidates
-    narrows the choice, by English or scientific name or kb_id. Returns candidates with names, kb_id (for
-    lookup_agronomy) and a calibrated score; species, growth_form and is_weed are of the best, which is null where no
-    candidate is more likely right than wrong. A picture unlike all it knows gives the error low_confidence with the
-    nearest candidates: do not take them for an identification. Other species need a pack trained on pictures of them.
+    It knows chinee apple, lantana, parkinsonia, parthenium, prickly acacia, rubber vine, siam weed, snake weed, and
+    negative (none of them). Returns best (null if unsure), and candidates with score and kb_id.
 
     Raises:
         ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (none of

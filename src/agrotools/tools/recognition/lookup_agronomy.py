@@ -94,39 +94,24 @@ def lookup_agronomy(
     query: Annotated[
         str,
         Agree("text"),
-        Field(
-            min_length=2, max_length=300, description="a name (English, scientific or Chinese), symptoms, or a question"
-        ),
+        Field(min_length=2, max_length=300),
     ],
-    topic: Annotated[
-        Literal[
-            "any", "identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"
-        ],
-        Field(description="the part that is wanted"),
+    topic: Literal[
+        "any", "identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"
     ] = "any",
-    kind: Annotated[
-        Literal["any", "pest", "disease", "weed", "crop", "method"], Field(description="what the query is about")
-    ] = "any",
-    crop: Annotated[
-        str | None, Agree("text"), Field(min_length=2, max_length=60, description="only entries on this crop")
-    ] = None,
+    kind: Literal["any", "pest", "disease", "weed", "crop", "method"] = "any",
+    crop: Annotated[str | None, Agree("text"), Field(min_length=2, max_length=60)] = None,
     kb_id: Annotated[
         str | None,
         Agree("choice"),
-        Field(max_length=120, description="id of one entry, as other tools give it, e.g. pest.soybean_aphid"),
+        Field(max_length=120, description="from another tool, e.g. pest.soybean_aphid"),
     ] = None,
-    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5, description="passages at most")] = 3,
+    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5)] = 3,
 ) -> KnowledgeHits:
-    """Look up pests, diseases, weeds, crops and methods in a knowledge base that says where each claim is from.
+    """Look up pests, diseases, weeds, crops and methods in a knowledge base.
 
-    Give a name (English, scientific or Chinese; misspellings are understood), a description of symptoms, or a
-    question; or kb_id, the id that a diagnosis returned, to read that entry. topic picks a part: identification (with
-    order and family), symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow
-    the search. Returns passages with sources and coverage: verified (read on a page), partial (some or all is general
-    knowledge), or stub (names only).
-    Thresholds hold for the region and condition they state. If the base does not hold the matter, not_found is true
-    and there are no hits; then say so rather than guess (notes tell what is only of like name). Never gives doses or
-    product names: these are on the local label.
+    Returns hits with sources and coverage. If not_found is true, say so instead of guessing.
+    It gives no doses and no products.
 
     Raises:
         ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids).

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast, get_args
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact
-from agrotools.tools.arguments import ReferenceCall, drop_arguments
+from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.result import ResultPart
@@ -151,39 +151,16 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 def describe_region(
     image: ImageFile,
     region: Region | None = None,
-    mask: Annotated[
-        MaskFile | None, Field(description="a mask of the image's size; the region is where it is not 0")
-    ] = None,
-    attributes: Annotated[
-        list[Attribute] | None,
-        Agree("choice"),
-        Field(description="what to describe; default: all that the file allows"),
-    ] = None,
-    question: Annotated[
-        str | None,
-        Agree("presentation"),
-        Field(max_length=500, description="not answered offline: the numbers are the answer"),
-    ] = None,
-    bands: Annotated[
-        dict[str, int | str] | None,
-        Agree("choice"),
-        Field(description="which band is which, by number from 1 or by name: {'R': 3, 'NIR': 4}; keys R G B RE NIR"),
-    ] = None,
-    label_map: Annotated[
-        dict[str, list[int]] | None,
-        Agree("choice"),
-        Field(description="the image is a label raster; meaning of its classes: {'crop': [1], 'weed': [2]}"),
-    ] = None,
-    gsd_m: Annotated[
-        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
-    ] = None,
+    mask: MaskFile | None = None,
+    attributes: Annotated[list[Attribute] | None, Agree("choice")] = None,
+    question: Annotated[str | None, Agree("presentation"), Field(max_length=500)] = None,
+    bands: Bands | None = None,
+    label_map: Annotated[LabelMap | None, Field(description="{'crop': [1]}")] = None,
+    gsd_m: PixelSize | None = None,
 ) -> RegionDescription:
-    """Describe a region of a picture in numbers: area, colours, plant cover, texture, form, classes.
+    """Describe a box, a mask or a whole picture in numbers; it names no species or disease.
 
-    The region is a box, a mask, or the whole picture. Gives mean colour, dominant colours by name with percent,
-    vegetation percent, mean excess green, NDVI where there is a near infrared band, texture (co-occurrence entropy and
-    contrast), the form of a mask, and the exact percent of each class of a label raster. The summary is a sentence made
-    of these numbers and of nothing else: no species, disease or cause is named, and a question is not answered.
+    Returns area, colours, vegetation_pct, exg, ndvi, texture, shape of a mask, class_pcts of a label raster.
 
     Raises:
         ToolError: the file cannot be read or holds no data; ``region_empty`` (region outside, empty mask),

@@ -1,0 +1,117 @@
+"""What models get of a tool: it is short, and it refuses no call that the tool takes."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from agrotools.core import PROTOCOLS, Protocol, ToolError, ToolSpec
+from agrotools.tools import AGROTOOLS, get_tool, tool_names, tool_specs
+from support.prompt_size import CHARACTERS_PER_TOKEN, system_text
+
+MOST_TOKENS = 4000
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_instructions_with_all_tools_are_short(protocol: Protocol) -> None:
+    assert len(system_text(protocol, tool_specs(AGROTOOLS))) / CHARACTERS_PER_TOKEN <= MOST_TOKENS
+
+
+@pytest.mark.parametrize("name", tool_names())
+def test_the_offered_schema_names_all_arguments_and_choices(name: str) -> None:
+    spec = get_tool(name).spec
+    offered: Any = spec.offered()["parameters"]
+    Draft202012Validator.check_schema(offered)
+    assert facts(offered) == facts(spec.parameters)
+
+
+def facts(schema: Any) -> Any:
+    """What a call must know of a schema: types, allowed texts, names of values, and which are required."""
+    if isinstance(schema, list):
+        return [facts(each) for each in schema]
+    kept = {key: schema[key] for key in ("type", "enum", "required") if key in schema}
+    if "properties" in schema:
+        kept["properties"] = {name: facts(each) for name, each in schema["properties"].items()}
+    if "items" in schema:
+        kept["items"] = facts(schema["items"])
+    branches = [facts(each) for each in schema.get("anyOf", ())]
+    distinct = [each for at, each in enumerate(branches) if each not in branches[:at]]
+    return kept | (distinct[0] if len(distinct) == 1 else {"anyOf": distinct} if distinct else {})
+
+
+def values(schema: Any) -> st.SearchStrategy[Any]:
+    """Values that a plain schema accepts, within its limits."""
+    if "anyOf" in schema:
+        return st.one_of([values(branch) for branch in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    low, high = schema.get("minimum", schema.get("exclusiveMinimum")), schema.get("maximum")
+    least, most = schema.get("minItems", schema.get("minLength", 0)), schema.get("maxItems", schema.get("maxLength", 5))
+    match schema.get("type"):
+        case "integer":
+            return st.integers(low, high)
+        case "number":
+            return st.floats(low, high, allow_nan=False, allow_infinity=False, exclude_min="exclusiveMinimum" in schema)
+        case "boolean":
+            return st.booleans()
+        case "string":
+            return st.text("abc.1", min_size=least, max_size=max(least, min(most, 8)))
+        case "array":
+            return st.lists(values(schema["items"]), min_size=least, max_size=max(least, min(most, 5)))
+        case "object" if "properties" in schema:
+            fields = {name: values(each) for name, each in schema["properties"].items()}
+            required = {name: fields.pop(name) for name in schema.get("required", ())}
+            return st.fixed_dictionaries(required, optional=fields)
+        case "object":
+            return st.dictionaries(st.text("ab", min_size=1), values(schema["additionalProperties"]), max_size=3)
+        case _:
+            return st.none()
+
+
+@pytest.mark.parametrize("name", tool_names())
+@given(data=st.data())
+def test_the_offered_schema_accepts_what_the_tool_accepts(name: str, data: st.DataObject) -> None:
+    spec = get_tool(name).spec
+    arguments = data.draw(values(spec.parameters))
+    assume(Draft202012Validator(spec.parameters).is_valid(arguments))
+    Draft202012Validator(spec.offered()["parameters"]).validate(arguments)
+
+
+@pytest.mark.parametrize("name", tool_names())
+@given(data=st.data())
+def test_what_only_the_offered_schema_accepts_is_reported(name: str, data: st.DataObject) -> None:
+    tool = get_tool(name)
+    offered = tool.spec.offered()["parameters"]
+    arguments = data.draw(values(_with_any_values(offered)))
+    Draft202012Validator(offered).validate(arguments)
+    with suppress(ToolError):  # no other error
+        tool.validate(arguments)
+
+
+def _with_any_values(schema: Any) -> Any:
+    """Return the schema with texts as the values of objects that say nothing of them."""
+    if isinstance(schema, list):
+        return [_with_any_values(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    of_maps = {"additionalProperties": {"type": "string"}} if schema.get("type") == "object" else {}
+    return of_maps | {key: _with_any_values(each) for key, each in schema.items()}
+
+
+def test_a_tool_with_a_single_kind_of_item_is_offered_without_a_union() -> None:
+    limits = [{"type": "number", "minimum": low} for low in (0, 1)]
+    values_of = {"default": {"type": "array", "items": {"anyOf": limits}}}
+    parameters: Any = {"type": "object", "properties": values_of, "additionalProperties": False}
+    texts = {"name": "t", "category": "c", "version": "1", "description": "One.\n\nTwo."}
+    spec = ToolSpec(**texts, parameters=parameters, agreement={}, defaults={})
+    assert spec.offered() == {
+        "name": "t",
+        "description": "One. Two.",
+        "parameters": {
+            "type": "object",
+            "properties": {"default": {"type": "array", "items": {"type": "number"}}},
+        },
+    }
