@@ -28,6 +28,7 @@ from agrotools.core import (
     ErrorInfo,
     Halt,
     Mode,
+    Observation,
     Protocol,
     Reply,
     SampleView,
@@ -359,6 +360,24 @@ class LLMAgent:
             self._conversations.pop(id(view), None)
         return action
 
+    async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Answer | None:
+        """Return the answer to the last observations and the request to answer now; None if the reply is none."""
+        messages, tools = await self.request_for(view, history)
+        last = messages[-1]
+        messages[-1] = last.model_copy(update={"content": (*last.content, TextPart(text=render("limit")))})
+        completion = await self.model.generate(messages, tools, self.settings)
+        reply = raw_reply(completion)
+        self._conversations.pop(id(view), None)
+        if completion.tool_calls or halt_of(completion, reply):
+            return None
+        action = await parse_in_thread(
+            lambda: parse_output(completion.text, protocol=self.protocol, answer_only=True, reply=reply),
+            output_length(completion),
+        )
+        if not isinstance(action, Answer) or not self._form_is_due(view):
+            return action if isinstance(action, Answer) else None
+        return await self._with_form(action, view, messages, tools)
+
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
         if view.bare:
@@ -369,7 +388,8 @@ class LLMAgent:
         if not _extends(history, conversation):
             conversation.messages, conversation.steps, conversation.last = conversation.messages[:2], 0, None
         if len(history) > conversation.steps:
-            conversation.messages += protocol.history(history, conversation.steps)
+            shown = history if self.mode == "step-by-step" else without_repeated_results(history)
+            conversation.messages += protocol.history(shown, conversation.steps)
             conversation.steps, conversation.last = len(history), history[-1]
         return conversation.messages[:], specs if protocol.native else ()
 
@@ -438,6 +458,22 @@ class LLMAgent:
             answer_only=self.mode == "no-tool",
             reply=reply,
         )
+
+
+def without_repeated_results(history: Sequence[Step]) -> list[Step]:
+    """Return ``history`` with a short observation for each call that equals an earlier successful one."""
+    first_turns: dict[str, int] = {}
+    shown: list[Step] = []
+    for step in history:
+        if step.call is not None and step.observation is not None and step.observation.result is not None:
+            key = dumps([step.call.tool, step.call.arguments])
+            if key in first_turns:
+                text = render("repeated_call", turn=first_turns[key] + 1)
+                step = step.model_copy(update={"observation": Observation(result={"note": text})})
+            else:
+                first_turns[key] = step.turn
+        shown.append(step)
+    return shown
 
 
 def _bare_action(completion: Completion) -> Action:

@@ -85,6 +85,14 @@ class ReportingPolicy(Policy, Protocol):
         ...
 
 
+class LimitPolicy(Policy, Protocol):
+    """A policy that is asked for its answer when no turn is left."""
+
+    async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Answer | None:
+        """Return the answer; None if there is none."""
+        ...
+
+
 class ArtifactPolicy(Policy, Protocol):
     """A policy for one sample, which may read the files that its calls write."""
 
@@ -121,6 +129,11 @@ def reports_usage(policy: Policy) -> TypeGuard[ReportingPolicy]:
 def reads_artifacts(policy: Policy) -> TypeGuard[ArtifactPolicy]:
     """Return True if a policy may read the files that its calls write."""
     return hasattr(policy, "artifacts")
+
+
+def answers_at_limit(policy: Policy) -> TypeGuard[LimitPolicy]:
+    """Return True if a policy is asked for its answer when no turn is left."""
+    return hasattr(policy, "answer_at_limit")
 
 
 def check_object(model: object) -> None:
@@ -175,16 +188,7 @@ async def run_end_to_end(
         action = await policy.act(view, tuple(steps))
         match action:
             case Answer():
-                steps.append(
-                    Step(
-                        turn=turn,
-                        kind="answer",
-                        text=kept_text(action.text),
-                        thought=kept_text(action.thought),
-                        reply=action.reply,
-                        form_reply=action.form_reply,
-                    )
-                )
+                steps.append(_answer_step(turn, action))
                 return Trajectory(steps=tuple(steps), termination="answered")
             case Halt():
                 return Trajectory(
@@ -201,7 +205,21 @@ async def run_end_to_end(
                 unparseable_in_a_row = 0
             case _:
                 raise TypeError(_not_an_action(action))
-    return Trajectory(steps=tuple(steps), termination="max_steps", reason=f"no answer after {max_steps} turns")
+    reason = f"no answer after {max_steps} turns"
+    if answers_at_limit(policy) and (answer := await policy.answer_at_limit(view, tuple(steps))) is not None:
+        steps.append(_answer_step(max_steps, answer))
+    return Trajectory(steps=tuple(steps), termination="max_steps", reason=reason)
+
+
+def _answer_step(turn: int, answer: Answer) -> Step:
+    return Step(
+        turn=turn,
+        kind="answer",
+        text=kept_text(answer.text),
+        thought=kept_text(answer.thought),
+        reply=answer.reply,
+        form_reply=answer.form_reply,
+    )
 
 
 def _not_an_action(value: object) -> str:

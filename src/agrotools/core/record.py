@@ -199,7 +199,7 @@ class Trajectory(FrozenModel):
     @property
     def answer(self) -> str | None:
         """The final answer, or None if there is none."""
-        if self.termination == "answered" and self.steps and self.steps[-1].kind == "answer":
+        if self.termination in ("answered", "max_steps") and self.steps and self.steps[-1].kind == "answer":
             return self.steps[-1].text
         return None
 
