@@ -56,6 +56,10 @@ class Estimate:
     usd_low: float | None = None
     usd_high: float | None = None
     price: Price | None = None
+    prefix_tokens: int = 0
+    """Input tokens of system message and tools, if these are equal in all requests."""
+    usd_saved: float = 0.0
+    """Cost that is saved if the provider reads them from its prompt cache; 0 if it has no rate for these."""
 
     def __str__(self) -> str:
         low, high = self.output_tokens
@@ -63,7 +67,12 @@ class Estimate:
         text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
-        return f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
+        text = f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
+        if not self.usd_saved:
+            return text
+        cached = _range(*(_usd(usd - self.usd_saved) for usd in (self.usd_low, self.usd_high)))
+        share = f"{100 * self.prefix_tokens / self.input_tokens:.0f} % of the tokens in"
+        return f"{text}; {cached} USD if system message and tools, {share}, come from the prompt cache"
 
 
 async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
@@ -75,7 +84,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
-    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = 0.0
+    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = prefix_tokens = usd_saved = 0.0
     for mode, at in positions.items():
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
@@ -93,9 +102,13 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         input_tokens += expected * per_request
         typical_tokens += expected * typical
         most_tokens += expected * most
+        prefix = await _prefix_tokens([*map(view_of, rendered)], agent)
+        prefix_tokens += expected * prefix
         if price:
             usd_low += expected * price.usd(round(per_request), typical)
             usd_high += expected * price.usd(round(per_request), most)
+            saved = price.usd(round(per_request), 0) - price.usd(round(per_request), 0, prefix)
+            usd_saved += (expected - 1) * saved  # the first request fills the cache
     return Estimate(
         model=source.name,
         requests=round(requests),
@@ -104,6 +117,8 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         usd_low=usd_low if price else None,
         usd_high=usd_high if price else None,
         price=price,
+        prefix_tokens=round(prefix_tokens),
+        usd_saved=usd_saved,
     )
 
 
@@ -134,6 +149,16 @@ async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price:
         return turns, first
     last = await request_tokens(view, history, agent, price) if history else first + TYPICAL_STEP_TOKENS * (turns - 1)
     return turns, turns * (first + last) / 2
+
+
+async def _prefix_tokens(views: Sequence[SampleView], agent: ModelAgent) -> int:
+    """Return the tokens of tools and system message; 0 if they differ between samples."""
+    requests = [await agent.request_for(view, ()) for view in views]
+    prefixes = {
+        request_text("", [message for message in messages[:1] if message.role == "system"], tools, agent.settings)
+        for messages, tools in requests
+    }
+    return round(len(prefixes.pop()) / BYTES_PER_TOKEN) if len(prefixes) == 1 else 0
 
 
 def _history(sample: Sample) -> Sequence[Step]:
