@@ -56,12 +56,21 @@ def main() -> None:
         "# Prices in USD per million tokens, as [input, output]; [input, output, above, input, output...] where longer"
     )
     print("# prompts cost more: all tokens of a request with more input tokens than `above` at the rates behind it.")
+    print(
+        "# Under `cached`: rate of input tokens from the prompt cache, of short prompts, where the package knows one."
+    )
     print("# Written by performance/make_prices.py; facts from the packages named (both MIT licence), read on `as_of`.")
     for provider, (theirs, hosts) in VENDORS.items():
         rows = dict(sorted(_vendor_rows(table, theirs, given.as_of)))
-        _print(provider, hosts, f"litellm {_version(given.litellm)}", given.as_of, rows)
+        cached = {name: _cached(table, theirs, name) for name in rows}
+        _print(provider, hosts, f"litellm {_version(given.litellm)}", given.as_of, rows, cached)
     rows = dict(sorted(_openrouter_rows(given.genai_prices, table, given.as_of)))
-    _print("openrouter", ["openrouter.ai"], f"genai-prices {_version(given.genai_prices)}", given.as_of, rows)
+    when = datetime(given.as_of.year, given.as_of.month, given.as_of.day, tzinfo=UTC)
+    found = (
+        (model.id, model.get_prices(when).cache_read_mtok) for model in _genai_models(given.genai_prices, "openrouter")
+    )
+    cached = {name: float(getattr(price, "base", price)) for name, price in found if name in rows and price is not None}
+    _print("openrouter", ["openrouter.ai"], f"genai-prices {_version(given.genai_prices)}", given.as_of, rows, cached)
 
 
 def _version(folder: Path) -> str:
@@ -89,6 +98,12 @@ def _vendor_rows(table: dict[str, Any], provider: str, as_of: date) -> Iterator[
     return (
         (name, row) for name, row in found.items() if found.get(DATED.sub("", name)) != row or not DATED.search(name)
     )
+
+
+def _cached(table: dict[str, Any], provider: str, name: str) -> float | None:
+    entry = table.get(f"{provider}/{name}") or table.get(name) or {}
+    usd = entry.get("cache_read_input_token_cost") or entry.get("input_cost_per_token_cache_hit")
+    return _million(usd) if usd else None
 
 
 def _litellm_row(entry: dict[str, Any]) -> list[float]:
@@ -158,7 +173,14 @@ def _genai_row(prices: Any) -> list[float]:
     return row
 
 
-def _print(provider: str, hosts: list[str], source: str, as_of: date, rows: dict[str, list[float]]) -> None:
+def _print(
+    provider: str,
+    hosts: list[str],
+    source: str,
+    as_of: date,
+    rows: dict[str, list[float]],
+    cached: dict[str, float | None],
+) -> None:
     print(f"\n[{provider}]")
     print(f"hosts = {json.dumps(hosts)}")
     print(f'source = "{source}"')
@@ -167,6 +189,11 @@ def _print(provider: str, hosts: list[str], source: str, as_of: date, rows: dict
     print(f"\n[{provider}.models]")
     for name, row in rows.items():
         print(f"{json.dumps(name)} = {json.dumps(row)}")
+    if any(cached.values()):
+        print(f"\n[{provider}.cached]")
+        for name in rows:
+            if rate := cached.get(name):
+                print(f"{json.dumps(name)} = {rate}")
     if pictures:
         print("\n# Tokens of a picture of at most 1,568 px a side: typical, and the most; where far from the usual.")
         print(f"[{provider}.image_tokens]")

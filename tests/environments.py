@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers viewers agents clients ray
+python tests/environments.py extras learned servers viewers agents clients ray models
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -14,6 +14,8 @@ servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
 ray        tool calls on Ray clusters of this machine, with workers, nodes, actors and the command killed (0.3 GB)
+models     three small models answer benchmarks (1.7 GB, hours): tests/real_models; other GGUF files of a folder
+           AGROTOOLS_TEST_MODELS; run folders stay in .versions/models-runs or AGROTOOLS_TEST_MODELS_RUNS
 agents     the examples with Pydantic AI, OpenAI Agents SDK, LangGraph and smolagents are evaluated (1.5 GB)
 =========  ===========================================================================================================
 
@@ -89,6 +91,7 @@ ENVIRONMENTS = {
         install=[".[ray]"], pytest=[f"tests/tools/test_ray{part}.py" for part in ("", "_executor", "_gpus")]
     ),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
+    "models": Environment(install=[".[local]"], pytest=["-s", "tests/real_models"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),
 }  # fmt: skip
 NPM = ["@anthropic-ai/claude-code@2", "@modelcontextprotocol/inspector@2"]
@@ -123,6 +126,13 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
         variables["AGROTOOLS_TEST_SERVERS"] = str(servers)
         if not servers.exists():
             steps.append([python, "performance/foreign_servers.py", "--servers", servers, "--setup"])
+    if name == "models":
+        models = variables.get("AGROTOOLS_TEST_MODELS")
+        runs = variables.setdefault("AGROTOOLS_TEST_MODELS_RUNS", str(FOLDER / "models-runs"))
+        if models is None:
+            models = FOLDER / "models"
+            steps.append([python, "tests/real_models/models.py", models])
+        steps.append([python, "tests/real_models/runs.py", runs, models])
     if name == "clients":
         if not (npm := shutil.which("npm")):
             print("the clients are installed by npm, which is not here (nodejs.org)", file=sys.stderr)

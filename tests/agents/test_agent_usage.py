@@ -130,7 +130,7 @@ def test_reports_over_every_route_are_the_same(folder: Path, tmp_path: Path, cod
         run = evaluated(folder, model, tmp_path / route, limit=2)
         for record in run.samples():
             assert record.invalid is None, route
-            assert record.spending == pytest.approx((3000, 300, EACH_USD)), route
+            assert record.spending[:3] == pytest.approx((3000, 300, EACH_USD)), route
             assert [each.usage.cached_input_tokens for each in record.agent_replies] == [500]
         spend = read_spend(tmp_path / route / "spend.jsonl")
         assert spend == pytest.approx((4, 6000, 600, 2 * EACH_USD)), route
@@ -159,7 +159,7 @@ def test_what_an_agent_does_not_report_is_unknown_and_not_zero(folder: Path, tmp
     assert said.getvalue().count("the agent reported no usage on tiny-") == 1
     assert not (tmp_path / "run" / "spend.jsonl").exists()
     cost_alone = evaluated(folder, "python:my_agent:costs_half_a_dollar", tmp_path / "cost", limit=1)
-    assert cost_alone.samples()[0].spending == (None, None, 0.5)
+    assert cost_alone.samples()[0].spending == (None, None, 0.5, None)
 
 
 def test_a_budget_stops_an_agent_and_more_resumes_it(folder: Path, tmp_path: Path, code: Path):
@@ -177,7 +177,7 @@ def test_a_budget_stops_an_agent_and_more_resumes_it(folder: Path, tmp_path: Pat
 
 def test_reports_that_cannot_be_counted(folder: Path, tmp_path: Path, code: Path):
     unpriced = evaluated(folder, "python:my_agent:has_no_price", tmp_path / "unpriced", limit=1)
-    assert unpriced.samples()[0].spending == (10, 1, None)
+    assert unpriced.samples()[0].spending == (10, 1, None, None)
     with pytest.raises(UsageError, match="the price of of-my-own is not known"):
         evaluated(folder, "python:my_agent:has_no_price", tmp_path / "limited", limit=1, budget=1)
     with pytest.raises(at.InvalidRunError, match="report of its usage is invalid: cost_usd"):

@@ -35,6 +35,7 @@ def test_every_row_is_a_price_that_never_falls_as_requests_grow(provider: str, n
     assert not price.is_free
     assert 0 < price.input_usd_per_million < 100
     assert 0 < price.output_usd_per_million < 500
+    assert price.cached_share is None or 0 < price.cached_share < 1
     edges = [0, 1, *(tier.above + more for tier in price.tiers for more in (0, 1)), 10_000_000]
     costs = [price.usd(edge, 100) for edge in edges]
     assert costs == sorted(costs)

@@ -31,3 +31,31 @@ def test_output_is_all_that_is_billed_as_output(usage: Any, counts: tuple[int, i
     completion = read_reply(json.dumps(body).encode())
     assert isinstance(completion, Completion)
     assert (completion.usage.input_tokens, completion.usage.output_tokens) == counts
+
+
+@pytest.mark.parametrize(
+    ("usage", "body", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 15}}, {}, 15),
+        ({"prompt_tokens_details": {"cached_tokens": 0}}, {}, 0),
+        ({"prompt_tokens_details": {"cached_tokens": None}}, {}, None),
+        ({"prompt_tokens_details": None}, {}, None),
+        ({"prompt_cache_hit_tokens": 12, "prompt_cache_miss_tokens": 8}, {}, 12),
+        ({"cached_tokens": 4}, {}, 4),
+        ({"cache_read_input_tokens": 7, "cache_creation_input_tokens": 0}, {}, 7),
+        ({}, {"timings": {"cache_n": 19, "prompt_n": 1}}, 19),
+        ({"prompt_tokens_details": {"cached_tokens": 90}}, {}, 20),  # more than the prompt has
+        ({"prompt_tokens": 0, "prompt_tokens_details": {"cached_tokens": 3}}, {}, None),
+        ({}, {"timings": "none"}, None),
+        ({}, {}, None),
+    ],
+)
+def test_tokens_from_the_prompt_cache_are_read_under_every_name(
+    usage: dict[str, Any], body: dict[str, Any], cached: int | None
+) -> None:
+    choices = [{"message": {"content": "x"}, "finish_reason": "stop"}]
+    reply = {"choices": choices, "usage": {"prompt_tokens": 20, "completion_tokens": 1, **usage}, **body}
+    completion = read_reply(json.dumps(reply).encode())
+    assert isinstance(completion, Completion)
+    assert completion.usage.cached_input_tokens == cached
+    assert ("cached_input_tokens" in completion.usage.model_dump()) == (cached is not None)

@@ -283,7 +283,7 @@ class CountingEndpoint:
         sent.sample.replies = (*sent.sample.replies, raw_reply(completion).model_copy(update={"usage": usage}))
         meter = sent.sample.meter
         # Not checked: the highest cost of an absurd limit is more than an agent may report.
-        tokens = usage.model_dump(include={"input_tokens", "output_tokens"})
+        tokens = usage.model_dump(exclude={"cost_usd"})
         meter.pay(UsageReport.model_construct(**tokens, cost_usd=cost))
         budget = meter.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd > budget.usd:

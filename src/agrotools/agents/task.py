@@ -34,7 +34,7 @@ class UsageReport(FrozenModel):
     input_tokens: _Count = 0
     """Tokens of the prompts, including those that came from the provider's cache."""
     output_tokens: _Count = 0
-    cached_input_tokens: _Count = 0
+    cached_input_tokens: _Count | None = None
     cost_usd: Annotated[float | None, Field(ge=0, le=10**6, allow_inf_nan=False)] = None
     """Cost in US dollars; None to have it computed from the tokens and the price of ``model``."""
     model: str = ""
@@ -187,7 +187,7 @@ class Task:
         *,
         input_tokens: int = 0,
         output_tokens: int = 0,
-        cached_input_tokens: int = 0,
+        cached_input_tokens: int | None = None,
         cost_usd: float | None = None,
         model: str = "",
     ) -> None:
@@ -196,7 +196,7 @@ class Task:
         Args:
             input_tokens: tokens of the prompts, including ``cached_input_tokens``.
             output_tokens: tokens of the replies.
-            cached_input_tokens: input tokens that came from the provider's cache.
+            cached_input_tokens: input tokens that came from the provider's cache, if it is known.
             cost_usd: cost in US dollars. By default, it is computed from the tokens and ``--price``, or the price of
                 ``model``, without discounts for cached tokens.
             model: ``PROVIDER:NAME``, or a name that only one provider of the price table has.

@@ -71,9 +71,8 @@ class UsageMeter:
         tokens = (report.input_tokens, report.output_tokens)
         price = self._price or price_by_name(report.model)
         cost = report.cost_usd if report.cost_usd is not None or price is None else price.usd(*tokens)
-        self.stats.replies += 1
-        self.stats.input_tokens += report.input_tokens
-        self.stats.output_tokens += report.output_tokens
+        usage = Usage(**report.model_dump(exclude={"model", "cost_usd"}), cost_usd=cost)
+        self.stats.add_usage(usage)
         if self.budget is not None and cost is not None:
             if self.stats.spent_usd is None:
                 self.budget.show_in(self.stats)
@@ -84,7 +83,7 @@ class UsageMeter:
                 "known, so no budget can be kept",
                 hint="give --price IN/OUT, USD per million input and output tokens, or let it report cost_usd",
             )
-        return Usage(**report.model_dump(exclude={"model", "cost_usd"}), cost_usd=cost)
+        return usage
 
     async def close(self) -> None:
         """End the endpoint."""
@@ -151,10 +150,11 @@ class SampleUsage:
         if self.replies:
             sum_so_far = self.replies[0].usage
             costs = (sum_so_far.cost_usd, usage.cost_usd)
+            cached = [each.cached_input_tokens for each in (sum_so_far, usage)]
             usage = Usage(
                 input_tokens=sum_so_far.input_tokens + usage.input_tokens,
                 output_tokens=sum_so_far.output_tokens + usage.output_tokens,
-                cached_input_tokens=sum_so_far.cached_input_tokens + usage.cached_input_tokens,
+                cached_input_tokens=None if cached == [None, None] else sum(filter(None, cached)),
                 cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
             )
         self.replies = (Reply(usage=usage),)

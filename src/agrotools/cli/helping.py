@@ -96,9 +96,8 @@ def _end(helper: "PricedModel", stopped: "AgrotoolsError | None") -> bool:
     """Print the cost of a helper model and the error that stopped it, if any; return True if there was none."""
     stats = helper.model.stats
     if stats.input_tokens or stats.cached or stats.spent_usd is not None:
-        spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
         replies = f"{count_text(stats.replies, 'reply', 'replies')}, {stats.cached} from the cache"
-        typer.echo(f"  {replies}; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}")
+        typer.echo(f"  {replies}; {stats.tokens_text}")
     if stopped is not None:
         typer.echo(f"warning: {stopped.message}", err=True)
         if stopped.hint:

@@ -1,6 +1,7 @@
 """Groups of options that several commands share, and their expansion in the signature of a command."""
 
 import inspect
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
@@ -15,16 +16,42 @@ if TYPE_CHECKING:
 SIMILARITY = "similarity"
 
 
+@dataclass(frozen=True)
+class OptionTable:
+    """Values of the options of ``eval_options.toml`` by name."""
+
+    values: dict[str, Any]
+
+    @staticmethod
+    def parameters() -> list[inspect.Parameter]:
+        """Return the options as parameters of a function."""
+        table = tomllib.loads(Path(__file__).with_name("eval_options.toml").read_text(encoding="utf-8"))
+        return [_parameter(name, panel, **row) for panel, rows in table.items() for name, row in rows.items()]
+
+
+_TYPES: dict[str, Any] = {"text": str, "count": int, "number": float, "path": Path, "switch": bool, "flag": bool}
+
+
+def _parameter(name: str, panel: str, *, type: str, flags: tuple[str, ...] = (), **more: Any) -> inspect.Parameter:
+    kind = list[_TYPES[type.removesuffix("s")]] if type in ("texts", "paths") else _TYPES[type]
+    option = typer.Option(*flags, rich_help_panel=panel, **more)
+    annotation, default = (Annotated[bool, option], False) if type == "flag" else (Annotated[kind | None, option], None)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command that takes the fields of its dataclass parameters as options, and passes on the dataclasses.
 
-    The help shows the options of a group under its ``PANEL``.
+    The help shows the options of a group under its ``PANEL``, those of :class:`OptionTable` as their table says.
     """
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type, list[str]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         group = parameter.annotation
-        if isinstance(group, type) and is_dataclass(group):
+        if group is OptionTable:
+            groups[name] = OptionTable, [each.name for each in OptionTable.parameters()]
+            parameters += OptionTable.parameters()
+        elif isinstance(group, type) and is_dataclass(group):
             fields = inspect.signature(group).parameters.values()
             for field in fields:
                 field.annotation.__metadata__[0].rich_help_panel = getattr(group, "PANEL", None)
@@ -36,7 +63,8 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_groups(**values: Any) -> None:
         for name, (group, fields) in groups.items():
-            values[name] = group(**{field: values.pop(field) for field in fields})
+            chosen = {field: values.pop(field) for field in fields}
+            values[name] = group(chosen) if group is OptionTable else group(**chosen)
         command(**values)
 
     keyword = inspect.Parameter.KEYWORD_ONLY

@@ -104,8 +104,7 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
         typer.echo(f"{run}: no answers that a judge could grade", err=True)
         return False
     stats = helper.model.stats
-    spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
-    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if judged.replies else ""
+    tokens = f"; {stats.tokens_text}" if judged.replies else ""
     replies = count_text(judged.replies, "reply", "replies")
     typer.echo(f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}", err=True)
     if judged.missing:

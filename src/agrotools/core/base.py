@@ -89,6 +89,12 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
 
 
+def prompt_tokens_text(tokens: float, cached: float | None) -> str:
+    """Return prompt tokens with the share of them that the server read from its prompt cache, if it says so."""
+    share = "share from the prompt cache not reported" if cached is None else f"{100 * cached / tokens:.0f} % from the"
+    return f"{tokens:,.0f} tokens in ({share}{'' if cached is None else ' prompt cache'})" if tokens else "0 tokens in"
+
+
 def benchmark_title(name: str, version: str) -> str:
     """Return a benchmark with its version: ``embedded, version 10``; a bare number reads as one of samples."""
     return f"{name}, version {version}" if version else name

@@ -25,8 +25,8 @@ class Usage(FrozenModel):
 
     input_tokens: int = 0
     output_tokens: int = 0
-    cached_input_tokens: Annotated[int, Field(exclude_if=operator.not_)] = 0
-    """Number of input tokens that came from the provider's prompt cache, as far as an agent reports it."""
+    cached_input_tokens: Annotated[int | None, Field(exclude_if=lambda count: count is None)] = None
+    """Number of input tokens that came from the prompt cache of the server; None if it does not say."""
     cost_usd: Annotated[float | None, Field(exclude_if=lambda cost: cost is None)] = None
     """Cost in US dollars of an agent's requests; None if it is unknown. Costs of models are in the run's ledger."""
 
@@ -37,6 +37,8 @@ class Spending(NamedTuple):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    cached_input_tokens: int | None = None
+    """None, too, if the server does not say."""
 
 
 _LONGEST_RECEIVED = 2000
@@ -426,17 +428,15 @@ class Record(FrozenModel):
     @property
     def spending(self) -> Spending:
         """Tokens of all replies, and the cost if an external agent reported it or it was computed from its tokens."""
+        usage = [reply.usage for reply in (self.replies if self.agent_replies is None else self.agent_replies)]
+        tokens = (sum([each.input_tokens for each in usage]), sum([each.output_tokens for each in usage]))
+        cached = [each.cached_input_tokens for each in usage if each.cached_input_tokens is not None]
+        n_cached = sum(cached) if cached else None
         if self.agent_replies is None:
-            n_input = n_output = 0
-            for reply in self.replies:
-                n_input += reply.usage.input_tokens
-                n_output += reply.usage.output_tokens
-            return Spending(n_input, n_output)
-        usage = [reply.usage for reply in self.agent_replies]
+            return Spending(*tokens, cached_input_tokens=n_cached)
         costs = [each.cost_usd for each in usage]
         cost = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
-        tokens = (sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage))
-        return Spending(*tokens, cost) if any(tokens) else Spending(cost_usd=cost)
+        return Spending(*tokens, cost, n_cached) if any(tokens) else Spending(cost_usd=cost)
 
 
 class Score(FrozenModel):

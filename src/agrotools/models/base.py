@@ -14,6 +14,7 @@ from pybase64 import b64encode
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from agrotools.core import FrozenModel, ToolSpec, Usage
+from agrotools.core.base import prompt_tokens_text
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -196,6 +197,8 @@ class WireStats:
     """Responses with status 429."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int | None = None
+    """Prompt tokens from the prompt cache of the server; None if it has not said."""
     limit: int = 0
     """Current limit on requests in flight; 0 if there is none."""
     cached: int = 0
@@ -208,6 +211,27 @@ class WireStats:
     """Names of the model, its provider and fingerprint in the replies, and what was ``adapted`` in the requests."""
     warnings: list[str] = field(default_factory=list[str])
     """Findings about the endpoint that the user has to know, each once."""
+
+    def add_usage(self, usage: Usage) -> None:
+        """Count the tokens of a reply."""
+        self.replies += 1
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        if usage.cached_input_tokens is not None:
+            self.cached_tokens = (self.cached_tokens or 0) + usage.cached_input_tokens
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """Tokens of all replies so far; empty without any."""
+        usage = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        usage |= {} if self.cached_tokens is None else {"cached_tokens": self.cached_tokens}
+        return usage if self.input_tokens or self.output_tokens else {}
+
+    @property
+    def tokens_text(self) -> str:
+        """Tokens, and US dollars if they are known, in words."""
+        spent = f", {self.spent_usd:.4f} USD in all" if self.spent_usd is not None else ""
+        return f"{prompt_tokens_text(self.input_tokens, self.cached_tokens)}, {self.output_tokens:,} out{spent}"
 
     @property
     def has_worked(self) -> bool:

@@ -54,7 +54,7 @@ def read_reply(
     if _says_something(data.get("error")):
         return read_error(_status_of(data["error"]), body, request)
     choices = data.get("choices")
-    usage = _usage(data.get("usage"))
+    usage = _usage(data.get("usage"), data.get("timings"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if _blocked(data):
             blocked = "the prompt was blocked"
@@ -224,15 +224,31 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
     return tuple(calls)
 
 
-def _usage(usage: Any) -> Usage:
+def _usage(usage: Any, timings: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     sent = _count(usage.get("prompt_tokens"))
     received = _count(usage.get("completion_tokens"))
     # Gemini and xAI bill reasoning as output but include it only in the total.
     thought = _count(usage.get("total_tokens")) - sent if sent else 0
-    fields = {"input_tokens": sent, "output_tokens": max(received, thought), "cached_input_tokens": 0, "cost_usd": None}
+    cached = _cached(usage, timings) if sent else None
+    counts = {"input_tokens": sent, "output_tokens": max(received, thought)}
+    fields = {**counts, "cached_input_tokens": None if cached is None else min(cached, sent), "cost_usd": None}
     return from_valid(Usage, fields)
+
+
+def _cached(usage: dict[str, Any], timings: Any) -> int | None:
+    """Return the prompt tokens from a cache, by the first name that the server uses; None if it uses none."""
+    for fields, name in (
+        (usage.get("prompt_tokens_details"), "cached_tokens"),  # OpenAI, vLLM, SGLang, OpenRouter, Gemini
+        (usage, "prompt_cache_hit_tokens"),  # DeepSeek
+        (usage, "cached_tokens"),  # Moonshot
+        (usage, "cache_read_input_tokens"),  # Anthropic behind gateways
+        (timings, "cache_n"),  # llama.cpp
+    ):
+        if isinstance(fields, dict) and isinstance(fields.get(name), int | float):
+            return _count(fields[name])
+    return None
 
 
 def _count(count: Any) -> int:

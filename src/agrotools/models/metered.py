@@ -200,4 +200,5 @@ def charged(completion: Completion, bound: Usage) -> Usage:
     return Usage(
         input_tokens=used.input_tokens or bound.input_tokens,
         output_tokens=used.output_tokens or (0 if nothing_to_count else bound.output_tokens),
+        cached_input_tokens=used.cached_input_tokens,
     )

@@ -410,9 +410,7 @@ class OpenAICompatibleModel:
         if completion.finish_reason in ("context", "timeout"):
             return
         self._fruitless = 0
-        stats.replies += 1
-        stats.input_tokens += usage.input_tokens
-        stats.output_tokens += usage.output_tokens
+        stats.add_usage(usage)
         if not held_back:
             # A request that a rate limit held back does not show how many the endpoint can handle.
             self.limit.replied(took_s)

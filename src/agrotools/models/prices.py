@@ -34,7 +34,7 @@ class Tier(FrozenModel):
 
 
 class Price(FrozenModel):
-    """Rates in USD per million tokens, without discounts for cached prompts."""
+    """Rates in USD per million tokens."""
 
     input_usd_per_million: float
     output_usd_per_million: float
@@ -44,6 +44,8 @@ class Price(FrozenModel):
     """Date of the rates, ISO 8601; empty for an override."""
     tiers: tuple[Tier, ...] = ()
     """Rates of long prompts, in ascending order; a tier applies to all tokens of the request."""
+    cached_share: float | None = None
+    """Rate of input tokens from the provider's prompt cache as a share of the rate of others; None if it is unknown."""
     image_tokens: tuple[int, int] = IMAGE_TOKENS
     """Input tokens of an image of at most 1,568 px per side: typical and maximum."""
 
@@ -52,13 +54,17 @@ class Price(FrozenModel):
         """True if all rates are zero (e.g. a local server)."""
         return not (self.input_usd_per_million or self.output_usd_per_million or self.tiers)
 
-    def usd(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the cost of one request in USD; never decreases when a count increases."""
+    def usd(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        """Return the cost of one request in USD; never decreases when a count increases.
+
+        ``cached_tokens``: input tokens that are charged as cached, if their rate is known.
+        """
         rates = (self.input_usd_per_million, self.output_usd_per_million)
         for tier in self.tiers:
             if input_tokens > tier.above:
                 rates = (tier.input_usd_per_million, tier.output_usd_per_million)
-        return (input_tokens * rates[0] + output_tokens * rates[1]) / 1e6
+        saved = cached_tokens * (1 - (1 if self.cached_share is None else self.cached_share))
+        return ((input_tokens - saved) * rates[0] + output_tokens * rates[1]) / 1e6
 
     def __str__(self) -> str:
         rates = (
@@ -137,7 +143,7 @@ def _price_of_entry(entry: dict[str, Any], model: str) -> Price | None:
     name = model if model in models else _DATED.sub("", model)
     if name not in models:
         return None
-    rates = models[name]
+    rates, cached = models[name], entry["cached"].get(name)
     return Price(
         input_usd_per_million=rates[0],
         output_usd_per_million=rates[1],
@@ -147,6 +153,7 @@ def _price_of_entry(entry: dict[str, Any], model: str) -> Price | None:
             Tier(above=rates[at], input_usd_per_million=rates[at + 1], output_usd_per_million=rates[at + 2])
             for at in range(2, len(rates), 3)
         ),
+        cached_share=None if cached is None else cached / rates[0],
         image_tokens=tuple(entry["image_tokens"].get(name, IMAGE_TOKENS)),
     )
 
@@ -154,7 +161,7 @@ def _price_of_entry(entry: dict[str, Any], model: str) -> Price | None:
 @lru_cache(maxsize=1)
 def _table() -> dict[str, dict[str, Any]]:
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    return {provider: {"image_tokens": {}} | entry for provider, entry in table.items()}
+    return {provider: {"image_tokens": {}, "cached": {}} | entry for provider, entry in table.items()}
 
 
 def _host(address: str) -> str:

@@ -110,6 +110,7 @@ def as_chat(body: bytes) -> bytes:
         "prompt_tokens": usage.get("input_tokens"),
         "completion_tokens": usage.get("output_tokens"),
         "total_tokens": usage.get("total_tokens"),
+        "prompt_tokens_details": usage.get("input_tokens_details"),
     }
     served = {"model": data.get("model")}
     return orjson.dumps({"error": data.get("error"), "choices": [choice], "usage": counts, **served})

@@ -70,7 +70,9 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
         line = f"{place}: {score.value:g} {orjson.dumps(score.reading).decode()}"
         explanations.setdefault(score.metric, []).append(line)
     spending = record.spending
-    tokens = {"input_tokens": spending.input_tokens or 0, "output_tokens": spending.output_tokens or 0}
+    cached = spending.cached_input_tokens or 0
+    tokens = {"input_tokens": (spending.input_tokens or 0) - cached, "output_tokens": spending.output_tokens or 0}
+    tokens |= {} if spending.cached_input_tokens is None else {"input_tokens_cache_read": cached}
     has_usage = bool(record.replies if record.agent_replies is None else spending.input_tokens is not None)
     metadata = {
         "mode": record.mode,

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
-from agrotools.core.base import count_text
+from agrotools.core.base import count_text, prompt_tokens_text
 from agrotools.report.layout import DASH, harmless, new_table, on_scale, percent, run_names, stacked
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart
+from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart, tokens_of
 
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
@@ -244,6 +244,9 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         yield f"{samples} fully correct; {dear.per_success:.2f} s{tokens} per correct sample"
     if cost := counts.spent.get("cost_usd"):
         yield f"cost of the agent, by its reports: {cost.total:.4f} USD, {cost.per_record:.4f} USD per record"
+    tokens_in, cached, _ = tokens_of([part])
+    if tokens_in:
+        yield prompt_tokens_text(tokens_in, cached)
     if counts.spent and "input_tokens" not in counts.spent:
         yield "the agent did not report its tokens"
 

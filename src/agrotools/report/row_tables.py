@@ -34,7 +34,7 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
     text, number, real, flag = arrow.string(), arrow.int64(), arrow.float64(), arrow.bool_()
     key = {"model": text, "benchmark": text, "sample": text, "mode": text, "epoch": number}
     texts = ("family", "task_type", "cluster", "query", "gold", "answer", "termination", "invalid")
-    counts = ("tool_calls", "input_tokens", "output_tokens")
+    counts = ("tool_calls", "input_tokens", "output_tokens", "cached_input_tokens")
     metrics = dict.fromkeys(row.metric for rows in scored.scores.values() for row in rows)
     samples = {**key, **dict.fromkeys(texts, text), **dict.fromkeys(counts, number), "seconds": real, "cost_usd": real}
     steps = {**key, "step": number, "turn": number, **dict.fromkeys(_STEP_TEXTS, text), "seconds": real}
@@ -78,7 +78,7 @@ def _step_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
             steps = record.trajectory.steps if record.trajectory else record.actions or ()
             for index, step in enumerate(steps):
                 row = _step_row(step) if isinstance(step, Step) else _action_row(step, index)
-                tokens = step.reply.usage.model_dump(include={"input_tokens", "output_tokens"}) if step.reply else {}
+                tokens = step.reply.usage.model_dump(exclude={"cost_usd"}) if step.reply else {}
                 yield {**_key(run, record), "step": index, **row, **tokens}
 
 

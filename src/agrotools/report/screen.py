@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from rich.text import Text
 
 from agrotools.core import Mode
-from agrotools.core.base import benchmark_title, count_text
+from agrotools.core.base import benchmark_title, count_text, prompt_tokens_text
 from agrotools.report.layout import (
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
@@ -35,6 +35,7 @@ from agrotools.scoring.comparisons import common_samples, mean_on, paired_differ
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
+from agrotools.scoring.summary import tokens_of
 from agrotools.scoring.units import by_sample
 
 LINES, WIDTH = 25, 100
@@ -353,6 +354,9 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
     for name, scored in zip(names, shown.scored, strict=True):
         summary = scored.summary
         of_whom = f"{shortened_name(name, 30)}: " if len(names) > 1 else ""
+        tokens_in, cached, tokens_out = tokens_of(summary.modes.values())
+        if tokens_in:
+            yield f"{of_whom}{prompt_tokens_text(tokens_in, cached)}, {tokens_out:,.0f} out."
         for mode, part in summary.modes.items() if measure else ():
             if not part.headline or measure is None:
                 continue

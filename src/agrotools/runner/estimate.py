@@ -1,22 +1,31 @@
-"""Estimate of the requests, tokens and cost of a run before it starts."""
+"""Estimate of the requests, tokens and cost of a run before it starts, and its requests for one sample."""
 
 import base64
 import io
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
+from typing import TYPE_CHECKING
 
 from agrotools.agents import ModelAgent
-from agrotools.agents.modes import reference_history, with_shown_observations
+from agrotools.agents.modes import reference_history, run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark
-from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
+from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
 from agrotools.core.base import number_text
+from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
-from agrotools.runner.plan import Plan
+from agrotools.runner.execute import with_history
+from agrotools.runner.plan import Plan, WorkItem, work_items
 from agrotools.runner.policies import PolicySource
+from agrotools.runner.prompts import Request, collect_requests
+
+if TYPE_CHECKING:
+    from agrotools.runner.evaluate import PreparedRun
 
 RENDERED = 20
 """Number of samples whose requests are actually built, over all modes."""
@@ -47,6 +56,10 @@ class Estimate:
     usd_low: float | None = None
     usd_high: float | None = None
     price: Price | None = None
+    prefix_tokens: int = 0
+    """Input tokens of system message and tools, if these are equal in all requests."""
+    usd_saved: float = 0.0
+    """Cost that is saved if the provider reads them from its prompt cache; 0 if it has no rate for these."""
 
     def __str__(self) -> str:
         low, high = self.output_tokens
@@ -54,7 +67,12 @@ class Estimate:
         text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
-        return f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
+        text = f"{text}: {_range(_usd(self.usd_low), _usd(self.usd_high))} USD ({self.model}: {self.price})"
+        if not self.usd_saved:
+            return text
+        cached = _range(*(_usd(usd - self.usd_saved) for usd in (self.usd_low, self.usd_high)))
+        share = f"{100 * self.prefix_tokens / self.input_tokens:.0f} % of the tokens in"
+        return f"{text}; {cached} USD if system message and tools, {share}, come from the prompt cache"
 
 
 async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
@@ -66,7 +84,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
-    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = 0.0
+    requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = prefix_tokens = usd_saved = 0.0
     for mode, at in positions.items():
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
@@ -84,9 +102,13 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         input_tokens += expected * per_request
         typical_tokens += expected * typical
         most_tokens += expected * most
+        prefix = await _prefix_tokens([*map(view_of, rendered)], agent)
+        prefix_tokens += expected * prefix
         if price:
             usd_low += expected * price.usd(round(per_request), typical)
             usd_high += expected * price.usd(round(per_request), most)
+            saved = price.usd(round(per_request), 0) - price.usd(round(per_request), 0, prefix)
+            usd_saved += (expected - 1) * saved  # the first request fills the cache
     return Estimate(
         model=source.name,
         requests=round(requests),
@@ -95,6 +117,8 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         usd_low=usd_low if price else None,
         usd_high=usd_high if price else None,
         price=price,
+        prefix_tokens=round(prefix_tokens),
+        usd_saved=usd_saved,
     )
 
 
@@ -127,6 +151,16 @@ async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price:
     return turns, turns * (first + last) / 2
 
 
+async def _prefix_tokens(views: Sequence[SampleView], agent: ModelAgent) -> int:
+    """Return the tokens of tools and system message; 0 if they differ between samples."""
+    requests = [await agent.request_for(view, ()) for view in views]
+    prefixes = {
+        request_text("", [message for message in messages[:1] if message.role == "system"], tools, agent.settings)
+        for messages, tools in requests
+    }
+    return round(len(prefixes.pop()) / BYTES_PER_TOKEN) if len(prefixes) == 1 else 0
+
+
 def _history(sample: Sample) -> Sequence[Step]:
     if sample.reference is None:
         return ()
@@ -139,10 +173,60 @@ def _history(sample: Sample) -> Sequence[Step]:
 
 async def request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
     """Return the input tokens of the request that an agent sends after ``history``."""
-    messages, tools = await agent.request_for(view, history)
-    text = len(request_text(agent.model.name, messages, tools, agent.settings)) / BYTES_PER_TOKEN
-    full = price.image_tokens[0] if price else IMAGE_TOKENS[0]
-    return text + sum(full * _share_of_full_picture(url) for url in image_urls(messages))
+    return request_size(agent.model.name, *await agent.request_for(view, history), agent.settings, price)[1]
+
+
+def request_size(
+    model: str, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, price: Price | None
+) -> tuple[int, float]:
+    """Return the characters of a request's JSON without its images, and its tokens with them."""
+    text, full = request_text(model, messages, tools, settings), price.image_tokens[0] if price else IMAGE_TOKENS[0]
+    pictures = sum(full * _share_of_full_picture(url) for url in image_urls(messages))
+    return len(text.decode()), len(text) / BYTES_PER_TOKEN + pictures
+
+
+def _answer(*_: object) -> str:
+    return "(answer of the model)"
+
+
+PREVIEWED = ScriptedModel(_answer, name="the model")
+"""Model of a preview, which only says that it answers."""
+
+
+def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
+    """Return a sample in each mode of the run; if none was asked for, in end-to-end or else the first.
+
+    Raises:
+        UsageError: there is no such sample, or it is not run in these modes.
+    """
+    benchmark, source, modes = prepared.benchmark, prepared.source, prepared.manifest.modes
+    known = prepared.plan.ids
+    if sample not in known:
+        close = get_close_matches(sample, known, n=3) or known[:3]
+        raise UsageError(f"{benchmark.name} has no sample {sample!r}", hint=f"e.g. {', '.join(close)}")
+    items = [*work_items(benchmark.samples, source.modes, 1, single_shot=source.single_shot, only=[sample])]
+    if chosen := [item for item in items if item.mode in modes]:
+        one = [each for each in chosen if each.mode == "end-to-end"] or chosen[:1]
+        return chosen if "mode" in prepared.config.model_fields_set else one
+    able = ", ".join(item.mode for item in items if item.mode in benchmark.modes)
+    raise UsageError(f"{sample} is not run in {' or '.join(modes)}", hint=f"--mode {able}")
+
+
+async def requests_of(prepared: "PreparedRun", item: WorkItem) -> tuple[list[Request], list[tuple[int, int]]]:
+    """Return requests for a sample, and of each the characters of its JSON without images and its estimated tokens.
+
+    They are the first request and, if the agent asks for the answer form after an answer, that one; in step-by-step
+    all, because the reference is their history.
+    """
+    source, sample = prepared.source, with_history(item, prepared.source)
+    view = prepared.benchmark.view(sample, "end-to-end" if source.single_shot else item.mode)
+    agent, requests = source.make(sample, item.mode, 0), collect_requests()
+    if item.mode == "step-by-step" and sample.reference is not None:
+        await run_step_by_step(agent, view, sample.reference)
+    else:
+        await agent.act(view, ())
+    sizes = (request_size(PREVIEWED.name, *request, prepared.config.settings, None) for request in requests)
+    return requests, [(size, round(tokens)) for size, tokens in sizes]
 
 
 def _share_of_full_picture(url: str) -> float:

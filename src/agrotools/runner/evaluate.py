@@ -172,6 +172,7 @@ def _evaluate(
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
         vision = _vision(accounts, vision_model)
+        usage = stats.usage if stats else {}
         try:
             if todo:
                 run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
@@ -182,8 +183,9 @@ def _evaluate(
             return Evaluation(folder, store.index(), stopped)
         finally:
             bar.close()
-            if source.stats is not None and source.stats.served:
-                store.add_endpoint(source.stats.served)
+            if stats is not None and (stats.served or stats.usage != usage):
+                new = {name: n - usage.get(name, 0) for name, n in stats.usage.items()}
+                store.add_endpoint(stats.served, new)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
         return Evaluation(folder, store.index())

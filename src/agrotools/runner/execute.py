@@ -202,7 +202,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         AgrotoolsError: a fault that concerns all samples: a refused key, a full disk, a spent budget.
     """
     started = time.monotonic()
-    sample = _with_history(item, context.source)
+    sample = with_history(item, context.source)
     view = context.benchmark.view(sample, "end-to-end" if context.source.single_shot else item.mode)
     trajectory: Trajectory | None = None
     actions: tuple[Action, ...] | None = None
@@ -293,7 +293,7 @@ def _is_raised_by(policy: Policy, error: BaseException) -> bool:
     return all(frame.name != "call_tool" for frame in traceback.extract_tb(error.__traceback__))
 
 
-def _with_history(item: WorkItem, source: PolicySource) -> Sample:
+def with_history(item: WorkItem, source: PolicySource) -> Sample:
     """Return the sample with the observations that this run shows as history (used only in step-by-step)."""
     if item.mode != "step-by-step":
         return item.sample

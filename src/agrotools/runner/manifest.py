@@ -88,6 +88,9 @@ class Manifest(FrozenModel):
     endpoint: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=lambda found: not found)] = {}
     """What replies said of their origin (``model``, ``provider``, ``system_fingerprint``), and what was ``adapted`` in
     the requests because the endpoint refused it."""
+    usage: Annotated[dict[str, int], Field(exclude_if=lambda usage: not usage)] = {}
+    """``input_tokens``, ``output_tokens`` and, if the server reports them, ``cached_tokens`` of all replies of the wire
+    (of invocations that were not killed)."""
     privileged: bool = False
     sealed: bool | None = None
     """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""

@@ -234,6 +234,7 @@ def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
         "agrotools": " / ".join(dict.fromkeys(each.agrotools for each in manifests)),
         "python": " / ".join(dict.fromkeys(each.python for each in manifests)),
         "libraries": {name: " / ".join(versions) for name, versions in libraries.items()},
+        "usage": dict(sum((Counter(each.usage) for each in manifests), Counter[str]())),
     }
     if any(each.sealed is False for each in manifests):
         update["sealed"] = False

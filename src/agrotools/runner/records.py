@@ -425,6 +425,7 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
         "seconds": record.seconds,
         "input_tokens": spending.input_tokens,
         "output_tokens": spending.output_tokens,
+        "cached_input_tokens": spending.cached_input_tokens,
         "cost_usd": spending.cost_usd,
         **{metric: fmean(each) for metric, each in values.items()},
     }

@@ -97,13 +97,18 @@ class RunStore:
         """Keys of samples that need not run again; the records are read for it."""
         return RecordIndex(self.folder).finished
 
-    def add_endpoint(self, found: Mapping[str, Sequence[str]]) -> None:
-        """Add what replies said of their origin to the manifest; RunStoreError if it cannot be written."""
-        known = self.manifest.endpoint
+    def add_endpoint(self, found: Mapping[str, Sequence[str]], usage: Mapping[str, int]) -> None:
+        """Add what replies said of their origin, and their tokens, to the manifest.
+
+        Raises:
+            RunStoreError: it cannot be written.
+        """
+        known, used = self.manifest.endpoint, self.manifest.usage
+        sums = {name: used.get(name, 0) + usage.get(name, 0) for name in {**used, **usage}}
         names = {
             kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ())))) for kind in {**known, **found}
         }
-        self.manifest = self.manifest.model_copy(update={"endpoint": names})
+        self.manifest = self.manifest.model_copy(update={"endpoint": names, "usage": sums})
         with self._writing():
             _write_manifest(self.folder, self.manifest)
 

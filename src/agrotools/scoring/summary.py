@@ -4,7 +4,7 @@ The p-values of differences that a table shows together are adjusted for their n
 """
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
@@ -89,7 +89,8 @@ class Counts(FrozenModel):
     canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
     """Ids of the samples of records in which the model wrote the canary GUID of the benchmark."""
     spent: dict[str, Amount] = {}
-    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``; ``cost_usd`` of external agents.
+    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``; ``cost_usd`` of external agents,
+    ``cached_input_tokens`` of servers that report it.
 
     Tokens and costs are those of the records in which an agent reported them, and missing if it reported none.
     """
@@ -202,6 +203,13 @@ class ModeSummary(FrozenModel):
         """Return the entry ``name`` of a benchmark plug-in; None if it counted nothing."""
         part = (self.model_extra or {}).get(name)
         return model.model_validate(part) if isinstance(part, dict) else part
+
+
+def tokens_of(parts: Iterable[ModeSummary]) -> tuple[float, float | None, float]:
+    """Return the tokens of prompts, those of them from the server's cache (None: it does not say), and of replies."""
+    names, spent = ("input_tokens", "cached_input_tokens", "output_tokens"), [part.counts.spent for part in parts]
+    sent, cached, received = ([each[name].total for each in spent if name in each] for name in names)
+    return sum(sent), sum(cached) if cached else None, sum(received)
 
 
 class NoToolPart(FrozenModel):

@@ -121,7 +121,7 @@ function stepView(step, longest) {
 function stepsView(data, record) {
   if (!data.steps.length) return null;
   const longest = Math.max(0, ...data.steps.map((step) => (step.seconds ?? 0) + (step.reply?.seconds ?? 0)));
-  const sums = [record.seconds > 0 && duration(record.seconds), record.tokens > 0 && `${amount(data.tokens[0])} tokens in, ${amount(data.tokens[1])} out`, data.usd !== null && dollars(data.usd), data.silent && "usage not reported by the agent"].filter(Boolean).join(", ");
+  const sums = [record.seconds > 0 && duration(record.seconds), record.tokens > 0 && `${data.sent_tokens}, ${amount(data.tokens[1])} out`, data.usd !== null && dollars(data.usd), data.silent && "usage not reported by the agent"].filter(Boolean).join(", ");
   return el("section", {}, el("h3", {}, record.mode === "step-by-step" ? "Predicted steps " : "Steps ", el("small.dim", {}, sums)),
     el("ol.steps", {}, data.steps.map((step) => stepView(step, longest)),
       data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page: agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));

@@ -10,6 +10,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import FAMILIES, Artifact, Observation, Record, Sample, SampleFile, Score
+from agrotools.core.base import prompt_tokens_text
 from agrotools.core.record import Reply, literal_value
 from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
@@ -59,7 +60,7 @@ def record_data(
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
     places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
     of_call = dict(zip(places, matches, strict=True))
-    tokens_in, tokens_out, usd = record.spending
+    spending = record.spending
     data: Data = {
         "about": _about(sample, scores),
         "query": sample.query,
@@ -72,8 +73,9 @@ def record_data(
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",
         "seconds": round(record.seconds, 2),
-        "tokens": [tokens_in or 0, tokens_out or 0],
-        "usd": usd,
+        "tokens": [spending.input_tokens or 0, spending.output_tokens or 0],
+        "sent_tokens": prompt_tokens_text(spending.input_tokens or 0, spending.cached_input_tokens),
+        "usd": spending.cost_usd,
         "silent": record.agent_replies == (),
         "sent": [] if prompts is None else _sent(prompts, record, showing),
     }

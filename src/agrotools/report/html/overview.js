@@ -45,7 +45,7 @@ function figure(run) {
 function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
-    run.tokens > 0 && [`${amount(run.tokens)} tokens`, "tokens in and out"],
+    run.tokens > 0 && [`${amount(run.tokens)} tokens`, run.token_parts],
     run.seconds > 0 && [`${duration(run.seconds)} summed over samples`, "times of all records added up; records run side by side, so the run itself was shorter"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Mode
-from agrotools.core.base import benchmark_title
+from agrotools.core.base import benchmark_title, prompt_tokens_text
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
@@ -12,9 +12,9 @@ from agrotools.report.settings import KNOWING, PROCESS, Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
 from agrotools.runner.ledger import read_spend
-from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
+from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
-from agrotools.scoring.summary import RunDifference
+from agrotools.scoring.summary import RunDifference, tokens_of
 
 Data = dict[str, Any]
 Measure = tuple[Setting, str]
@@ -104,6 +104,7 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
     estimate = _headline_of(summary, measure) if measure else None
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
     spend = read_spend(run.folder / "spend.jsonl")
+    tokens_in, cached, tokens_out = tokens_of(parts)
     attribution, outdated = read_attribution(run.folder)
     return {
         **facts,
@@ -114,18 +115,15 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "possible": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
         "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,
-        "tokens": sum(_spent(part, "input_tokens") + _spent(part, "output_tokens") for part in parts),
-        "seconds": sum(_spent(part, "seconds") for part in parts),
+        "tokens": tokens_in + tokens_out,
+        "token_parts": f"{prompt_tokens_text(tokens_in, cached)}, {tokens_out:,.0f} out",
+        "seconds": sum(part.counts.spent["seconds"].total for part in parts if "seconds" in part.counts.spent),
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
         "missing": sum(summary.missing.values()),
         "attribution": attribution_data(attribution),
         "outdated": outdated,
     }
-
-
-def _spent(part: ModeSummary, name: str) -> float:
-    return part.counts.spent[name].total if name in part.counts.spent else 0.0
 
 
 def attribution_data(attribution: Attribution | None) -> Data | None:
