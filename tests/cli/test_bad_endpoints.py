@@ -191,4 +191,5 @@ def test_a_reply_is_never_taken_for_another_ones(evaluated: Eval, tmp_path: Path
     with fault_server_beside(respond) as server:
         done = evaluated("said_twice", server.base_url)
     for record in done.records:
-        assert record["trajectory"]["steps"][-1]["text"] == f"weeds: {record['sample']['id']}"
+        said = f"weeds: {record['sample']['id']}"
+        assert record["trajectory"]["steps"][-1]["text"] == f"{said}\n\nFinal Answer:\n{said}"

@@ -134,7 +134,7 @@ def test_a_firewall_that_blocks_one_prompt_costs_that_sample_and_never_the_run(e
             assert list(done.invalid) == ["s3"]
             assert "Request blocked by the firewall (other requests are answered)" in done.invalid["s3"]
             assert "s3 (no-tool) is invalid: " in done.err
-    assert len(server.requests) == SAMPLES + 2
+    assert len(server.requests) == 2 * (SAMPLES - 1) + 3
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
@@ -260,9 +260,9 @@ def test_nothing_is_sent_where_nothing_is_to_be_asked(evaluated: Eval):
         (evaluated.folder / "run" / "records.jsonl").write_text("")
         assert evaluated(api.base_url, "--cache", "pilot").code == 0  # all in the cache
         (evaluated.folder / "run" / "records.jsonl").write_text("")
-        assert (len(server.contacts), len(server.requests)) == (1, SAMPLES)
+        assert (len(server.contacts), len(server.requests)) == (1, 2 * SAMPLES)
         assert evaluated(api.base_url).code == 0
-    assert (len(server.contacts), len(server.requests)) == (2, 2 * SAMPLES)
+    assert (len(server.contacts), len(server.requests)) == (2, 4 * SAMPLES)
 
 
 def test_a_run_without_any_reply_is_one_line_and_goes_on_when_the_endpoint_is_back(evaluated: Eval):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_text_benchmark(tmp_path_factory.mktemp("paid") / "benchmark", SAMPLES)
+    return write_text_benchmark(tmp_path_factory.mktemp("paid") / "benchmark", SAMPLES, bare=True)
 
 
 def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_text_benchmark(tmp_path_factory.mktemp("stopping") / "benchmark", SAMPLES)
+    return write_text_benchmark(tmp_path_factory.mktemp("stopping") / "benchmark", SAMPLES, bare=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -35,8 +35,8 @@ class Overheard:
     def _reply(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> str:
         self.tokens.append(len(request_text("overheard", messages, tools, settings)) / BYTES_PER_TOKEN)
         self.pictures += len(image_urls(messages))
-        question = next(message.text for message in messages if message.role == "user")
-        lines = question.partition("in exactly this form:\n")[2].partition("\nwhere\n")[0]
+        asked, _, form = messages[-1].text.partition("answer gives no value):\n")
+        lines = form.partition("\nwhere\n")[0] if asked.startswith("Now copy the values") else "All of them are 1."
         return f"Final Answer: {re.sub('<.*?>', '1', lines)}"
 
     def source(self, protocol: Protocol = "react", images: bool = False, settings: ModelSettings = SETTINGS):
@@ -125,7 +125,8 @@ async def test_without_a_reference_a_few_turns_are_assumed(benchmark: Benchmark)
     plan = work_items(bare, ["end-to-end"], 1)
     foretold = await estimate(plan, benchmark, Overheard().source(), PRICE)
     assert foretold is not None
-    assert foretold.requests == TURNS_WITHOUT_REFERENCE * len(bare)
+    with_form = sum(bool(benchmark.view(sample, "end-to-end").form_lines) for sample in bare)
+    assert foretold.requests == TURNS_WITHOUT_REFERENCE * len(bare) + with_form
     unrecorded = [_unrecorded(sample) for sample in benchmark.samples]
     assert await estimate(work_items(unrecorded, ["end-to-end"], 1), benchmark, Overheard().source(), PRICE)
 

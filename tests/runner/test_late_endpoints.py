@@ -30,7 +30,8 @@ def run(
     benchmark = folder / "benchmark"
     benchmark.mkdir()
     (benchmark / "benchmark.toml").write_text(
-        'name = "questions"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool"]\nbare = true\n'
+        'name = "questions"\nversion = "1"\nlicence = "CC0-1.0"\ntoolset = ["calculate"]\nmodes = ["no-tool"]\n'
+        "bare = true\n"
     )
     queries = [f"Are there weeds in plot {n}?{' [hang]' if n < hang else ''}" for n in range(samples)]
     made = [plain_sample(f"s{n}", query=query, toolset=("calculate",)) for n, query in enumerate(queries)]

@@ -26,9 +26,7 @@ SAMPLES = 8
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a benchmark, a model file whose name has a space, and the programs first in PATH."""
-    questions = write_text_benchmark(tmp_path / "questions", SAMPLES)
-    with (questions / "benchmark.toml").open("a") as header:
-        header.write("bare = true\n")  # one request a sample
+    write_text_benchmark(tmp_path / "questions", SAMPLES, bare=True)
     (tmp_path / "my model.gguf").write_bytes(b"GGUF-weights")
     (tmp_path / "bin").mkdir()
     for name in ("llama", "vllm", "transformers"):
@@ -77,7 +75,7 @@ def test_the_server_answers_and_ends_with_the_run(folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "options", "concurrency"),
     [("-np 3", {"replicas": 2}, 6), ("--parallel=3 -c 9", {}, 3), ("-np 3", {"concurrency": 2}, 2),
-     ("-np 3", {"concurrency": 9}, 3), ("-c 9", {"replicas": 2}, None), ("", {"concurrency": 9}, 9)],
+     ("-np 3", {"concurrency": 9}, 3), ("-c 9", {"replicas": 2}, 2), ("", {"concurrency": 9}, 1)],
 )  # fmt: skip
 def test_slots_and_replicas_bound_the_requests_in_flight(folder: Path, arguments, options, concurrency) -> None:
     config = EvalConfig(benchmark="questions", model="my model.gguf", serve="llama", serve_args=arguments, **options)

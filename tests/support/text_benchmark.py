@@ -8,8 +8,11 @@ from agrotools.core import ExactSlot
 from support.plain_sample import plain_sample
 
 
-def write_text_benchmark(folder: Path, count: int, **changes: object) -> Path:
-    """``count`` samples ``q0``, ``q1``...; the right answer to ``qN`` is the line ``value: N``."""
+def write_text_benchmark(folder: Path, count: int, *, bare: bool = False, **changes: object) -> Path:
+    """``count`` samples ``q0``, ``q1``...; the right answer to ``qN`` is the line ``value: N``.
+
+    With ``bare``, a sample is one request: no form is asked for.
+    """
     folder.mkdir(parents=True)
     header = {
         "name": "questions",
@@ -17,6 +20,7 @@ def write_text_benchmark(folder: Path, count: int, **changes: object) -> Path:
         "licence": "CC0-1.0",
         "toolset": ["calculate"],
         "modes": ["no-tool", "end-to-end"],
+        "bare": bare,
     }
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:

@@ -418,7 +418,7 @@ class LLMAgent:
         form_messages = [
             *messages,
             spoken(excerpt(answer.text, most), answer.reply, own=own_words(answer.reply, most)),
-            Message.of("user", render("form", form=view.answer_form)),
+            Message.of("user", closing_message(view)),
         ]
         completion = await self.model.generate(form_messages, tools, self.settings)
         reply = raw_reply(completion)
@@ -517,6 +517,11 @@ def _question(view: SampleView, file_contents: Sequence[ContentPart]) -> tuple[C
     heading = (_heading(len(view.files)),) if view.files else ()
     question = TextPart(text=render("question", query=view.query))
     return (*heading, *file_contents, question)
+
+
+def closing_message(view: SampleView) -> str:
+    """Return the message that asks for the form of an answer."""
+    return render("form", form=view.answer_form)
 
 
 def with_form_in_question(question: str, view: SampleView) -> str:

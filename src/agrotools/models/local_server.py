@@ -190,10 +190,14 @@ class LocalServers:
 
     @property
     def slots(self) -> int | None:
-        """Requests that one server takes at a time, by its arguments; None if they do not say."""
+        """Requests that one server takes at a time, by its arguments; None if they do not say.
+
+        llama.cpp takes one by default here: each further one gets a part of its context, and a prompt is only read
+        from its cache by the slot that has seen it.
+        """
         words = [part for word in self._words for part in word.split("=", 1)]
         given = [value for name, value in pairwise(words) if name in _SLOTS and value.isdecimal()]
-        return max(1, int(given[-1])) if given else None
+        return max(1, int(given[-1])) if given else 1 if self.name == "llama" else None
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -234,6 +238,7 @@ class LocalServers:
     def command(self, port: int) -> list[str]:
         """Return the words that start a server at a port."""
         words = [*self._start_words, *self._program.words, *self._model_words]
+        words += ["-np", str(self.slots)] if self.name == "llama" else []
         return [*words, "--host", "127.0.0.1", "--port", str(port), *self._words]
 
     async def run(

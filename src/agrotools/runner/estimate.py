@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agrotools.agents import ModelAgent
+from agrotools.agents.llm import LLMAgent, closing_message
 from agrotools.agents.modes import reference_history, run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
@@ -50,7 +51,6 @@ class Estimate:
 
     model: str
     requests: int
-    """Requests if every answer is in the requested form; otherwise each costs one more."""
     input_tokens: int
     output_tokens: tuple[int, int]
     usd_low: float | None = None
@@ -89,10 +89,11 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
-        turns = [expected_requests(plan.samples[each], agent.mode) for each in _spread(at, COUNTED)]
-        expected = len(at) * sum(turns) / len(turns)
         # A single-shot prompt contains the tools, although none is executed.
         view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
+        counted = [plan.samples[each] for each in _spread(at, COUNTED)]
+        turns = [expected_requests(each, agent.mode) + _closing_messages(view_of(each), agent) for each in counted]
+        expected = len(at) * sum(turns) / len(turns)
         rendered = [plan.samples[each] for each in _spread(at, RENDERED // len(positions))]
         spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
         per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
@@ -134,21 +135,27 @@ def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: floa
 
 
 def expected_requests(sample: Sample, mode: Mode) -> int:
-    """Return the estimated number of requests of a sample: the reference calls and the answer."""
+    """Return the estimated number of requests of a sample: the reference calls and the answer, without its form."""
     if mode == "no-tool":
         return 1
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
+def _closing_messages(view: SampleView, agent: ModelAgent) -> int:
+    """Return 1 if the agent asks for the form of its answer, else 0."""
+    return int(isinstance(agent, LLMAgent) and bool(view.form_lines))
+
+
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
-    turns = expected_requests(sample, agent.mode)
+    turns, closing = expected_requests(sample, agent.mode), _closing_messages(view, agent)
     history = _history(sample) if turns > 1 else ()
-    first = await request_tokens(view, (), agent, price)
-    if turns == 1:
-        return turns, first
-    last = await request_tokens(view, history, agent, price) if history else first + TYPICAL_STEP_TOKENS * (turns - 1)
-    return turns, turns * (first + last) / 2
+    first = last = await request_tokens(view, (), agent, price)
+    if turns > 1:
+        typical = first + TYPICAL_STEP_TOKENS * (turns - 1)
+        last = await request_tokens(view, history, agent, price) if history else typical
+    form = last + len(closing_message(view).encode()) / BYTES_PER_TOKEN
+    return turns + closing, turns * (first + last) / 2 + closing * form
 
 
 async def _prefix_tokens(views: Sequence[SampleView], agent: ModelAgent) -> int:
