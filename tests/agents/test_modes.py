@@ -236,8 +236,26 @@ async def test_max_steps_counts_turns(sample: Sample, tmp_path: Path) -> None:
         in_turn(call_reply("react", "1+1", "2+2")), sample, tmp_path, max_steps=3
     )
     assert trajectory.termination == "max_steps"
-    assert len(requests) == 3
+    assert len(requests) == 4  # the last one asks for the answer, and gets a call
     assert len(trajectory.steps) == 6
+    assert trajectory.answer is None
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_at_the_turn_limit_the_answer_is_asked_for_once(
+    sample: Sample, tmp_path: Path, protocol: Protocol
+) -> None:
+    call = call_reply(protocol, "1+1")
+    replies = in_turn(call, call, lambda: completion("There are 7 rows."), lambda: completion("rows: 7"))
+    trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol, max_steps=2)
+    assert trajectory.termination == "max_steps"
+    assert trajectory.answer == "There are 7 rows.\n\nFinal Answer:\nrows: 7"
+    assert "No call of a tool is left" in text_of(requests[2]["messages"][-1])
+    assert [body["messages"][-1]["role"] for body in requests[2:]] == [requests[1]["messages"][-1]["role"], "user"]
+    # The second call equals the first, whose result is not shown again.
+    assert '"value": 2' in text_of(requests[1]["messages"][-1])
+    assert '"value": 2' not in text_of(requests[2]["messages"][-1])
+    assert "same call as in your turn 1" in text_of(requests[2]["messages"][-1])
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

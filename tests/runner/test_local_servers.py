@@ -252,12 +252,14 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
     arguments = "--max-model-len 8192"
     assert command("vllm", "Qwen/Q", arguments) == ["vllm", "serve", "Qwen/Q", *at, "--max-model-len", "8192"]
     assert command("transformers", "Qwen/Q") == ["transformers", "serve", "Qwen/Q", *at]
-    assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", *at]
+    assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", "-np", "1", *at]
     file = str(folder / "my model.gguf")
     assert command("llama", "my model.gguf", "--mmproj p.gguf") == [
         "llama-server",
         "-m",
         file,
+        "-np",
+        "1",
         *at,
         "--mmproj",
         "p.gguf",

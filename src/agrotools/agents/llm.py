@@ -12,7 +12,7 @@ hostile text remains text. Those in ``prompts/building/`` are for models that he
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -364,19 +364,13 @@ class LLMAgent:
         """Return the answer to the last observations and the request to answer now; None if the reply is none."""
         messages, tools = await self.request_for(view, history)
         last = messages[-1]
-        messages[-1] = last.model_copy(update={"content": (*last.content, TextPart(text=render("limit")))})
+        messages[-1] = replace(last, content=(*last.content, TextPart(text=render("limit"))))
         completion = await self.model.generate(messages, tools, self.settings)
-        reply = raw_reply(completion)
         self._conversations.pop(id(view), None)
-        if completion.tool_calls or halt_of(completion, reply):
-            return None
-        action = await parse_in_thread(
-            lambda: parse_output(completion.text, protocol=self.protocol, answer_only=True, reply=reply),
-            output_length(completion),
-        )
-        if not isinstance(action, Answer) or not self._form_is_due(view):
-            return action if isinstance(action, Answer) else None
-        return await self._with_form(action, view, messages, tools)
+        action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
+        if isinstance(action, Answer) and self._form_is_due(view):
+            action = await self._with_form(action, view, messages, tools)
+        return action if isinstance(action, Answer) else None
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
