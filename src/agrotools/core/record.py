@@ -94,7 +94,7 @@ class Answer(FrozenModel):
     thought: str = ""
     reply: Reply | None = None
     form_reply: Reply | None = None
-    """Reply to a further request for the answer form; ``text`` ends with it. None if no request was needed."""
+    """Reply to the closing message, which asks for the answer form; ``text`` ends with it. None if none was sent."""
 
 
 UNREAD_CALL = "the output calls a tool in markup that is not understood"
@@ -324,7 +324,7 @@ class Sample(FrozenModel):
     twin: Annotated[str | None, Field(exclude_if=operator.not_)] = None
     """Id of the sample with the same question of which one is answerable and the other is not; neither is shown."""
     may_abstain: Annotated[bool, Field(exclude_if=operator.not_)] = False
-    """True if the answer form offers to reply that the files do not allow an answer, in all samples of a benchmark."""
+    """True if some samples of the benchmark are unanswerable; the same in all of them."""
     canary: str = ""
     """GUID of the benchmark, on every line, to detect leaks into training data; not visible to policies."""
 
@@ -365,7 +365,7 @@ class SampleView(FrozenModel):
     closing: bool = False
     """True if an answer is due and no further call; only known in step-by-step, and used by few protocols."""
     may_abstain: bool = False
-    """True if the answer form offers to reply that the files do not allow an answer."""
+    """True if some samples of the benchmark are unanswerable, and this one might be."""
     bare: bool = False
     """True if ``query`` is the entire prompt and the entire reply is the answer."""
 
@@ -413,7 +413,7 @@ class Record(FrozenModel):
 
     @property
     def form_reply(self) -> Reply | None:
-        """Reply to a further request for the answer form; None if there was no such request."""
+        """Reply to the closing message, which asks for the answer form; None if none was sent."""
         sources = self.trajectory.steps if self.trajectory else self.actions
         last = sources[-1] if sources else None
         return last.form_reply if isinstance(last, Step | Answer) else None

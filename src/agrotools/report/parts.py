@@ -167,9 +167,9 @@ def _cell(estimate: Estimate | None) -> Text:
 
 def counts_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return run statistics by mode: records, use of the answer form, calls, errors, and the mean cost of a record."""
-    title = "Run statistics (turns, tokens and seconds: mean of a record)"
+    title = "Run statistics (turns, tokens and seconds: mean of a record; of form: tokens of closing messages)"
     counts = ("records", "% in\nform", "unpar-\nseable", "tool\ncalls", "tool\nerrors")
-    table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "s"], first=13)
+    table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "of form", "s"], first=13)
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if len(summaries) > 1:
@@ -212,6 +212,7 @@ def _counts_cells(part: ModeSummary) -> list[str]:
         f"{spent['turns'].per_record:.1f}" if "turns" in spent else DASH,
         _short(spent.get("input_tokens")),
         _short(spent.get("output_tokens")),
+        _short(spent.get("closing_tokens")),
         f"{spent['seconds'].per_record:.2f}" if "seconds" in spent else DASH,
     ]
 
@@ -221,8 +222,6 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.terminations:
         word = "halted" if mode == "step-by-step" else "ended"
         yield f"{word}: {_listed(counts.terminations)}"
-    if counts.asked_for_form:
-        yield f"{count_text(counts.asked_for_form, 'answer')} without the answer form, which was asked for once more"
     if counts.tool_errors:
         yield f"tool errors: {_listed(counts.tool_errors)}"
     if counts.read_texts:

@@ -219,10 +219,10 @@ def cut(text: str) -> str:
 
 
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
-    """Return the reply to the request for the answer form, if there was one."""
+    """Return the reply to the closing message, if there was one."""
     if answer.form_reply is None:
         return []
-    return [LabelledText("reply to the request for the answer form", cut(answer.form_reply.text) or "(empty)")]
+    return [LabelledText("reply to the closing message", cut(answer.form_reply.text) or "(empty)")]
 
 
 def taken_steps(

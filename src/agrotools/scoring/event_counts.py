@@ -192,10 +192,11 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
 
 
 def _spent(record: Record) -> dict[str, float]:
-    steps, spending = record.trajectory.steps if record.trajectory else (), record.spending
+    steps, spending, form = record.trajectory.steps if record.trajectory else (), record.spending, record.form_reply
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
         **{name: amount for name, amount in zip(spending._fields, spending, strict=True) if amount is not None},
+        **({"closing_tokens": form.usage.input_tokens + form.usage.output_tokens} if form else {}),
         "seconds": record.seconds,
         "tool_seconds": sum([step.seconds for step in steps]),
     }

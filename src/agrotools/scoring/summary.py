@@ -77,7 +77,7 @@ class Counts(FrozenModel):
     used_form: int = 0
     """Number of these answers that gave every such slot in the answer form."""
     asked_for_form: int = 0
-    """Number of answers without the form's lines, for which the model was asked once."""
+    """Number of closing messages, which ask for the form of an answer."""
     form_failures: dict[str, int] = {}
     """Number of these requests that failed (cut off, refused or empty reply), by reason."""
     choice_set_jaccard: float | None = None
@@ -89,8 +89,8 @@ class Counts(FrozenModel):
     canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
     """Ids of the samples of records in which the model wrote the canary GUID of the benchmark."""
     spent: dict[str, Amount] = {}
-    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``; ``cost_usd`` of external agents,
-    ``cached_input_tokens`` of servers that report it.
+    """``turns``, ``input_tokens``, ``output_tokens``, ``closing_tokens`` (in and out, of closing messages), ``seconds``,
+    ``tool_seconds``; ``cost_usd`` of external agents, ``cached_input_tokens`` of servers that report it.
 
     Tokens and costs are those of the records in which an agent reported them, and missing if it reported none.
     """
