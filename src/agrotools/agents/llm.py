@@ -28,7 +28,6 @@ from agrotools.core import (
     ErrorInfo,
     Halt,
     Mode,
-    Observation,
     Protocol,
     Reply,
     SampleView,
@@ -364,7 +363,7 @@ class LLMAgent:
         """Return the answer to the last observations and the request to answer now; None if the reply is none."""
         messages, tools = await self.request_for(view, history)
         last = messages[-1]
-        messages[-1] = replace(last, content=(*last.content, TextPart(text=render("limit"))))
+        messages[-1] = replace(last, content=(*last.content, TextPart(text=render("limit", query=view.query))))
         completion = await self.model.generate(messages, tools, self.settings)
         self._conversations.pop(id(view), None)
         action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
@@ -382,8 +381,7 @@ class LLMAgent:
         if not _extends(history, conversation):
             conversation.messages, conversation.steps, conversation.last = conversation.messages[:2], 0, None
         if len(history) > conversation.steps:
-            shown = history if self.mode == "step-by-step" else without_repeated_results(history)
-            conversation.messages += protocol.history(shown, conversation.steps)
+            conversation.messages += protocol.history(history, conversation.steps)
             conversation.steps, conversation.last = len(history), history[-1]
         return conversation.messages[:], specs if protocol.native else ()
 
@@ -452,22 +450,6 @@ class LLMAgent:
             answer_only=self.mode == "no-tool",
             reply=reply,
         )
-
-
-def without_repeated_results(history: Sequence[Step]) -> list[Step]:
-    """Return ``history`` with a short observation for each call that equals an earlier successful one."""
-    first_turns: dict[str, int] = {}
-    shown: list[Step] = []
-    for step in history:
-        if step.call is not None and step.observation is not None and step.observation.result is not None:
-            key = dumps([step.call.tool, step.call.arguments])
-            if key in first_turns:
-                text = render("repeated_call", turn=first_turns[key] + 1)
-                step = step.model_copy(update={"observation": Observation(result={"note": text})})
-            else:
-                first_turns[key] = step.turn
-        shown.append(step)
-    return shown
 
 
 def _bare_action(completion: Completion) -> Action:

@@ -45,6 +45,7 @@ class EventCounts:
         self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
             self._terminations[record.trajectory.termination] += 1
+            self._counts["at limit"] += bool(ending_of(record) and record.trajectory.answer is not None)
             for step in record.trajectory.steps:
                 self._counts[step.kind] += 1
                 self._counts["recorded"] += step.recorded
@@ -96,6 +97,7 @@ class EventCounts:
             terminations=_by_frequency(self._terminations),
             unparseable=self._counts["unparseable"],
             unread_calls=self._counts["unread calls"],
+            answered_at_limit=self._counts["at limit"],
             unscored_calls=self._counts["unscored"],
             tool_calls=self._counts["call"],
             tool_errors=_by_frequency(self._errors),
@@ -265,7 +267,7 @@ _CAUSES = {
         "ended with output that is neither a call nor an answer",
         "look at one with agrotools explain, and try another --protocol",
     ),
-    "max_steps": ("ended without an answer after --max-steps turns", "try a larger --max-steps"),
+    "max_steps": ("did not answer within --max-steps turns", "try a larger --max-steps"),
     INVALID: (
         INVALID_TEXT,
         "run the same command again, if necessary with a smaller --concurrency or a larger --timeout",
@@ -341,12 +343,14 @@ def warnings_of(
             of_records = f"{n} of {count_text(part.n_records, 'sample')}"
             unread = cause == "unparseable" and mostly_unread(part.endings, part.n_records)
             nothing = ": the score says nothing about answers" if unread else ""
+            if cause == "max_steps" and part.counts.answered_at_limit:
+                nothing = f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
             lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}{nothing}.{advice}")
         failures = part.counts.form_failures
         if sum(failures.values()) > REPORTED_SHARE * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())
             lines.append(
-                f"{mode}: the request for the answer form failed {sum(failures.values())} times ({listed}); only the "
+                f"{mode}: the closing message failed {sum(failures.values())} times ({listed}); only the "
                 "answer before it was scored. See one with agrotools explain."
             )
     return tuple(lines)
