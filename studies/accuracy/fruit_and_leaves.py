@@ -12,11 +12,13 @@ from agrotools.build.scenes.leaf_photo import make_leaf_photo
 from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
 from agrotools.build.scenes.wheat import make_wheat
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.tools.fruit.camera import read_depth
-from agrotools.tools.fruit.finding import focal_from_sphere
+from agrotools.tools.fruit.camera import Camera, read_depth
+from agrotools.tools.fruit.finding import find_fruit_pixels, fruit_in_box
 from agrotools.tools.fruit.measure_fruit_size import FruitSizes
+from agrotools.tools.fruit.measuring import Depth, View
 from agrotools.tools.lesions.analyze_lesions import RULES, LeafLesions
 from agrotools.tools.lesions.result import LESION
+from agrotools.vision import Box
 from agrotools.vision.reading import read_image, read_labels
 
 if TYPE_CHECKING:
@@ -215,6 +217,42 @@ def _focal_lengths(bench: Bench, item: Mapping[str, Any]) -> list[float]:
     pixels = read_image(bench.folder / item["image"]).pixels
     depth = read_depth(bench.folder / item["depth_mm_uint16"], 1.0)
     return [focal_from_sphere(pixels, depth.mm, tuple(ball["box"]), ball["caliber_mm"]) for ball in spheres]
+
+
+_FOCAL_ROUNDS = 12
+_FOCAL_CLOSE = 1e-4
+
+
+def focal_from_sphere(pixels: "NDArray[np.uint8]", depth_mm: Depth, box: Box, diameter_mm: float) -> float:
+    """Calibrate the focal length, pixels, from the sphere in ``box`` of known diameter.
+
+    The optical axis is assumed to pass through the middle of the picture, and pixels to be square. With lens distortion
+    the result is the focal length at the position of the sphere.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        depth_mm: float32 (rows, columns), registered to the picture, NaN if unknown.
+        box: box around the sphere, which should be fully visible.
+        diameter_mm: true diameter of the sphere.
+
+    Raises:
+        ToolError: ``nothing_found`` if no sphere can be measured in the box.
+    """
+    height, width = depth_mm.shape
+    focal = width / (2 * np.tan(np.radians(30)))  # a field of view of 60 degrees, to begin with
+    colour = find_fruit_pixels(pixels)
+    for _ in range(_FOCAL_ROUNDS):
+        camera = Camera(focal, focal, width / 2, height / 2)
+        view = View(camera, colour.mask, depth_mm, None, (0.5 * diameter_mm, 2 * diameter_mm))
+        sphere, _ = fruit_in_box(view, colour, pixels, box)
+        if sphere is None:
+            why = f"no sphere can be measured in the box {list(box)}"
+            raise ToolError("nothing_found", why, hint="choose one that is seen whole")
+        factor = sphere.diameter_mm / diameter_mm
+        focal *= factor
+        if abs(factor - 1) < _FOCAL_CLOSE:
+            break
+    return float(focal)
 
 
 _GROUPS = ("", ", counted in the mean", ", nothing before it", ", partly hidden")

@@ -171,12 +171,13 @@ def _result(
 def _call(tool: str, backend: str, picture: LabelledImage, arguments: Mapping[str, Any], seconds: list[float]) -> Any:
     """Return the result of a call. The first is made twice, so that importing libraries is not timed."""
     with TemporaryDirectory(prefix="agrotools-compare-") as scratch:
-        work = CallContext(partial(write_artifact, Path(scratch)), backend=backend)
-        for _ in range(1 if seconds else 2):
+        run = partial(get_tool(tool), image=picture.path.resolve(), **arguments)
+        with call_context(CallContext(partial(write_artifact, Path(scratch)), backend=backend)):
+            if not seconds:
+                run()
             started = time.perf_counter()
-            with call_context(work):
-                result = get_tool(tool)(image=picture.path.resolve(), **arguments)
-        seconds.append(time.perf_counter() - started)
+            result = run()
+            seconds.append(time.perf_counter() - started)
     return result
 
 
