@@ -65,7 +65,8 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     """One row per picture, and the figures over the pixels of all pictures."""
     from PIL import Image
 
-    from agrotools.build.accuracy.measure_crop_weed_area import compare_masks
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "studies"))
+    from accuracy.measure_crop_weed_area import compare_masks
     from agrotools.core.files import sha256_of_file
     from agrotools.tools import get_tool
     from agrotools.tools.crop_weed.training import train_crop_weed_heads

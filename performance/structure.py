@@ -463,6 +463,7 @@ def rows(repo: Path, benchmark: str, *, all_rows: bool = True) -> list[Row]:
     return [
         *found,
         Row("lines_performance", "Python lines in performance (and benchmarks at the root)", speed, ""),
+        Row("lines_studies", "Python lines in studies", lines_under(repo / "studies"), ""),
         Row("files_short", "source files under 100 lines", short, "<= 120"),
         Row("files_long", "source files over 500 lines", len(long), "0", tuple(m.name for m in long)),
         Row("files_median", "median lines of a source file", round(statistics.median(sizes)), "120 to 250"),

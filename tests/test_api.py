@@ -74,18 +74,18 @@ def test_public_names_of_the_tools():
 
 def test_public_names_for_plugins():
     assert sorted(plugin.__all__) == [
-        *("Action", "AgentOptions", "Answer", "Bench", "Benchmark", "BenchmarkHeader", "BenchmarkPlugin"),
+        *("Action", "AgentOptions", "Answer", "Benchmark", "BenchmarkHeader", "BenchmarkPlugin"),
         *(
-            "CallTools", "Download", "ENGINE", "ErrorSource", "ExpectedCount", "Figure", "JudgedMetric",
+            "CallTools", "Download", "ENGINE", "ErrorSource", "ExpectedCount", "JudgedMetric",
             "Judging", "Loading",
         ),
         *("Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "NO_COMPARISONS"),
         *("Observation", "Originals", "PaperTables", "Part", "PartColumn", "PredictionContent"),
         *("PredictionFormat", "PredictionInput", "Progress", "PromptTemplates", "PublishedFiles", "PublishedRun"),
         *("Record", "RecordErrors", "ReferenceStep", "ReferenceTrajectory", "Reporting", "RunProtocol", "Sample"),
-        *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step", "Study"),
+        *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step"),
         *("Summary", "TextComparisons", "ToolCall", "ToolError", "ToolSpec", "Trajectory", "WithPlugins"),
-        *("assembled", "benchmark_id", "deferred", "fruit_subjects", "load_templates", "mean_of", "no_progress"),
+        *("assembled", "benchmark_id", "deferred", "fruit_subjects", "load_templates", "no_progress"),
         *("paper", "plugin_of", "plugins", "plugins_for_slot_types", "plugins_of_metrics", "plugins_of_slots"),
         *("published_rows", "published_set", "rows_of_model", "rows_of_table", "with_clusters"),
     ]  # fmt: skip

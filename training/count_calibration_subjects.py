@@ -15,6 +15,7 @@ from nets.overlap import LEFT_OUT, pool_rows
 from nets.split import halves, random_parts
 
 DATA = Path("src/agrotools/data")
+STUDIES = Path("studies/accuracy")
 Row = dict[str, str]
 
 
@@ -42,7 +43,7 @@ def counted(rows: list[Row]) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Count the independent subjects of the training pools.")
     parser.add_argument("--pool", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=DATA / "calibration_subjects.json")
+    parser.add_argument("--out", type=Path, default=STUDIES / "calibration_subjects.json")
     options = parser.parse_args()
     pools: dict[str, object] = {}
     for folder in sorted(path for path in options.pool.iterdir() if path.is_dir()):

@@ -2,10 +2,10 @@
 
     python training/cross_domain.py --data DIR --pools DIR --results cross-domain.jsonl --out cross-domain.md
 
-``agrotools tools bench --cross-domain cross-domain.md`` puts the table into the page of accuracy.
+``python studies/measure_accuracy.py --cross-domain cross-domain.md`` puts the table into the page of accuracy.
 
 Each kind of call (:data:`CALLS`) is made on a seeded selection of pictures from every folder of test images and every
-training pool. What counts as wrong is fixed per kind of call, and follows from ``build/accuracy/folders.toml``, which
+training pool. What counts as wrong is fixed per kind of call, and follows from ``studies/accuracy/folders.toml``, which
 lists what the pictures of a folder show. A wrong answer with a flag of doubt (:data:`DOUBTS`) is not confident.
 Results are stored in a file of JSON lines, and a call with a stored result is not repeated.
 """
@@ -20,7 +20,6 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,6 +32,7 @@ from agrotools.core import ToolError, UsageError
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import CallContext, call_context
 
+FOLDERS = Path(__file__).resolve().parents[1] / "studies" / "accuracy" / "folders.toml"
 DOUBTS = frozenset(
     "out_of_distribution uncertain low_reliability_rgb_crowns weak_detector vegetation_uncertain low_contrast "
     "false_colour_suspected implausible_heights implausible registration_uncertain different_places no_healthy_tissue "
@@ -197,7 +197,7 @@ CALLS: dict[str, Call] = {
 
 def read_contents() -> dict[str, dict[str, Contents]]:
     """Return the contents of folders and of pools by name."""
-    text = files("agrotools.build.accuracy").joinpath("folders.toml").read_text(encoding="utf-8")
+    text = FOLDERS.read_text(encoding="utf-8")
     return {
         kind: {
             name: Contents(
@@ -442,7 +442,9 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, help="folder of training pools")
     parser.add_argument("--call", action="append", default=[], choices=CALLS, help="only this kind of call")
     parser.add_argument("--folder", action="append", default=[], help="only this folder or pool")
-    parser.add_argument("--out", type=Path, help="write the sums as Markdown, for tools bench --cross-domain")
+    parser.add_argument(
+        "--out", type=Path, help="write the sums as Markdown, for studies/measure_accuracy.py --cross-domain"
+    )
     given = parser.parse_args()
     outcomes = measure(
         given.data, given.pools, given.results, calls=given.call, folders=given.folder,

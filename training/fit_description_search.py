@@ -11,17 +11,19 @@ own entry taken away. Needs scikit-learn.
 
 import random
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from agrotools.build.accuracy.lookup_agronomy import questions
 from agrotools.knowledge.entries import SHIPPED, load, toml_files
 from agrotools.knowledge.text_index import FEATURES, AppearanceIndex
 from agrotools.knowledge.words import folded, terms
 
+QUESTIONS = Path(__file__).resolve().parents[1] / "studies" / "accuracy" / "questions" / "development.toml"
 SEED, FOLDS = 3, 8
 PHRASE_WEIGHT, TAKEN_AWAY_WEIGHT = 0.25, 0.3
 STRANGE = FEATURES.index("strange")
@@ -33,7 +35,7 @@ def main() -> None:
     entries = load(toml_files(SHIPPED)).entries
     number = {entry.id: at for at, entry in enumerate(entries)}
     index = AppearanceIndex(entries)
-    asked = questions("development")
+    asked = tomllib.loads(QUESTIONS.read_text(encoding="utf-8"))
     described = [(_ask(index, text), tuple(number[one] for one in ids), 1.0) for text, ids in asked["symptoms"].items()]
     outside = [_ask(index, text) for part in asked["outside"].values() for text in part]
     phrases = _left_out(entries)

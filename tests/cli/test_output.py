@@ -213,11 +213,6 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
             "build --source cwfid=none --out built",
             ": no benchmark is written, finished measurements are kept; run the same command again to resume",
         ),
-        (
-            "agrotools.build.accuracy.studies.run",
-            "tools bench --folder drawn_canopies --out page.md",
-            ": 0 figures measured so far; page.md is not written",
-        ),
         ("agrotools.runner.rescore.check_distinct", "score run", " before it was done; run the same command again"),
     ],
 )

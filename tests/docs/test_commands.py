@@ -184,7 +184,11 @@ def test_a_command_runs(line: str, place: Path):
 @pytest.mark.parametrize(
     "path",
     sorted(
-        {path for page in PAGES for path in re.findall(r"python ((?:performance|training)/\w+\.py)", page.read_text())}
+        {
+            path
+            for page in PAGES
+            for path in re.findall(r"python ((?:performance|studies|training)/\w+\.py)", page.read_text())
+        }
     ),
 )
 def test_a_script_that_is_named_exists(path: str):

@@ -10,9 +10,8 @@ from PIL import Image
 from agrotools.agents import run_end_to_end
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.accuracy.study import Bench, estimate
 from agrotools.build.export.gta_entries import read_map
-from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
+from agrotools.core import Observation, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -35,17 +34,6 @@ def test_the_tool_has_a_schema_and_measures(examples: dict[str, Any], tmp_path: 
     Image.new("RGB", (8, 8), "black").save(tmp_path / "black.png")
     assert tool(image=tmp_path / "white.png").mean_pct == pytest.approx(100)
     assert tool(image=tmp_path / "black.png").flags == ("dark_picture",)
-
-
-def test_the_study_measures_the_tool(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    tools: Registry[Any] = Registry("tool", "agrotools.tools", {})
-    tools.add("measure_brightness", examples["measure_brightness"])
-    monkeypatch.setattr("agrotools.build.accuracy.study.get_tool", tools.get)
-    Image.new("L", (8, 8), 51).save(tmp_path / "grey.png")
-    (tmp_path / "truth.json").write_text('[{"image": "grey.png", "mean_pct": 21}]')
-    (study,) = examples["STUDIES"]
-    (figure,) = study.measure(Bench(study.tool, tmp_path, tmp_path / "scratch"))
-    assert estimate(figure).value == pytest.approx(1.0)
 
 
 def test_the_field_map_is_one(tmp_path: Path):

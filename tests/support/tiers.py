@@ -28,8 +28,8 @@ import pytest
 _TESTS = Path(__file__).resolve().parent.parent
 TIERS = ("unit", "tools", "process", "data", "browser", "slow")
 OF_FOLDERS = {
-    "build": "tools", "build/accuracy": "process", "build/assist": "process", "sandbox": "process",
-    "tools": "tools", "training": "slow", "vision": "tools",
+    "build": "tools", "build/assist": "process", "sandbox": "process",
+    "studies": "tools", "tools": "tools", "training": "slow", "vision": "tools",
 }  # fmt: skip
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""
 OF_NAMES = {

@@ -143,7 +143,6 @@ def _plugins() -> dict[str, Any]:
     import warnings
 
     from agrotools.agents.llm import PROMPT_TEMPLATES
-    from agrotools.build.accuracy import STUDIES
     from agrotools.build.sources import SOURCES
     from agrotools.core import BENCHMARKS, PluginWarning
     from agrotools.core.registry import CLASHES
@@ -155,7 +154,7 @@ def _plugins() -> dict[str, Any]:
     from agrotools.scoring.predictions import FORMATS
     from agrotools.tools import TOOLS
 
-    registries = {"benchmark": BENCHMARKS, "tool": TOOLS, "source": SOURCES, "study": STUDIES}
+    registries = {"benchmark": BENCHMARKS, "tool": TOOLS, "source": SOURCES}
     tables: list[WithPlugins[Any]] = [PROMPT_TEMPLATES, RUN_PROTOCOLS, JUDGED_METRICS, METRICS, FORMATS]
     found: list[dict[str, Any]] = []
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""``agrotools tools``: list, describe and run tools, and measure their accuracy."""
+"""``agrotools tools``: list, describe and run tools, and compare their back-ends."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agrotools.cli.options import AsJson
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, allow_closed_pipe, code_of, count_text, print_json
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, allow_closed_pipe, code_of, count_text, print_json
 
-app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
+if TYPE_CHECKING:
+    from agrotools.analysis.backends import Estimate
+
+app = typer.Typer(help="List, describe and run tools; compare back-ends.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -142,122 +145,6 @@ def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, c
     raise typer.Exit(code)
 
 
-if TYPE_CHECKING:
-    from agrotools.build.accuracy.studies import Planned, Row
-    from agrotools.build.accuracy.study import Estimate
-
-
-@app.command()
-def bench(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with one subfolder of images and a truth.json per source. Default: drawn scenes only."
-        ),
-    ] = None,
-    tool: Annotated[list[str] | None, typer.Option(help="Only this tool (repeatable).")] = None,
-    folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the figures as a Markdown document.")] = None,
-    overlays: Annotated[Path | None, typer.Option(help="Write the overlays of the tools to this folder.")] = None,
-    strangers: Annotated[
-        Path | None,
-        typer.Option(
-            "--cross-domain",
-            exists=True,
-            dir_okay=False,
-            help="Table of training/cross_domain.py, for a section of --out.",
-        ),
-    ] = None,
-    time_limit: Annotated[float, typer.Option(min=1, help="Time limit per study, seconds.")] = 1800,
-    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
-) -> None:
-    """Measure the tools against ground truth: accuracy with intervals, time per call, peak memory.
-
-    Each study runs in its own process on one core; a study that fails is reported as a row. Exit code 0 whatever the
-    figures are, 1 if a study failed, 2 for a usage error, 3 if nothing could be measured.
-    """
-    from agrotools.build.accuracy.studies import plan, run
-
-    tools, folders = tool or [], folder or []
-    bench_plan = plan(data, tools, folders)
-    if out is not None and not out.absolute().parent.is_dir():
-        typer.echo(f"error: {out.parent} is not a folder", err=True)
-        raise typer.Exit(BAD_USAGE)
-    if overlays is not None:
-        overlays.mkdir(parents=True, exist_ok=True)
-    table = "" if strangers is None else strangers.read_text(encoding="utf-8")
-    if bench_plan.absent:
-        where = "no --data given" if data is None else f"not in {data}"
-        typer.echo(f"left out, {where}: {', '.join(bench_plan.absent)}", err=True)
-    if bench_plan.ignored:
-        ignored, layouts = ", ".join(bench_plan.ignored), ", ".join(bench_plan.layouts)
-        typer.echo(f"ignored, as no study uses a folder of that name: {ignored}; known: {layouts}", err=True)
-    if bench_plan.drawn_left_out:
-        left_out = count_text(bench_plan.drawn_left_out, "study", "studies")
-        typer.echo(f"left out, as the data is not ours: {left_out} on drawn scenes (--folder names them)", err=True)
-    rows = list(bench_plan.faults)
-    count = len(bench_plan.studies)
-    numbers = {study: number for number, study in enumerate(bench_plan.studies, start=1)}
-
-    def ended(study: "Planned", fresh: "list[Row]", seconds: float) -> None:
-        rows.extend(fresh)
-        failed = fresh[0].error
-        outcome = (
-            f"not measured: {failed}"
-            if failed
-            else f"{count_text(len(fresh), 'figure')}, {count_text(fresh[0].calls, 'call')}"
-        )
-        line = f"[{numbers[study]}/{count}] {study.tool} on {study.folder}: {outcome} ({seconds:.0f} s)"
-        typer.echo(line, err=True)
-
-    try:
-        run(bench_plan.studies, time_limit_s=time_limit, ended=ended, overlays=overlays)
-    except KeyboardInterrupt:
-        written = f"; {out} is not written" if out else ""
-        typer.echo(f"\nstopped: {count_text(len(rows), 'figure')} measured so far{written}", err=True)
-        if rows:
-            _show(rows, as_json)
-        raise typer.Exit(STOPPED) from None
-    with allow_closed_pipe():
-        _show(rows, as_json)
-    if out is not None:
-        from agrotools.build.accuracy.table import curves, markdown
-
-        drawn, command = curves(rows), _command(tools, folders, data, strangers)
-        if drawn:
-            (out.parent / "images").mkdir(exist_ok=True)
-        for name, content in drawn.items():
-            (out.parent / "images" / name).write_bytes(content)
-        text = markdown(rows, command, bench_plan.absent, strangers=table, pictures="images")
-        out.write_text(text, encoding="utf-8")
-        typer.echo(f"wrote {out}", err=True)
-    failures = sum(row.error is not None for row in rows)
-    if failures == len(rows):
-        typer.echo("error: nothing could be measured", err=True)
-        raise typer.Exit(NOT_DONE)
-    raise typer.Exit(1 if failures else 0)
-
-
-def _show(rows: "list[Row]", as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from agrotools.build.accuracy.table import format_table
-
-    if as_json:
-        print_json([asdict(row) for row in rows])
-    elif rows:
-        typer.echo("\n".join(format_table(rows)))
-
-
-def _command(tools: list[str], folders: list[str], data: Path | None, strangers: Path | None) -> str:
-    words = [
-        "agrotools tools bench",
-        *(["--data DIR"] if data else []),
-        *(["--cross-domain FILE"] if strangers else []),
-    ]
-    return " ".join([*words, *(f"--tool {name}" for name in tools), *(f"--folder {name}" for name in folders)])
-
-
 @app.command()
 def compare(
     backends: Annotated[str, typer.Option(help="Back-ends, separated by commas, e.g. offline,pack:mine.")],
@@ -278,7 +165,7 @@ def compare(
     """
     from dataclasses import asdict
 
-    from agrotools.build.accuracy.backends import compare_backends
+    from agrotools.analysis.backends import compare_backends
     from agrotools.cli.tool_text import named_values
     from agrotools.tools.recognition.labelled_pictures import read_labelled
 

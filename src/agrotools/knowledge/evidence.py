@@ -1,7 +1,7 @@
 """Evidence that a question is about an entry: a score from 0 to 1, and thresholds to accept it.
 
 Words next to a name in a question may make it the name of another thing: the fall armyworm is not the armyworm. All
-constants were chosen on the development questions (``build/accuracy/questions``), none on the report questions.
+constants were chosen on the development questions (``studies/accuracy/questions``), none on the report questions.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Public names for packages that add a benchmark, an image source or an accuracy study.
+"""Public names for packages that add a benchmark or an image source.
 
 This module exports the contracts of a benchmark (:mod:`agrotools.plugin.contracts`) and the engine types that they use.
 Apart from it only :mod:`agrotools` and :mod:`agrotools.tools` are public. Importing this module imports the core only;
@@ -65,7 +65,6 @@ from agrotools.plugin.installed import (
 
 if TYPE_CHECKING:
     from agrotools.benchmarks import Loading, with_clusters
-    from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
     from agrotools.build.sources.assembling import assembled
     from agrotools.build.sources.field.photos import fruit_subjects
     from agrotools.build.sources.part import Originals, Part
@@ -80,7 +79,6 @@ if TYPE_CHECKING:
 
 _MODULES = {
     **dict.fromkeys(("Loading", "with_clusters"), "agrotools.benchmarks"),
-    **dict.fromkeys(("Bench", "Figure", "Study", "mean_of"), "agrotools.build.accuracy.study"),
     "assembled": "agrotools.build.sources.assembling",
     "fruit_subjects": "agrotools.build.sources.field.photos",
     **dict.fromkeys(("Originals", "Part"), "agrotools.build.sources.part"),
@@ -110,7 +108,6 @@ __all__ = [
     "Action",
     "AgentOptions",
     "Answer",
-    "Bench",
     "Benchmark",
     "BenchmarkHeader",
     "BenchmarkPlugin",
@@ -118,7 +115,6 @@ __all__ = [
     "Download",
     "ErrorSource",
     "ExpectedCount",
-    "Figure",
     "JudgedMetric",
     "Judging",
     "Loading",
@@ -156,7 +152,6 @@ __all__ = [
     "SlotScore",
     "SourceNote",
     "Step",
-    "Study",
     "Summary",
     "TextComparisons",
     "ToolCall",
@@ -169,7 +164,6 @@ __all__ = [
     "deferred",
     "fruit_subjects",
     "load_templates",
-    "mean_of",
     "no_progress",
     "paper",
     "plugin_of",

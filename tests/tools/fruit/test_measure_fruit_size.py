@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from accuracy.fruit_and_leaves import focal_from_sphere
 from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
 from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.fruit.finding import focal_from_sphere
 from agrotools.tools.fruit.measure_fruit_size import FruitSizes
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
@@ -291,20 +291,3 @@ def test_a_sphere_of_known_size_gives_the_focal_length() -> None:
     assert np.median(found) == pytest.approx(500, rel=0.03)
     with pytest.raises(ToolError):
         focal_from_sphere(scene.pixels, np.full_like(depth, np.nan), scene.boxes[0], 70)
-
-
-@pytest.mark.slow
-def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None:
-    from agrotools.build.accuracy.fruit_and_leaves import FRUIT_STUDIES
-    from agrotools.build.accuracy.study import Bench
-
-    folder = field_data / "rgbd_apples"
-    if not (folder / "truth.json").is_file():
-        pytest.skip(f"no real frames at {folder}")
-    study, *_ = FRUIT_STUDIES
-    figures = {figure.metric: figure for figure in study.measure(Bench(study.tool, folder, tmp_path))}
-    error = figures["diameter in given boxes: mean absolute error, mm"]
-    assert len(error.rows) >= 50, "26 apples in two frames"
-    assert error.statistic(error.rows) < 8.0
-    mean = figures["mean diameter of fruits found: absolute error, percent"]
-    assert mean.statistic(mean.rows) < 5.0

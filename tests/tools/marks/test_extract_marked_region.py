@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.accuracy.extract_marked_region import draw_mark_on, find_photos, save_as_jpeg
+from accuracy.extract_marked_region import draw_mark_on, find_photos, save_as_jpeg
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
 from agrotools.tools.marks import finding

@@ -23,6 +23,7 @@ from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
 from support.tool_errors import tool_error
 
+ROOT = Path(__file__).resolve().parents[3]
 LEAVES: dict[str, Colour] = {
     "bean_healthy": (40, 160, 40),
     "bean_bean_rust": (170, 90, 40),
@@ -230,12 +231,9 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
 
 
 def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
-    package = files("agrotools") / "data"
-    shipped = json.loads((package / "nets/leaves.json").read_text(encoding="utf-8"))
-    counted = json.loads((package / "calibration_subjects.json").read_text(encoding="utf-8"))
+    shipped = json.loads((files("agrotools") / "data/nets/leaves.json").read_text(encoding="utf-8"))
+    counted = json.loads((ROOT / "studies/accuracy/calibration_subjects.json").read_text(encoding="utf-8"))
     assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]
-    path = files("agrotools") / "data/nets/leaves.json"
-    shipped = json.loads(path.read_text(encoding="utf-8"))
     assert set(shipped["uncalibrated"]) == {"bean", "chilli"}
     assert shipped["calibration_subjects"]["bean"] < 40
     assert shipped["figures"]["chilli, crop known"]["ece_chance"] < 0.01

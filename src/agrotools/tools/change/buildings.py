@@ -15,8 +15,8 @@ from agrotools.vision.colours import lab_of
 ROOFS_UP_TO_M = 1.0
 """Coarsest ground sampling distance, metres, for the detection of single roofs.
 
-In coarser pictures a settlement is only a texture. No rule for it tried in ``tools bench detect_change`` is better than
-marking everything as changed in each of four real scenes, so there is no map of buildings then.
+In coarser pictures a settlement is only a texture. No rule for it tried in ``studies/accuracy/detect_change.py`` is
+better than marking everything as changed in each of four real scenes, so there is no map of buildings then.
 """
 _WORKING_M = 0.5
 """Ground sampling distance, metres, to which finer pictures are shrunk."""
@@ -30,7 +30,7 @@ class RoofRule:
     which it is greener than both grey and the scene's median, units of a*. ``sigma_m``: smoothing of colours, metres.
     ``half_width_m``: radius of the disc that must fit in the roof, metres (streets are narrower). ``lasting``: least
     correlation of lightness, in the patch and ``margin_m`` around it, for the same object on both dates. The defaults
-    are those with the best worst scene in ``tools bench detect_change`` (a test repeats the choice).
+    are those with the best worst scene in ``studies/accuracy/detect_change.py`` (a test repeats the choice).
     """
 
     blue: float = 1.0

@@ -20,10 +20,8 @@ from scipy.ndimage import find_objects
 from skimage.morphology import reconstruction
 from skimage.segmentation import watershed
 
-from agrotools.core import ToolError
 from agrotools.tools.counting.count_objects import fruits_of_net
 from agrotools.tools.counting.methods import DEFAULT_SCORE, fruit_by_net
-from agrotools.tools.fruit.camera import Camera
 from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
     Cone,
@@ -403,39 +401,3 @@ def _ellipse_in(shape: tuple[int, ...], box: Box, share: float) -> Mask:
     return ((x + 0.5 - (x0 + x1) / 2) / (x1 - x0) * 2) ** 2 + (
         (y + 0.5 - (y0 + y1) / 2) / (y1 - y0) * 2
     ) ** 2 <= share**2
-
-
-_ROUNDS = 12
-_CLOSE = 1e-4
-
-
-def focal_from_sphere(pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float) -> float:
-    """Calibrate the focal length, pixels, from the sphere in ``box`` of known diameter.
-
-    The optical axis is assumed to pass through the middle of the picture, and pixels to be square. With lens distortion
-    the result is the focal length at the position of the sphere.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        depth_mm: float32 (rows, columns), registered to the picture, NaN if unknown.
-        box: box around the sphere, which should be fully visible.
-        diameter_mm: true diameter of the sphere.
-
-    Raises:
-        ToolError: ``nothing_found`` if no sphere can be measured in the box.
-    """
-    height, width = depth_mm.shape
-    focal = width / (2 * np.tan(np.radians(30)))  # a field of view of 60 degrees, to begin with
-    colour = find_fruit_pixels(pixels)
-    for _ in range(_ROUNDS):
-        camera = Camera(focal, focal, width / 2, height / 2)
-        view = View(camera, colour.mask, depth_mm, None, (0.5 * diameter_mm, 2 * diameter_mm))
-        sphere, _ = fruit_in_box(view, colour, pixels, box)
-        if sphere is None:
-            why = f"no sphere can be measured in the box {list(box)}"
-            raise ToolError("nothing_found", why, hint="choose one that is seen whole")
-        factor = sphere.diameter_mm / diameter_mm
-        focal *= factor
-        if abs(factor - 1) < _CLOSE:
-            break
-    return float(focal)

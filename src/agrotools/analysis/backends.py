@@ -1,0 +1,224 @@
+"""Comparison of back-ends of a tool on the same labelled photographs, paired by photograph."""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from agrotools.core import ToolError, UsageError
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.scoring.statistics import estimate_difference, estimate_mean
+from agrotools.tools import get_tool
+from agrotools.tools.execution import check_backend
+from agrotools.tools.learned import LEARNED
+from agrotools.tools.recognition.candidates import PACK, identifier, recogniser_for
+from agrotools.tools.recognition.labelled_pictures import LabelledImage
+from agrotools.tools.recognition.packs import load_pack
+from agrotools.tools.services import VLM
+from agrotools.tools.workspace import CallContext, call_context, write_artifact
+
+NAMING = ("identify_weed", "diagnose_pest_disease")
+COUNTING = "count_objects"
+_NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_failed")
+_UNREADABLE = ("unreadable_file", "file_not_found")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Value and its 95 % interval over groups of photographs, which is None under ten of them."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    independent: int
+
+
+@dataclass(frozen=True)
+class BackendScore:
+    """Score of a back-end on all photographs that can be read.
+
+    ``score``: share of photographs named right, or mean absolute error of counts; ``difference``: that minus the first
+    back-end's, paired by photograph, None for the first. ``better``, ``worse``: photographs on which it does better and
+    worse than the first. ``refused``: share without an answer. ``likeliest``: share of names whose first candidate is
+    right, refused or not. ``seen``: number of photographs that a pack learnt from, which say nothing about others.
+    ``unreadable``: files left out for all back-ends. ``unknown``: labels that none of its names means.
+    ``ms``: median time of a call.
+    """
+
+    backend: str
+    metric: str
+    score: Estimate
+    difference: Estimate | None
+    better: int
+    worse: int
+    refused: float
+    likeliest: float | None
+    seen: int
+    unreadable: tuple[str, ...]
+    unknown: tuple[str, ...]
+    ms: float
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Result of a call. ``value``: 1 if named right, else 0; or the absolute error of a count."""
+
+    value: float
+    refused: bool
+    likeliest: bool = False
+
+
+def compare_backends(
+    tool: str,
+    backends: Sequence[str],
+    pictures: Sequence[LabelledImage],
+    arguments: Mapping[str, Any],
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[BackendScore]:
+    """Run each back-end on each photograph and score it; intervals are over groups of photographs.
+
+    A name is right if it means the same as the label (:meth:`~agrotools.knowledge.kb_names.KbNames.mean_same`); a
+    refusal is wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left
+    out.
+
+    Raises:
+        UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, a
+            back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
+            can be read.
+    """
+    if len(set(backends)) < 2:
+        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
+    if tool not in (*NAMING, COUNTING):
+        raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
+    for backend in backends:
+        if backend == VLM:
+            raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
+        check_backend(get_tool(tool), backend)
+    if tool == COUNTING:
+        for one in pictures:
+            _count_of(one)
+    given: dict[str, list[_Result | None]] = {}
+    ms: dict[str, float] = {}
+    for backend in dict.fromkeys(backends):
+        seconds: list[float] = []
+        given[backend] = [_result(tool, backend, one, arguments, seconds) for one in pictures]
+        ms[backend] = 1000 * median(seconds) if seconds else 0.0
+        progress(f"{backend}: {len(pictures)} photographs")
+    read = [place for place in range(len(pictures)) if all(results[place] for results in given.values())]
+    unreadable = tuple(one.path.name for place, one in enumerate(pictures) if place not in {*read})
+    if not read:
+        raise UsageError(f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files")
+    groups = tuple(pictures[place].group for place in read)
+    metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
+    crop = arguments.get("crop")
+    sign = -1 if tool == COUNTING else 1
+    scores: list[BackendScore] = []
+    first: list[float] | None = None
+    for backend, all_results in given.items():
+        results = [result for place in read if (result := all_results[place])]
+        values = [result.value for result in results]
+        gains = [value - before for value, before in zip(values, first or values, strict=True)]
+        scores.append(
+            BackendScore(
+                backend,
+                metric,
+                _estimate(tool, values, None, groups),
+                None if first is None else _estimate(tool, values, first, groups),
+                sum(sign * gain > 0 for gain in gains),
+                sum(sign * gain < 0 for gain in gains),
+                sum(result.refused for result in results) / len(read),
+                None if tool == COUNTING else sum(result.likeliest for result in results) / len(read),
+                _seen(backend, [pictures[place].path for place in read]),
+                unreadable,
+                () if tool == COUNTING else _unknown_labels(tool, backend, [pictures[place] for place in read], crop),
+                ms[backend],
+            )
+        )
+        first = first or values
+    return scores
+
+
+def _result(
+    tool: str, backend: str, picture: LabelledImage, arguments: Mapping[str, Any], seconds: list[float]
+) -> _Result | None:
+    """Return the result of one call and add its time to ``seconds``; None if the photograph cannot be read."""
+    right = partial(kb_names().mean_same, picture.label, crop=arguments.get("crop"))
+    try:
+        result = _call(tool, backend, picture, arguments, seconds)
+    except ToolError as error:
+        if error.kind in _UNREADABLE:
+            return None
+        if error.kind not in _NO_ANSWER:
+            raise UsageError(f"{backend} on {picture.path.name}: {error.message}", hint=error.hint) from error
+        if tool == COUNTING:
+            return _Result(_count_of(picture), refused=True)
+        unlikely = error.candidates[:1] if error.kind == "low_confidence" else ()
+        return _Result(0.0, refused=True, likeliest=any(map(right, unlikely)))
+    if tool == COUNTING:
+        return _Result(abs(result.count - _count_of(picture)), refused=False)
+    likeliest = right(identifier(result.candidates[0]))
+    return _Result(float(likeliest and not result.abstained), result.abstained, likeliest)
+
+
+def _call(tool: str, backend: str, picture: LabelledImage, arguments: Mapping[str, Any], seconds: list[float]) -> Any:
+    """Return the result of a call. The first is made twice, so that importing libraries is not timed."""
+    with TemporaryDirectory(prefix="agrotools-compare-") as scratch:
+        run = partial(get_tool(tool), image=picture.path.resolve(), **arguments)
+        with call_context(CallContext(partial(write_artifact, Path(scratch)), backend=backend)):
+            if not seconds:
+                run()
+            started = time.perf_counter()
+            result = run()
+            seconds.append(time.perf_counter() - started)
+    return result
+
+
+def _count_of(picture: LabelledImage) -> float:
+    """Return the label of a photograph as a count; UsageError if it is not a finite number of at least 0."""
+    try:
+        count = float(picture.label)
+    except ValueError:
+        count = math.nan
+    if not 0 <= count < math.inf:
+        why = f"{picture.place}: the label of {picture.path.name} is {picture.label!r}, not a count"
+        raise UsageError(why, hint="labels of count_objects are numbers of at least 0")
+    return count
+
+
+def _estimate(tool: str, values: Sequence[float], first: Sequence[float] | None, groups: Sequence[str]) -> Estimate:
+    """Return the mean of ``values``, or that of their paired differences to ``first``."""
+    if tool != COUNTING and first is None:
+        found = estimate_mean(values, groups)
+    else:
+        found = estimate_difference(values, first or [0.0] * len(values), groups)
+    interval = found.interval
+    if tool == COUNTING and found.detectable is None:
+        interval = None  # errors that are all equal have no range that they cannot exceed
+    low, high = (interval.lower, interval.upper) if interval else (None, None)
+    return Estimate(found.value, low, high, found.n, found.n_clusters)
+
+
+def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None) -> tuple[str, ...]:
+    """Return the labels that no name of a back-end means."""
+    names = kb_names()
+    if backend.startswith(LEARNED):
+        given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]
+    else:
+        given = list(recogniser_for(backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path).labels)
+    labels = sorted({one.label for one in pictures})
+    return tuple(label for label in labels if not any(names.mean_same(label, name, crop) for name in given))
+
+
+def _seen(backend: str, paths: Sequence[Path]) -> int:
+    if not backend.startswith(PACK):
+        return 0
+    pack = load_pack(backend.removeprefix(PACK))
+    return sum(pack.has_seen(hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths)

@@ -1,0 +1,182 @@
+"""Section of the accuracy page about the intervals and probabilities of the tools.
+
+What is measured is in ``measured.toml``; all figures are those that the training scripts stored beside the weights.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from accuracy.study import exact_interval
+from agrotools.core.files import read_table
+from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
+
+LEAST_FOR_COVERAGE, LEAST_COVERAGE = 300, 0.85
+"""Coverage of a class is established by so many subjects and so high an exact lower bound of 95 %."""
+WORST_SCORE = 0.8
+"""Goal for the interval score, relative to that of the best interval of constant width."""
+COLUMNS = (
+    "tool",
+    "field",
+    "interval or probability",
+    "calibrated on",
+    "coverage or calibration",
+    "interval score",
+    "remark",
+)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Fields of a tool's result, and the calibration ``of`` them or the reason ``why`` there is none.
+
+    ``sure``: field with the interval or the probability; ``what``: which cases, if not all.
+    """
+
+    tool: str
+    fields: tuple[str, ...]
+    sure: str = ""
+    of: str = ""
+    why: str = ""
+    what: str = ""
+
+
+def quantities() -> tuple[list[Quantity], dict[str, tuple[str, ...]]]:
+    """Return the measured quantities, and per tool the numbers of its result that are no measurement."""
+    read = read_table(Path(__file__).with_name("measured.toml"))
+    return [Quantity(**one) for one in read["quantities"]], read["not_measured"]
+
+
+def coverage_text(low: float, subjects: int) -> str:
+    """Return whether a coverage is established, with the reason if not."""
+    if subjects < LEAST_FOR_COVERAGE:
+        return f"not established: fewer than {LEAST_FOR_COVERAGE} subjects"
+    if low < LEAST_COVERAGE:
+        return f"not established: lower bound under {LEAST_COVERAGE:.2f}"
+    return "established"
+
+
+def section(tools: Sequence[str]) -> list[str]:
+    """Return the lines of the section, about these tools alone; empty if they measure nothing."""
+    rows = [row for one in quantities()[0] if one.tool in tools for row in _rows(one)]
+    if not rows:
+        return []
+    lines = [
+        "## How sure the tools are",
+        "",
+        "Figures are those that the training scripts stored beside the weights: of pictures that the weights were not "
+        "learnt from, folds apart where something was chosen. A subject is a photograph, a leaf, a capture day or a "
+        "set of look-alike pictures; all pictures of it count once. "
+        f"Under {LEAST_SUBJECTS} subjects a tool gives no interval. Those given are meant to hold 90 %; their "
+        "coverage is by subject, with its exact range of 95 %, and established by "
+        f"{LEAST_FOR_COVERAGE} subjects with a lower bound of {LEAST_COVERAGE:.2f} or more. The interval score "
+        "(Gneiting and Raftery 2007) is mean width and a fine for misses, relative to the best interval of constant "
+        f"width; the goal is {WORST_SCORE} or less. The calibration error is the mean gap between probability and "
+        "share right; perfect probabilities would have that by chance on as many pictures. Shares right are of "
+        "pictures.",
+        "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "|" + "---|" * len(COLUMNS),
+    ]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def _rows(one: Quantity) -> list[tuple[str, ...]]:
+    fields = ", ".join(f"`{name}`" for name in one.fields) + (f" ({one.what})" if one.what else "")
+    if one.of:
+        return [
+            (one.tool, f"{fields}, {cells[0]}", one.sure if cells[1] else "none", *cells[2:])
+            for cells in _CALIBRATIONS[one.of]()
+        ]
+    numbers = {name: pool["subjects"] for name, pool in _subjects()["pools"].items()}
+    return [(one.tool, fields, one.sure or "none", "-", "-", "-", one.why.format(**numbers, least=LEAST_SUBJECTS))]
+
+
+@cache
+def _stored(name: str) -> dict[str, Any]:
+    return json.loads(files("agrotools").joinpath("data", name).read_text(encoding="utf-8"))
+
+
+@cache
+def _subjects() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("calibration_subjects.json").read_text(encoding="utf-8"))
+
+
+_Cells = tuple[str, bool, str, str, str, str]
+"""Class, whether it has an interval or probability, then the last four columns."""
+
+
+def _lesions() -> list[_Cells]:
+    found, pool = (
+        _stored("lesion_model.json")["metrics"],
+        _subjects()["pools"]["leaf_lesion_masks"],
+    )
+    n, low, high = int(found["leaves"]), found["interval_coverage_low"], found["interval_coverage_high"]
+    classes = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in pool["subjects_by_label"].items())
+    return [(
+        "coffee",
+        True,
+        f"{n} leaves",
+        f"{found['interval_coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
+        _score(found["interval_score_relative"]),
+        f"none where the picture is flagged; leaves of each kind in the pool: {classes}, "
+        f"so for a kind by itself {coverage_text(0, max(pool['subjects_by_label'].values()))}",
+    )]  # fmt: skip
+
+
+def _fruits() -> list[_Cells]:
+    rows = []
+    for fruit, one in _stored("nets/fruits.json")["counts"].items():
+        n = one["photographs"]
+        low, high = exact_interval(one["coverage"] * n, n)
+        reason = f"under {LEAST_SUBJECTS} photographs" if n < LEAST_SUBJECTS else "errors too large to be useful"
+        rows.append((
+            fruit,
+            one["spread"] is not None,
+            f"{n} photographs",
+            f"{one['coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
+            _score(one["interval_score_relative"]),
+            f"half-width {one['half_width']:.0%} of the count" + ("" if one["spread"] is not None else f"; {reason}"),
+        ))  # fmt: skip
+    return rows
+
+
+def _names(net: str) -> list[_Cells]:
+    described, calibrated = _stored(f"nets/{net}.json"), _subjects()["calibrated_on"][net]
+    refusal = f"names are refused by {described['abstention']['score'].replace('_', ' ')}, which keeps "
+    refusal += f"{described['abstention']['kept']:.3f} of known pictures, and by strangeness, which keeps "
+    refusal += f"{_stored('strangeness.json')['domains'][net]['kept']:.3f}"
+    withheld = described.get("uncalibrated", {})
+    rows = []
+    for name, one in described["figures"].items():
+        crop = name.partition(",")[0]
+        subjects = calibrated["subjects_by_crop"].get(crop, calibrated["subjects"])
+        low, high = one["top1_95"]
+        chance = f", {one['ece_by_chance']:.3f} by chance" if "ece_by_chance" in one else ""
+        right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance}); "
+        right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
+        few = f"under {LEAST_SUBJECTS} subjects of its own" if subjects < LEAST_SUBJECTS else "error beyond chance"
+        few = f"{few}: scores are null, flag `not_calibrated`" if crop in withheld else ""
+        worse = "worse than uncalibrated" if one["ece"] > one["ece_uncalibrated"] else ""
+        by_day = "days of calibration are also learnt from" if one is described["figures"].get("random split") else ""
+        other = "another, smaller net, which did not see these days" if name == "days left out" else ""
+        remark = "; ".join(filter(None, (few, worse, by_day, other, refusal if not rows else "")))
+        on = "the days left out themselves" if other else f"{subjects} subjects"
+        rows.append((name, crop not in withheld, on, right, "-", remark or "-"))
+    return rows
+
+
+def _score(value: float) -> str:
+    return f"{value:.2f}, goal {'reached' if value <= WORST_SCORE else 'missed'}"
+
+
+_CALIBRATIONS = {
+    "lesions": _lesions,
+    "fruits": _fruits,
+    "leaves": lambda: _names("leaves"),
+    "weeds": lambda: _names("weeds"),
+}

@@ -1,0 +1,107 @@
+"""Comparison of back-ends on labelled photographs: what counts, what is left out, and what is refused."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.analysis.backends import BackendScore, compare_backends
+from agrotools.core import UsageError
+from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.pack_training import train_pack
+from agrotools.tools.recognition.packs import pack_path
+from support.command import run_command
+from support.labelled_pictures import PLANTS, write_folders, write_table
+from support.tiny_nets import write_tiny_net
+
+pytestmark = pytest.mark.tools
+BACKENDS = ("offline", "pack:plants")
+
+
+@pytest.fixture(autouse=True)
+def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve photographs, a net that has other names for their classes, and a pack learnt from 24 others."""
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: tmp_path / "nets")
+    write_tiny_net(tmp_path / "nets", "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
+    leaves = {f"bean_{number}": colour for number, colour in enumerate(PLANTS.values())}
+    write_tiny_net(tmp_path / "nets", "leaves", leaves, crops={"bean": list(leaves)})
+    train_pack(read_labelled(write_folders(tmp_path / "learnt")), pack_path("plants"))
+    return write_folders(tmp_path / "held", each=4, seed=50_000)
+
+
+def compared(folder: Path, arguments: dict[str, Any] | None = None, **more: Any) -> Sequence[BackendScore]:
+    pictures = read_labelled(folder, to_learn=False)
+    return compare_backends("diagnose_pest_disease", BACKENDS, pictures, arguments or {}, **more)
+
+
+def test_packs_beat_nets_that_lack_their_names_which_are_said(photographs: Path) -> None:
+    net, pack = compared(photographs)
+    assert net.score.value == 0
+    assert (pack.likeliest, pack.difference.value) == (1, pytest.approx(pack.score.value))
+    assert pack.better == round(12 * pack.score.value) > 0
+    assert (pack.worse, pack.seen, pack.unreadable) == (0, 0, ())
+    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs))
+    assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
+    assert "pack:plants has no name" not in shown.stdout
+
+
+def test_back_ends_that_agree_have_an_interval_on_both_sides_of_zero(tmp_path: Path, photographs: Path) -> None:
+    train_pack(read_labelled(tmp_path / "learnt"), pack_path("twin"))
+    pictures = read_labelled(photographs, to_learn=False)
+    _, twin = compare_backends("diagnose_pest_disease", ("pack:plants", "pack:twin"), pictures, {})
+    low, high = twin.difference.low, twin.difference.high
+    assert low is not None
+    assert -low == pytest.approx(high)
+    assert high > 0.1
+
+
+def test_photographs_that_a_pack_learnt_from_are_counted(tmp_path: Path) -> None:
+    net, pack = compared(tmp_path / "learnt")
+    assert (net.seen, pack.seen) == (0, 24)
+    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(tmp_path / "learnt"))
+    assert "learnt from 24 of these photographs" in shown.stdout
+
+
+def test_photographs_that_cannot_be_read_are_left_out_and_not_wrong(photographs: Path) -> None:
+    for name in ("0.png", "1.png"):
+        (photographs / "green leaf" / name).write_bytes(b"no picture")
+    _, pack = compared(photographs)
+    assert (pack.unreadable, pack.score.n, pack.likeliest) == (("0.png", "1.png"), 10, 1)
+    for path in photographs.rglob("*.png"):
+        path.write_bytes(b"no picture")
+    with pytest.raises(UsageError, match="no photograph can be read"):
+        compared(photographs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [({"foo": "1"}, "unknown argument foo"), ({"crop": "zebra"}, "no leaves of zebra")]
+)
+def test_arguments_that_no_call_accepts_are_errors_not_refusals(photographs, arguments, message):
+    with pytest.raises(UsageError, match=message):
+        compared(photographs, arguments)
+
+
+def test_labels_of_counts_are_numbers_and_two_back_ends_are_needed(tmp_path: Path, photographs: Path) -> None:
+    table = write_table(tmp_path / "labels.csv", [("green leaf/0.png", "2"), ("green leaf/1.png", "many")])
+    pictures = read_labelled(photographs, table, to_learn=False)
+    with pytest.raises(UsageError, match="'many', not a count"):
+        compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
+    for label in ("-3", "1e309", "nan"):
+        wrong = [("green leaf/0.png", "2"), ("green leaf/1.png", label)]
+        pictures = read_labelled(photographs, write_table(table, wrong), to_learn=False)
+        with pytest.raises(UsageError, match=rf"row 3 of labels.csv: the label of 1.png is '{label}', not a count"):
+            compare_backends("count_objects", ("offline", "rules"), pictures, {"target": "apple"})
+    offline, rules = compare_backends("count_objects", ("offline", "rules"), pictures[:1], {"target": "apple"})
+    assert offline.metric == rules.metric == "mean absolute error of counts"
+    assert rules.score.n == 1
+    pictures = read_labelled(photographs, to_learn=False)
+    for tool, backends, message in (
+        ("diagnose_pest_disease", ("offline", "offline"), "nothing to compare"),
+        ("calculate", BACKENDS, "no names and no count"),
+        ("diagnose_pest_disease", ("offline", "vlm"), "compared by runs"),
+        ("diagnose_pest_disease", ("offline", "pack:none"), "there is no pack none"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            compare_backends(tool, backends, pictures, {})

@@ -1,0 +1,107 @@
+"""Studies as a developer runs them: each on two images of its folder, and the command with its rows and page."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from accuracy import STUDIES, studies_of, study
+from accuracy.study import Bench, Figure, estimate
+from accuracy.truth import read_truth
+from measure_accuracy import main
+from support.labelled_pictures import plant_picture
+
+TOOL, FOLDER = "identify_weed", "apple_leaf_class"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two pictures, in a folder whose images are of others."""
+    folder = tmp_path / "data" / FOLDER
+    folder.mkdir(parents=True)
+    items = [{"id": str(number), "image": f"{number}.png", "label": "scab"} for number in range(2)]
+    for item in items:
+        Image.fromarray(plant_picture((40, 160, 40), int(item["id"]), 96)).save(folder / item["image"])
+    (folder / "truth.json").write_text(json.dumps(items))
+    return tmp_path / "data"
+
+
+SLOW = {"measure_crop_weed_area": pytest.mark.slow}  # it learns heads from all pictures of cwfid
+
+
+@pytest.mark.parametrize("tool", [pytest.param(tool, marks=SLOW.get(tool, ())) for tool in STUDIES])
+def test_the_studies_of_a_tool_run(
+    tool: str, field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def few(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
+        most = 24 if folder.name == "bean_leaf_class" else 2  # a pack needs some pictures of each class
+        return read_truth(folder)[0][:most], []
+
+    monkeypatch.setattr(study, "read_truth", few)
+    on_folders = [each for each in studies_of(tool) if each.needs_folder]
+    figures: list[Figure] = []
+    for number, each in enumerate(on_folders):
+        if (field_data / each.folder / "truth.json").is_file():
+            figures += each.measure(Bench(tool, field_data / each.folder, tmp_path / str(number)))
+    measured = [figure for figure in figures if len(figure.rows) and math.isfinite(estimate(figure).value)]
+    assert measured or not on_folders
+
+
+@pytest.mark.slow
+def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None:
+    folder = field_data / "rgbd_apples"
+    if not (folder / "truth.json").is_file():
+        pytest.skip(f"no real frames at {folder}")
+    first, *_ = studies_of("measure_fruit_size")
+    figures = {figure.metric: figure for figure in first.measure(Bench(first.tool, folder, tmp_path))}
+    error = figures["diameter in given boxes: mean absolute error, mm"]
+    assert len(error.rows) >= 50, "26 apples in two frames"
+    assert error.statistic(error.rows) < 8.0
+    mean = figures["mean diameter of fruits found: absolute error, percent"]
+    assert mean.statistic(mean.rows) < 5.0
+
+
+@pytest.mark.process
+def test_rows_and_page(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    code = main(["--data", str(data), "--tool", TOOL, "--json", "--out", str(page), "--overlays", str(tmp_path)])
+    shown = capsys.readouterr()
+    rows = json.loads(shown.out)
+    assert code == 0, shown.err
+    assert "studies on drawn scenes" not in shown.err
+    assert {(row["tool"], row["folder"], row["n"], row["is_ours"]) for row in rows} == {(TOOL, FOLDER, 2, False)}
+    assert all(row["low"] is None and 50 < row["peak_mb"] < 1000 for row in rows)
+    text = page.read_text(encoding="utf-8")
+    assert f"`python studies/measure_accuracy.py --data DIR --tool {TOOL}`" in text
+    assert f"| {FOLDER} | refused as unknown |" in text
+    assert "How sure the tools are" not in text, "said of our images alone"
+    assert str(tmp_path) not in text
+
+
+@pytest.mark.process
+def test_what_fails_is_a_row(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--data", str(data), "--tool", TOOL, "--folder", FOLDER]
+    assert main([*command, "--time-limit", "0.1"]) == 1
+    assert "it took more than 0.1 s and was stopped" in capsys.readouterr().out
+    (data / FOLDER / "truth.json").write_text('[{"id": "0", "image": "0.png"}]')
+    assert main(command) == 1
+    shown = capsys.readouterr()
+    assert f"{FOLDER}/truth.json, item '0' lacks the field 'label'" in shown.out
+    assert "nothing could be measured" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--tool", "measure_nothing"], "no study measures 'measure_nothing'; known: analyze_lesions"),
+        (["--tool", TOOL, "--folder", "nothing"], "known: "),
+        (["--data", "nowhere"], "nowhere is not a folder"),
+    ],
+)
+def test_unknown_names_are_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert said in capsys.readouterr().err
