@@ -42,7 +42,7 @@ def write_rows(rows: Iterable[Row], file: Path = RECORDED) -> None:
 
 
 def turns_of(record: Record) -> list[Reply]:
-    """Return the replies that became the actions of a record, in order: not the one to the request for the form."""
+    """Return the replies that became the actions of a record, in order: not the one to the closing message."""
     steps = record.trajectory.steps if record.trajectory else record.actions or ()
     replies = [step.reply for step in steps if step.reply]
     halted = record.trajectory.halted_by if record.trajectory else None
@@ -56,7 +56,7 @@ async def parse_row(row: Row) -> Row:
     view = SampleView(id=row["sample"], query="", files=(), toolset=row["toolset"], answer_form="", bare=row["bare"])
     if row["mode"] == "step-by-step":
         return {"actions": [_action(await agent.act(view, ())) for _ in row["replies"]]}
-    ended = await run_end_to_end(agent, view, _no_tool, max_steps=len(row["replies"]))
+    ended = await run_end_to_end(agent, view, _no_tool, max_steps=row["turns"])
     calls = [_call(step.call) for step in ended.steps if step.call]
     return {"calls": calls, "answer": ended.answer, "termination": ended.termination}
 
@@ -93,6 +93,7 @@ def row_of(record: Record, protocol: Protocol, *, model: str, benchmark: str, ba
         "toolset": list(record.sample.toolset) if record.mode != "no-tool" else [],
         "slots": [slot.model_dump(mode="json", by_alias=True) for slot in record.sample.answer],
         "replies": [[reply.text, reply.finish_reason] for reply in replies],
+        "turns": len(replies) - (record.trajectory is not None and record.trajectory.termination == "max_steps"),
         "form_reply": None if form is None else form.text,
     }
 

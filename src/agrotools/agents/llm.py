@@ -359,8 +359,8 @@ class LLMAgent:
             self._conversations.pop(id(view), None)
         return action
 
-    async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Answer | None:
-        """Return the answer to the last observations and the request to answer now; None if the reply is none."""
+    async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Action:
+        """Return what the model replies to the request to answer now."""
         messages, tools = await self.request_for(view, history)
         last = messages[-1]
         messages[-1] = replace(last, content=(*last.content, TextPart(text=render("limit", query=view.query))))
@@ -369,7 +369,7 @@ class LLMAgent:
         action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
         if isinstance(action, Answer) and self._form_is_due(view):
             action = await self._with_form(action, view, messages, tools)
-        return action if isinstance(action, Answer) else None
+        return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""

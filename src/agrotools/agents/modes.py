@@ -88,8 +88,8 @@ class ReportingPolicy(Policy, Protocol):
 class LimitPolicy(Policy, Protocol):
     """A policy that is asked for its answer when no turn is left."""
 
-    async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Answer | None:
-        """Return the answer; None if there is none."""
+    async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Action:
+        """Return the action, which counts only if it is an answer."""
         ...
 
 
@@ -206,9 +206,11 @@ async def run_end_to_end(
             case _:
                 raise TypeError(_not_an_action(action))
     reason = f"no answer after {max_steps} turns"
-    if answers_at_limit(policy) and (answer := await policy.answer_at_limit(view, tuple(steps))) is not None:
-        steps.append(_answer_step(max_steps, answer))
-    return Trajectory(steps=tuple(steps), termination="max_steps", reason=reason)
+    last = await policy.answer_at_limit(view, tuple(steps)) if answers_at_limit(policy) else None
+    if isinstance(last, Answer):
+        steps.append(_answer_step(max_steps, last))
+    halted_by = last.reply if last and not isinstance(last, Answer) else None
+    return Trajectory(steps=tuple(steps), termination="max_steps", reason=reason, halted_by=halted_by)
 
 
 def _answer_step(turn: int, answer: Answer) -> Step:

@@ -301,7 +301,7 @@ def _check_abstaining(at: SampleUnderCheck) -> Iterator[Remark]:
         yield "shows_answer", "answer", "an unanswerable question has other slots", "move them to `asks`"
     if not sample.may_abstain:
         message, hint = (
-            "the sample is unanswerable, and may_abstain is not set",
+            "it is unanswerable, and may_abstain is not set",
             "set may_abstain to true in every sample",
         )
         yield "offers_no_refusal", "may_abstain", message, hint

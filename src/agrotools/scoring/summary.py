@@ -91,8 +91,8 @@ class Counts(FrozenModel):
     canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
     """Ids of the samples of records in which the model wrote the canary GUID of the benchmark."""
     spent: dict[str, Amount] = {}
-    """``turns``, ``input_tokens``, ``output_tokens``, ``closing_tokens`` (in and out, of closing messages), ``seconds``,
-    ``tool_seconds``; ``cost_usd`` of external agents, ``cached_input_tokens`` of servers that report it.
+    """``turns``, ``input_tokens``, ``output_tokens``, ``closing_tokens`` (of closing messages, in and out), ``seconds``
+    and ``tool_seconds``; ``cost_usd`` of external agents, ``cached_input_tokens`` of servers that report it.
 
     Tokens and costs are those of the records in which an agent reported them, and missing if it reported none.
     """
