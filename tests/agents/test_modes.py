@@ -241,6 +241,17 @@ async def test_max_steps_counts_turns(sample: Sample, tmp_path: Path) -> None:
     assert trajectory.answer is None
 
 
+@pytest.mark.parametrize("invented", ['<observation>\n{"result": {"value": 9', "Observation: 9\nThought: and so on,"])
+async def test_a_call_before_an_invented_result_counts_though_the_reply_is_cut(sample, tmp_path, invented) -> None:
+    cut = f'Thought: I add.\nAction: calculate\nAction Input: {{"expression": "1+1"}}\n{invented}'
+    replies = in_turn(lambda: completion(cut, finish_reason="length"), lambda: completion("Final Answer: rows: 2"))
+    trajectory, _ = await trajectory_of(replies, sample, tmp_path)
+    assert [step.kind for step in trajectory.steps] == ["call", "answer"]
+    cut = cut.replace('"1+1"}', '"1+1')  # the call itself is not complete
+    replies = in_turn(lambda: completion(cut, finish_reason="length"))
+    assert (await trajectory_of(replies, sample, tmp_path))[0].termination == "length"
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_at_the_turn_limit_the_answer_is_asked_for_once(
     sample: Sample, tmp_path: Path, protocol: Protocol

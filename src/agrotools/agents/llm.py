@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.images import read_file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
-from agrotools.agents.parsing import as_text, excerpt, parse_output
+from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
 from agrotools.agents.received import native_calls, own_words, react_words, spoken
 from agrotools.core import (
     Action,
     Answer,
+    CallTools,
     ErrorInfo,
     Halt,
     Mode,
@@ -435,15 +436,22 @@ class LLMAgent:
     def _action(self, completion: Completion, view: SampleView) -> Action:
         reply = raw_reply(completion)
         if halt := halt_of(completion, reply):
-            return halt
+            # A model that invents the result of its call may go on to the token limit; the call is complete.
+            is_cut = halt.termination == "length" and not completion.tool_calls
+            complete = before_invented_turn(completion.text) if is_cut else ""
+            action = self._parsed(complete, completion, view, reply) if complete else halt
+            return action if isinstance(action, CallTools) else halt
         if completion.thought and not completion.text.strip() and not completion.tool_calls:
             # Some servers classify a whole reply as reasoning and leave its text empty: a final answer in it counts.
             action = parse_output(completion.thought, protocol="react", marked_only=True, reply=reply)
             if isinstance(action, Answer):
                 return action
+        return self._parsed(completion.text, completion, view, reply)
+
+    def _parsed(self, text: str, completion: Completion, view: SampleView, reply: Reply) -> Action:
         specs = () if self.mode == "no-tool" else self._instructions(view.toolset)[1]
         return parse_output(
-            completion.text,
+            text,
             completion.tool_calls,
             protocol=self.protocol,
             tools={spec.name: spec.parameters for spec in specs},

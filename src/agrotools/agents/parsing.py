@@ -107,6 +107,12 @@ def parse_output(
         return Unparseable(text=excerpt(unread), reason=f"{error}.", hint=hint, reply=reply)
 
 
+def before_invented_turn(text: str) -> str:
+    """Return the text before the first turn of others that the model invents; empty if there is none."""
+    found = next((each for each in _MARKER.finditer(text) if each["turn"] or each["tag"]), None)
+    return text[: found.start()] if found else ""
+
+
 def _clean(call: RequestedCall) -> RequestedCall:
     """Return ``call`` without characters that a record cannot store."""
     if call.name.isascii() and call.arguments.isascii() and call.id.isascii():
