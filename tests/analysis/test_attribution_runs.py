@@ -165,12 +165,12 @@ def test_a_model_is_asked_again_only_after_its_price_is_accepted(tmp_path: Path)
         sent = len(endpoint.requests)
         refused = run_command("attribute", run, "--rerun", "--price", "1/2")
         assert refused.returncode == 2
-        assert "about 3 requests" in refused.stderr
+        assert "about 6 requests" in refused.stderr
         assert "1.00/2.00 USD per million tokens" in refused.stderr
         assert len(endpoint.requests) == sent
         done = run_command("attribute", run, "--rerun", "--price", "1/2", "--yes", "--json")
         assert done.returncode == 0, done.stderr
-        assert len(endpoint.requests) == sent + 3, "one other sequence of results for each sample"
+        assert len(endpoint.requests) == sent + 6, "one other sequence of results for each sample, and its form"
     after = json.loads(done.stdout)
     assert (after["run"]["parts"], after["joint"]) == ({"arguments": 50.0, "reading": 50.0}, [])
 

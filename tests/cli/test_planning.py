@@ -94,7 +94,7 @@ def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
     assert done.returncode == 0, done.stderr
     for text in (
         "24 of 24 records to run",
-        "about 60 requests",
+        "about 84 requests",
         "tokens in",
         "USD (m1:",
         "about 1 min or less",

@@ -32,7 +32,7 @@ def test_runs_become_what_their_faults_make_of_them(tmp_path: Path, monkeypatch:
         "canned": "wrong", "hidden": "wrong",
     }  # fmt: skip
     # One more where an endpoint is tried with a short question first.
-    for name, questions in {"healthy": 12, "healthy_tools": 36, "reset_once": 24}.items():
+    for name, questions in {"healthy": 24, "healthy_tools": 48, "reset_once": 36}.items():
         assert questions <= by_name[name].requests <= questions + 2
     assert (by_name["healthy"].score, by_name["canned"].why) == (100, "sample 4 became wrong")
     assert by_name["canned"].score == 91.7

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from agrotools.agents import ModelAgent
+from agrotools.agents.llm import closing_message
 from agrotools.analysis.counterfactual import RunCall, SampleGame
 from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks import Benchmark, load_benchmark
@@ -31,7 +32,14 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
 from agrotools.models.metered import most_output_tokens
 from agrotools.runner.config import EvalConfig
-from agrotools.runner.estimate import RENDERED, TYPICAL_OUTPUT_TOKENS, Estimate, request_tokens
+from agrotools.runner.estimate import (
+    BYTES_PER_TOKEN,
+    RENDERED,
+    TYPICAL_OUTPUT_TOKENS,
+    Estimate,
+    closing_messages,
+    request_tokens,
+)
 from agrotools.runner.evaluate import prepare_run
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run
@@ -280,18 +288,23 @@ async def _expected(
     opened: AttributedRun,
 ) -> Estimate:
     """Return the estimated tokens and cost of ``asked``, from some of them."""
-    tokens, most = 0.0, 0
+    each = tokens = 0.0
+    most = 0
     sampled = Random(0).sample(asked, min(len(asked), RENDERED))
     for at, history in sampled:
         sample = records[at][0].sample
         agent = source.make(sample, "end-to-end", 0)
         if isinstance(agent, ModelAgent) and source.base_url and opened.benchmark is not None:
             view = opened.benchmark.view(sample, "end-to-end")
-            tokens += await request_tokens(view, history, agent, source.price) / len(sampled)
+            first, closing = await request_tokens(view, history, agent, source.price), closing_messages(view, agent)
+            form = len(closing_message(view).encode()) / BYTES_PER_TOKEN
+            tokens += (first + closing * (first + form)) / len(sampled)
+            each += (1 + closing) / len(sampled)
             most = most_output_tokens(agent.settings)
-    n, price = len(asked), source.price
-    low, high = (n * price.usd(round(tokens), out) if price else None for out in (TYPICAL_OUTPUT_TOKENS, most))
-    return Estimate(source.name, n, round(n * tokens), (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
+    n, price = round(len(asked) * (each or 1)), source.price
+    a_request = round(tokens / (each or 1))
+    low, high = (n * price.usd(a_request, out) if price else None for out in (TYPICAL_OUTPUT_TOKENS, most))
+    return Estimate(source.name, n, n * a_request, (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
 
 
 def executor_of(opened: AttributedRun, workers: int) -> ToolExecutor:

@@ -92,7 +92,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         # A single-shot prompt contains the tools, although none is executed.
         view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
         counted = [plan.samples[each] for each in _spread(at, COUNTED)]
-        turns = [expected_requests(each, agent.mode) + _closing_messages(view_of(each), agent) for each in counted]
+        turns = [expected_requests(each, agent.mode) + closing_messages(view_of(each), agent) for each in counted]
         expected = len(at) * sum(turns) / len(turns)
         rendered = [plan.samples[each] for each in _spread(at, RENDERED // len(positions))]
         spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
@@ -141,14 +141,14 @@ def expected_requests(sample: Sample, mode: Mode) -> int:
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
-def _closing_messages(view: SampleView, agent: ModelAgent) -> int:
+def closing_messages(view: SampleView, agent: ModelAgent) -> int:
     """Return 1 if the agent asks for the form of its answer, else 0."""
     return int(isinstance(agent, LLMAgent) and bool(view.form_lines))
 
 
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
-    turns, closing = expected_requests(sample, agent.mode), _closing_messages(view, agent)
+    turns, closing = expected_requests(sample, agent.mode), closing_messages(view, agent)
     history = _history(sample) if turns > 1 else ()
     first = last = await request_tokens(view, (), agent, price)
     if turns > 1:

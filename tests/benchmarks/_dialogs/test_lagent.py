@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import run_end_to_end, run_step_by_step
+from agrotools.agents.llm import render
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.core import (
@@ -171,7 +172,7 @@ async def test_questions_of_ours_keep_their_answer_form_and_files_their_names():
     await agent(model, "end-to-end").act(view(published=False), ())
     assert model.sent(0)[1:] == [
         ("user", "The related files are at `image_1.jpg`"),
-        ("user", f"{QUERY}\n\nanswer: <a text>"),
+        ("user", f"{QUERY}\n\n{render('form_in_question', form='answer: <a text>')}"),
     ]
 
 

@@ -94,7 +94,7 @@ def test_sound_proposals_go_to_review_and_only_accepted_ones_into_a_benchmark(bu
         requests = len(endpoint.requests)
         sent = endpoint.requests[0]["messages"]
         assert any(part["type"] == "image_url" for part in sent[1]["content"])
-        assert '"additionalProperties":false' in text_of(sent[1]).replace(" ", "")
+        assert '"required":["image","target"]' in text_of(sent[1]).replace(" ", "")
         assert build("--proposals", 6, "--base-url", endpoint.base_url).exit_code == 0
         assert len(endpoint.requests) == requests == 2, "replies are paid once"
     assert list(load_folder(out).samples) == list(load_folder(small_benchmark).samples)
