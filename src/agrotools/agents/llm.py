@@ -251,9 +251,8 @@ class MessageFormat:
 
 
 def _react_system(specs: Sequence[ToolSpec]) -> str:
-    return render(
-        "react_system", tools=[{**spec.offered(), "parameters": dumps(spec.offered()["parameters"])} for spec in specs]
-    )
+    tools = [spec.offered() for spec in specs]
+    return render("react_system", tools=[{**tool, "parameters": dumps(tool["parameters"])} for tool in tools])
 
 
 def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
@@ -353,9 +352,7 @@ class LLMAgent:
         if (conversation := self._conversations.get(id(view))) and completion.received:
             conversation.counts.append(count_prompt(messages, completion))
             check_prompt(conversation.counts)
-        action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
-        if isinstance(action, Answer) and self._form_is_due(view):
-            action = await self._with_form(action, view, messages, tools)
+        action = await self._read(completion, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
             self._conversations.pop(id(view), None)
         return action
@@ -367,10 +364,7 @@ class LLMAgent:
         messages[-1] = replace(last, content=(*last.content, TextPart(text=render("limit", query=view.query))))
         completion = await self.model.generate(messages, tools, self.settings)
         self._conversations.pop(id(view), None)
-        action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
-        if isinstance(action, Answer) and self._form_is_due(view):
-            action = await self._with_form(action, view, messages, tools)
-        return action
+        return await self._read(completion, view, messages, tools)
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
@@ -398,6 +392,15 @@ class LLMAgent:
     def _form_is_due(self, view: SampleView) -> bool:
         """True if this answer is scored. In step-by-step, only the closing answer is."""
         return bool(view.form_lines) and (self.mode != "step-by-step" or view.closing)
+
+    async def _read(
+        self, completion: Completion, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
+    ) -> Action:
+        """Return the action of the reply to a request; an answer has its form."""
+        action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
+        if isinstance(action, Answer) and self._form_is_due(view):
+            return await self._with_form(action, view, messages, tools)
+        return action
 
     async def _with_form(
         self, answer: Answer, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from agrotools.agents import ModelAgent
-from agrotools.agents.llm import closing_message
 from agrotools.analysis.counterfactual import RunCall, SampleGame
 from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks import Benchmark, load_benchmark
@@ -33,11 +32,10 @@ from agrotools.core.files import artifact_path, cache_dir, write_whole
 from agrotools.models.metered import most_output_tokens
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import (
-    BYTES_PER_TOKEN,
     RENDERED,
     TYPICAL_OUTPUT_TOKENS,
     Estimate,
-    closing_messages,
+    closing_request,
     request_tokens,
 )
 from agrotools.runner.evaluate import prepare_run
@@ -288,17 +286,16 @@ async def _expected(
     opened: AttributedRun,
 ) -> Estimate:
     """Return the estimated tokens and cost of ``asked``, from some of them."""
-    each = tokens = 0.0
-    most = 0
+    each, tokens, most = 0.0, 0.0, 0
     sampled = Random(0).sample(asked, min(len(asked), RENDERED))
     for at, history in sampled:
         sample = records[at][0].sample
         agent = source.make(sample, "end-to-end", 0)
         if isinstance(agent, ModelAgent) and source.base_url and opened.benchmark is not None:
             view = opened.benchmark.view(sample, "end-to-end")
-            first, closing = await request_tokens(view, history, agent, source.price), closing_messages(view, agent)
-            form = len(closing_message(view).encode()) / BYTES_PER_TOKEN
-            tokens += (first + closing * (first + form)) / len(sampled)
+            first = await request_tokens(view, history, agent, source.price)
+            closing, further = closing_request(view, agent, first)
+            tokens += (first + further) / len(sampled)
             each += (1 + closing) / len(sampled)
             most = most_output_tokens(agent.settings)
     n, price = round(len(asked) * (each or 1)), source.price

@@ -300,10 +300,7 @@ def _check_abstaining(at: SampleUnderCheck) -> Iterator[Remark]:
     if len(sample.answer) > 1:
         yield "shows_answer", "answer", "an unanswerable question has other slots", "move them to `asks`"
     if not sample.may_abstain:
-        message, hint = (
-            "it is unanswerable, and may_abstain is not set",
-            "set may_abstain to true in every sample",
-        )
+        message, hint = "it is unanswerable, and may_abstain is not set", "set may_abstain to true in every sample"
         yield "offers_no_refusal", "may_abstain", message, hint
     if sample.no_tool_eligible:
         hint = "set no_tool_eligible to false"

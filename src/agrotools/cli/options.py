@@ -49,8 +49,9 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(command).parameters.items():
         group = parameter.annotation
         if group is OptionTable:
-            groups[name] = OptionTable, [each.name for each in OptionTable.parameters()]
-            parameters += OptionTable.parameters()
+            options = OptionTable.parameters()
+            groups[name] = OptionTable, [each.name for each in options]
+            parameters += options
         elif isinstance(group, type) and is_dataclass(group):
             fields = inspect.signature(group).parameters.values()
             for field in fields:

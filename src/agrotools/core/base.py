@@ -91,8 +91,12 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
 
 def prompt_tokens_text(tokens: float, cached: float | None) -> str:
     """Return prompt tokens with the share of them that the server read from its prompt cache, if it says so."""
-    share = "share from the prompt cache not reported" if cached is None else f"{100 * cached / tokens:.0f} % from the"
-    return f"{tokens:,.0f} tokens in ({share}{'' if cached is None else ' prompt cache'})" if tokens else "0 tokens in"
+    if not tokens:
+        return "0 tokens in"
+    share = "share from the prompt cache not reported"
+    if cached is not None:
+        share = f"{100 * cached / tokens:.0f} % from the prompt cache"
+    return f"{tokens:,.0f} tokens in ({share})"
 
 
 def benchmark_title(name: str, version: str) -> str:

@@ -146,16 +146,22 @@ def closing_messages(view: SampleView, agent: ModelAgent) -> int:
     return int(isinstance(agent, LLMAgent) and bool(view.form_lines))
 
 
+def closing_request(view: SampleView, agent: ModelAgent, before: float) -> tuple[int, float]:
+    """Return :func:`closing_messages` and their input tokens after a request of ``before`` tokens."""
+    n = closing_messages(view, agent)
+    return n, n * (before + len(closing_message(view).encode()) / BYTES_PER_TOKEN)
+
+
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
-    turns, closing = expected_requests(sample, agent.mode), closing_messages(view, agent)
+    turns = expected_requests(sample, agent.mode)
     history = _history(sample) if turns > 1 else ()
     first = last = await request_tokens(view, (), agent, price)
     if turns > 1:
         typical = first + TYPICAL_STEP_TOKENS * (turns - 1)
         last = await request_tokens(view, history, agent, price) if history else typical
-    form = last + len(closing_message(view).encode()) / BYTES_PER_TOKEN
-    return turns + closing, turns * (first + last) / 2 + closing * form
+    closing, tokens = closing_request(view, agent, last)
+    return turns + closing, turns * (first + last) / 2 + tokens
 
 
 async def _prefix_tokens(views: Sequence[SampleView], agent: ModelAgent) -> int:

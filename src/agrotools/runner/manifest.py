@@ -1,7 +1,8 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Annotated, cast
@@ -292,6 +293,11 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
     pairs = [(field, getattr(old, field), getattr(new, field)) for field in IDENTITY]
     holders = ("there", "in this command")
     return [spell_difference(*pair, holders) for pair in pairs if pair[1] != pair[2]]
+
+
+def sum_usage(*usages: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums of the tokens of several manifests; a count of 0 stays, because it was reported."""
+    return {name: sum(usage.get(name, 0) for usage in usages) for name in dict.fromkeys(chain(*usages))}
 
 
 def merged(old: Manifest, new: Manifest) -> Manifest:

@@ -23,7 +23,7 @@ from agrotools.core.packed import PackedBytes
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.ledger import SPEND_FILE
-from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference
+from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference, sum_usage
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts
 from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FILE
@@ -234,7 +234,7 @@ def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
         "agrotools": " / ".join(dict.fromkeys(each.agrotools for each in manifests)),
         "python": " / ".join(dict.fromkeys(each.python for each in manifests)),
         "libraries": {name: " / ".join(versions) for name, versions in libraries.items()},
-        "usage": dict(sum((Counter(each.usage) for each in manifests), Counter[str]())),
+        "usage": sum_usage(*(each.usage for each in manifests)),
     }
     if any(each.sealed is False for each in manifests):
         update["sealed"] = False

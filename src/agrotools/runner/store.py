@@ -34,7 +34,7 @@ from agrotools.core.files import (
     temporary_sibling,
 )
 from agrotools.core.packed import PackedBytes
-from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest
+from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest, sum_usage
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, entry_of
 from agrotools.runner.recovery import recover
@@ -103,8 +103,7 @@ class RunStore:
         Raises:
             RunStoreError: it cannot be written.
         """
-        known, used = self.manifest.endpoint, self.manifest.usage
-        sums = {name: used.get(name, 0) + usage.get(name, 0) for name in {**used, **usage}}
+        known, sums = self.manifest.endpoint, sum_usage(self.manifest.usage, usage)
         names = {
             kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ())))) for kind in {**known, **found}
         }

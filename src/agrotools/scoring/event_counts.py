@@ -44,8 +44,9 @@ class EventCounts:
         of_sample = next((row.value for row in rows if scores_sample(row.metric)), 0.0)
         self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
-            self._terminations[record.trajectory.termination] += 1
-            self._counts["at limit"] += bool(ending_of(record) and record.trajectory.answer is not None)
+            termination = record.trajectory.termination
+            self._terminations[termination] += 1
+            self._counts["at limit"] += termination == "max_steps" and record.trajectory.answer is not None
             for step in record.trajectory.steps:
                 self._counts[step.kind] += 1
                 self._counts["recorded"] += step.recorded

@@ -244,7 +244,8 @@ def guess_score(sample: Sample, asked: _Asked | None = None) -> float:
 def _score_of_guess(sample: Sample, asked: _Asked, answer: str) -> float:
     weights = sum(slot.weight for slot in asked.slots if counts_in_headline(slot))
     counted = [at for at, slot in enumerate(asked.slots) if SLOTS_OF_METRIC[GUESS_METRIC](slot)]
-    chart = None if answer == UNKNOWN else guessed_chart(sample)
+    asks_chart = any(isinstance(asked.slots[at], PlotSlot) for at in counted)
+    chart = guessed_chart(sample) if asks_chart and answer != UNKNOWN else None
     return sum(asked.slots[at].weight * _score_of_part(at, asked, answer, chart) for at in counted) / weights
 
 

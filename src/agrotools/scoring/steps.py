@@ -55,7 +55,7 @@ from agrotools.text.agreement_values import Number, numbers_in, same_json
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.refusal import shows_no_answer
-from agrotools.text.usual_plan import usual_plan
+from agrotools.text.usual_plan import Plan, usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 
@@ -89,10 +89,11 @@ def step_scores(record: Record) -> list[Score]:
         why = f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}"
         raise RunStoreError(why, hint="the run was made with another version of the benchmark, or the file was altered")
     rows: list[Score] = []
+    plan = _known_plan(record.sample)
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))
         if index < len(steps):
-            rows += [*_call_rows(record, index, action, steps), *_guess_rows(record, index, steps)]
+            rows += [*_call_rows(record, index, action, steps), *_guess_rows(record, index, steps, plan)]
     return rows + _summary_rows(record, actions[len(steps)])
 
 
@@ -140,12 +141,16 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
     ]
 
 
-def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
-    """Return the scores of the usual plan for such a question at this step; none if no plan is known."""
-    usual = usual_plan(record.sample.query, len(record.sample.files))
-    if usual is None or not {tool for tool, _ in usual.calls} <= {*record.sample.toolset}:
+def _known_plan(sample: Sample) -> Plan | None:
+    """Return the usual plan for such a question; None if none is known, or one of its tools is not offered."""
+    usual = usual_plan(sample.query, len(sample.files))
+    return usual.calls if usual and {tool for tool, _ in usual.calls} <= {*sample.toolset} else None
+
+
+def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan: Plan | None) -> list[Score]:
+    """Return the scores of the usual plan at this step; none if no plan is known."""
+    if plan is None:
         return []
-    plan = usual.calls
     action: Action = Answer(text="")
     if index < len(plan):
         assert record.sample.reference is not None

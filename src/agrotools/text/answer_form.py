@@ -36,8 +36,8 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.slot import asked_slots
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
-from agrotools.text.usual_plan import fewest_files, kind_key, slot_key, usual_plan, words_of
+from agrotools.text.normalise import late_pattern, normalise
+from agrotools.text.usual_plan import NUMBER, fewest_files, kind_key, slot_key, tokens_of, usual_plan, words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,9 +146,6 @@ WORD_FEATURES = 384
 MOST_NUMBERS = 6
 """Only the first numbers of a question, up to this many, are separate features."""
 
-_TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
-_NUMBER = late_pattern(r"\d+(?:[.,]\d+)*")
-
 
 @dataclass(frozen=True)
 class Guesser:
@@ -203,8 +200,8 @@ def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[
     text = normalise(query)
     for name in sorted((file.name for file in sample_files), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
-    numbers = [float(digits.replace(",", "")) for digits in _NUMBER.findall(text) if digits.count(".") < 2]
-    words = _TOKEN.findall(_NUMBER.sub("0", text))
+    numbers = [float(digits.replace(",", "")) for digits in NUMBER.findall(text) if digits.count(".") < 2]
+    words = tokens_of(text)
     hashed = np.zeros(WORD_FEATURES)
     for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
         hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0

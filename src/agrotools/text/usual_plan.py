@@ -17,7 +17,7 @@ from agrotools.core.slot import asked_slots
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
 _TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
-_NUMBER = late_pattern(r"\d+(?:[.,]\d+)*")
+NUMBER = late_pattern(r"\d+(?:[.,]\d+)*")
 _LEAST_LIKENESS = 0.25
 """Cosine similarity below which a question is taken for one of another kind."""
 
@@ -45,9 +45,14 @@ class _Form(NamedTuple):
     plans: Mapping[int, Plan]
 
 
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a normalised text in order, Chinese ones by character, all numbers as 0."""
+    return _TOKEN.findall(NUMBER.sub("0", text))
+
+
 def words_of(text: str) -> set[str]:
-    """Return the words of a question, Chinese ones by character, all numbers as 0."""
-    return set(_TOKEN.findall(_NUMBER.sub("0", normalise(text))))
+    """Return the different :func:`tokens_of` a question."""
+    return set(tokens_of(normalise(text)))
 
 
 def slot_key(slot: Slot) -> str:
