@@ -28,6 +28,7 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
     [
         f"Thought: I compute.\n\nAction: calculate\n\nAction Input:\n{FENCE}json\n{TEXT}\n{FENCE}\n",
         f"Action: calculate()\nAction Input: {TEXT}\nThis will work.",
+        f"Action: calculate\nAction Input: '{TEXT}'",
         f"Action 1: calculate\nAction Input 1: {TEXT}\nObservation 1: 6",
         f"action: calculate action input: {TEXT}",
         f"Action: calculate\n{FENCE}\n{TEXT}\n{FENCE}",

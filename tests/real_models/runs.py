@@ -41,7 +41,7 @@ class Run:
 
 
 def _embedded(protocol: str, limit: int) -> Run:
-    options = ("embedded", "--mode", "end-to-end", "--protocol", protocol, "--tools", "needed")
+    options = ("embedded", "--mode", "end-to-end", "--protocol", protocol, "--tools", "needed", "--max-steps", "10")
     return Run(f"embedded-{protocol}", limit, options)
 
 

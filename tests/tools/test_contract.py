@@ -160,6 +160,13 @@ def test_arguments_are_filled_in_and_converted_where_their_value_stays():
         ("note", "12", "12"),
         ("image", "12", "12"),
         ("mode", "null", "null"),
+        ("depth", "", None),
+        ("region", [], None),
+        ("mode", "", None),
+        ("fx_px", {}, None),
+        ("weights", [], []),
+        ("note", "", ""),
+        ("image", "", ""),
         ("top_k", "4 leaves", "4 leaves"),
         ("image", None, None),
     ],
@@ -202,6 +209,11 @@ def test_a_refusal_names_the_argument_and_what_is_allowed(arguments, says):
     error = refusal(**{"image": "a.jpg", **arguments})
     assert says in error.message
     assert error.argument == next(iter(arguments))
+
+
+def test_the_hint_says_what_may_be_left_out():
+    assert refusal(image="a.jpg", region=[1], fx_px=0).hint.endswith("question needs it: region, fx_px")
+    assert refusal(image=3).hint is None
 
 
 def test_all_faults_of_a_call_are_in_one_message_with_the_known_arguments():

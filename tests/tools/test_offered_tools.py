@@ -28,6 +28,12 @@ def test_the_offered_schema_names_all_arguments_and_choices(name: str) -> None:
     assert facts(offered) == facts(spec.parameters)
 
 
+def test_defaults_that_are_numbers_are_offered() -> None:
+    offered: Any = get_tool("count_objects").spec.offered()["parameters"]["properties"]
+    defaults = {name: each["default"] for name, each in offered.items() if "default" in each}
+    assert defaults == {"min_height_m": 2.0, "score_min": 0.3, "window_a_m": 0.6, "window_b": 0.085}
+
+
 def facts(schema: Any) -> Any:
     """What a call must know of a schema: types, allowed texts, names of values, and which are required."""
     if isinstance(schema, list):

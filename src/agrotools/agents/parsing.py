@@ -32,7 +32,7 @@ _MARKER = re.compile(
 )
 _INPUT = re.compile(rf"[\s*_>`]*+{_ACTION}[ _]?(?:input|输入){_NUMBER}{_COLON}", re.IGNORECASE)
 _INPUT_IN_LINE = re.compile(rf"[*_]*{_ACTION}[ _](?:input|输入){_COLON}", re.IGNORECASE)
-_BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+")
+_BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+(?:['`](?=[{\[]))?")
 _STRING_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
 _ANSWER_AS_TOOL = re.compile(rf"{_ANSWER}|finish", re.IGNORECASE)

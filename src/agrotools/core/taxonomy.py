@@ -94,6 +94,7 @@ CONVENTIONS = {
     "depth": "name of a depth file that belongs to the image, 0 where invalid",
     "region": "box [x0, y0, x1, y1] in pixels of the original image, x to the right, y down, x1 and y1 excluded",
     "pixel size": "ground sampling distance, metres per pixel",
+    "bands": "{'R': 3, 'NIR': 4}; also G, B, RE",
 }
 """Descriptions of arguments that mean the same in every tool; the instructions of a prompt say them once."""
 
@@ -112,8 +113,9 @@ class ToolSpec(FrozenModel):
     def offered(self) -> dict[str, Any]:
         """Return name, description and parameters as models, agents and MCP clients get them.
 
-        The schema leaves out what only the tool needs, to check and complete a call, and :data:`CONVENTIONS`: a model
-        reads the tokens of all tools in every request. The tool reports what the shorter schema lets through.
+        The schema leaves out :data:`CONVENTIONS` and what only the tool needs to check a call: a model reads the tokens
+        of all tools in every request. The tool reports what the shorter schema lets through. Defaults that are numbers
+        stay, because small models fill in every argument, and 0 where they know no number.
         """
         description = " ".join(self.description.split())
         return {"name": self.name, "description": description, "parameters": _offered(self.parameters)}
@@ -123,6 +125,9 @@ def _offered(schema: dict[str, Any]) -> dict[str, Any]:
     kept = {key: schema[key] for key in ("type", "enum", "description", "required") if key in schema}
     if kept.get("description") in CONVENTIONS.values():
         del kept["description"]
+    default = schema.get("default")
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        kept["default"] = default
     if "properties" in schema:
         kept["properties"] = {name: _offered(each) for name, each in schema["properties"].items()}
     if "anyOf" in schema:

@@ -204,10 +204,15 @@ class EvalConfig(FrozenModel):
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
         servers, wire = self._servers(), self._wire
-        if servers and servers.slots:
-            slots = servers.slots * self.replicas
+        if slots := self.slots:
             wire = wire.model_copy(update={"concurrency": min(wire.concurrency or slots, slots)})
         return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, servers)
+
+    @property
+    def slots(self) -> int | None:
+        """Conversations that the local servers hold at once; None if there are none, or it is not known."""
+        servers = self._servers()
+        return servers.slots * self.replicas if servers and servers.slots else None
 
     def _servers(self) -> "LocalServers | None":
         serve = self.serve or ("llama" if self.model.startswith(LOCAL_PREFIX) else None)

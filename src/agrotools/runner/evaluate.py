@@ -342,7 +342,7 @@ async def _execute(
 ) -> None:
     """Print the estimate, ask before spending, probe the endpoint, and execute ``items``."""
     source, contact = accounts.source, accounts.contact
-    pace = _pace(config.concurrency, source.stats)
+    pace = _pace(config, source.stats)
     if vision is not None:
         bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
     if source.base_url and not (source.price and source.price.is_free):
@@ -467,9 +467,12 @@ async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, conta
                 contact.expect(*await agent.request_for(view, ()))
 
 
-def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
+def _pace(config: EvalConfig, stats: WireStats | None) -> Pace:
+    concurrency = config.concurrency
     if stats is None or not stats.limit:
         return Pace(concurrency or _SAMPLES_WITHOUT_MODEL)
+    if config.slots:
+        return Pace(config.slots, stats)  # Another sample would overwrite the prompt of one that waits for its tool.
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
 
 

@@ -71,7 +71,8 @@ INSTRUCTIONS = (
     "Tools that measure, count and recognise things in agricultural images. Files are named relative to the workspace "
     "(see list_files). Each result says in `notes` how it was obtained and in `flags` where it may be wrong; report "
     f"both. Pictures and tables that a tool writes are in {RESULTS}/ and may be used in later calls. A region is a "
-    f"{CONVENTIONS['region']}; gsd_m is the {CONVENTIONS['pixel size']}."
+    f"{CONVENTIONS['region']}; gsd_m is the {CONVENTIONS['pixel size']}; bands are "
+    f"given as {CONVENTIONS['bands']}."
 )
 RECORDED = " Calls are recorded: begin every question with begin_task, and end it with end_task."
 

@@ -100,7 +100,7 @@ Region = Annotated[tuple[int, int, int, int], Agree("box"), RegionArgument()]
 """``(x0, y0, x1, y1)`` in pixels, half-open, origin top left; fractions are rounded to whole pixels. Not clipped."""
 
 PixelSize = Annotated[float, Field(gt=0, le=100_000, description=CONVENTIONS["pixel size"])]
-Bands = Annotated[dict[str, int | str], Agree("choice"), Field(description="{'R': 3, 'NIR': 4}; also G, B, RE")]
+Bands = Annotated[dict[str, int | str], Agree("choice"), Field(description=CONVENTIONS["bands"])]
 """Which band is which, by number from 1 or by name."""
 LabelMap = Annotated[dict[str, list[int]], Agree("choice")]
 """Class numbers of a label raster by name of the class."""
@@ -420,7 +420,7 @@ def argument_error(
         "invalid_argument",
         "; ".join(messages),
         argument=named[0] if named else None,
-        hint=_hint(tool, schema, {error["type"] for error in errors}),
+        hint=_hint(tool, schema, {error["type"] for error in errors}, named),
     )
 
 
@@ -473,10 +473,11 @@ def _allowed(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str |
     return describe_schema(found) if found else None
 
 
-def _hint(tool: str, schema: dict[str, Any], types: set[str]) -> str | None:
-    if not types & {"missing", "extra_forbidden"}:
-        return None
+def _hint(tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence[str]) -> str | None:
     required = schema.get("required", ())
+    if not types & {"missing", "extra_forbidden"}:
+        optional = [name for name in at_fault if name not in required]
+        return f"optional, leave out unless the question needs it: {', '.join(optional)}" if optional else None
     listed = ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
     return f"{tool} takes {listed}"
 

@@ -282,7 +282,8 @@ class Tool(Generic[P, R]):
 
     def read(self, arguments: Arguments) -> Arguments:
         """Return the arguments with those read as JSON that are text where the tool takes none: ``"[0, 0, 9, 9]"``,
-        ``"0.02"``, ``"null"``. Arguments that are not valid even then are returned as they are."""
+        ``"0.02"``, ``"null"``; an optional one that must not be empty, but is, is null. Arguments that are not valid
+        even then are returned as they are."""
         try:
             return self._read(arguments, None)[0]
         except ToolError:
@@ -408,19 +409,28 @@ class Tool(Generic[P, R]):
 
 _TAKES_TEXT = frozenset({"literal_error", "string_too_long", "string_too_short", "file_name", "extra_forbidden"})
 """Types of errors about a text where a text is taken."""
+_EMPTY = ("", [], {})
+"""What models give for an optional argument that they leave out, where the tool takes no such value."""
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def _read_texts(arguments: dict[str, Any], found: ValidationError, defaults: Arguments) -> dict[str, Any]:
-    """Return a copy in which texts at fault are read as JSON (null only where there is a default); the same if none."""
+    """Return a copy in which texts at fault are read as JSON, and empty ones as null; the same if nothing changes.
+
+    Null is for an argument with a default only.
+    """
     read = arguments
     for error in found.errors(include_url=False):
         path, given = path_in(arguments, error), error["input"]
         texts = given if error["type"] == "region" and isinstance(given, list) else [given]
-        if not path or error["type"] in _TAKES_TEXT or not any(isinstance(text, str) for text in texts):
+        is_optional = len(path) == 1 and path[0] in defaults
+        if is_optional and given in _EMPTY:
+            value = None
+        elif not path or error["type"] in _TAKES_TEXT or not any(isinstance(text, str) for text in texts):
             continue
-        value = [*map(_loaded, given)] if texts is given else _loaded(given)
-        if value != given and (value is not None or (len(path) == 1 and path[0] in defaults)):
+        else:
+            value = [*map(_loaded, given)] if texts is given else _loaded(given)
+        if value != given and (value is not None or is_optional):
             inner: Any = (read := deepcopy(arguments) if read is arguments else read)
             for part in path[:-1]:
                 inner = inner[part]

@@ -205,8 +205,8 @@ def measure_crop_weed_area(
 ) -> CropWeedArea:
     """Measure crop, weeds and soil in a field picture from above or a label raster: crop_px, crop_pct, area_m2...
 
-    Values are null where crop and weeds cannot be separated. For three or more bands, separability ranks the triples of
-    bands by how well they separate the classes.
+    Values are null where crop and weeds cannot be separated. separability ranks triples of bands by how well they
+    separate the classes.
 
     Raises:
         ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,

@@ -127,7 +127,7 @@ def diagnose_pest_disease(
     """Name the disease, pest damage or health of one leaf in a photo.
 
     Crops: bean, black gram, chilli, citrus, coffee; others are refused. Returns best (null if unsure), and candidates
-    with score and kb_id. Those of an error low_confidence are no diagnosis.
+    with score and kb_id.
 
     Raises:
         ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (no model
