@@ -79,13 +79,14 @@ def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_p
     root = data_root or (Path(manifest.data_root) if manifest.data_root else None)
     try:
         options, quick = manifest.benchmark_options, manifest.quick
-        benchmark = load_benchmark(manifest.benchmark_path, root, progress, options, quick=quick)
+        later = not manifest.degrade
+        benchmark = load_benchmark(manifest.benchmark_path, root, progress, options, quick=quick, files_later=later)
         if manifest.degrade:
             from agrotools.runner.degradation import Degradation, degrade_benchmark
 
             degradation = Degradation.parse(manifest.degrade)
             benchmark = degrade_benchmark(benchmark, degradation, manifest.seed, quick=quick)
-            benchmark.prepare([*manifest.sample_ids], progress)
+            benchmark.degrade_files([*manifest.sample_ids], progress)
     except AgrotoolsError as error:
         return AttributedRun(run, manifest, None, (f"no tool is run again: {error.message}",))
     if benchmark.content_hash != manifest.benchmark_hash:
@@ -269,7 +270,8 @@ async def _noted(asked: list[tuple[int, tuple[Step, ...]]], at: int, history: tu
 
 async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], opened: AttributedRun, at: int) -> Shares:
     assert opened.benchmark is not None
-    record, view = games[at].record, opened.benchmark.view(games[at].record.sample, "end-to-end")
+    record = games[at].record
+    view = opened.benchmark.view(opened.benchmark.prepare(record.sample), "end-to-end")
 
     async def ask(history: tuple[Step, ...]) -> str | None:
         action = await source.make(record.sample, "end-to-end", record.epoch).act(view, history)
@@ -292,7 +294,7 @@ async def _expected(
         sample = records[at][0].sample
         agent = source.make(sample, "end-to-end", 0)
         if isinstance(agent, ModelAgent) and source.base_url and opened.benchmark is not None:
-            view = opened.benchmark.view(sample, "end-to-end")
+            view = opened.benchmark.view(opened.benchmark.prepare(sample), "end-to-end")
             first = await request_tokens(view, history, agent, source.price)
             closing, further = closing_request(view, agent, first)
             tokens += (first + further) / len(sampled)
@@ -328,7 +330,7 @@ def call_runner(record: Record, opened: AttributedRun, executor: ToolExecutor, s
 
     if benchmark is None:
         return no_call
-    files = benchmark.view(sample, "end-to-end").files
+    files = benchmark.view(benchmark.prepare(sample), "end-to-end").files
     workspace = Workspace(files, scratch)
     steps = record.trajectory.calls if record.trajectory else ()
     made = {each.name: each for step in steps if step.observation for each in step.observation.artifacts}

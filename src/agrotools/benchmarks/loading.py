@@ -26,12 +26,15 @@ class Loading(NamedTuple):
 
     ``quick``: only the files of the quick part will be used, so a loader may prepare those alone. The samples and the
     content hash are those of the whole benchmark.
+
+    ``files_later``: files are needed only after :meth:`Benchmark.prepare`, so a loader may leave them to it.
     """
 
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
     quick: bool = False
+    files_later: bool = False
 
 
 def data_folder() -> Path:
@@ -78,13 +81,15 @@ def load_benchmark(
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
     *,
     quick: bool = False,
+    files_later: bool = False,
 ) -> Benchmark:
     """Load a benchmark by its name or from its folder.
 
     A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
     ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
-    called. ``options`` apply to benchmarks that are known by name; a folder has none. ``quick``: only the files of the
-    quick part are needed (``header.quick``); the benchmark returned has all samples.
+    called; with ``files_later``, each sample is drawn by :meth:`Benchmark.prepare`. ``options`` apply to benchmarks
+    that are known by name; a folder has none. ``quick``: only the files of the quick part are needed
+    (``header.quick``); the benchmark returned has all samples.
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
@@ -97,7 +102,7 @@ def load_benchmark(
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
-        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress, quick))
+        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress, quick, files_later))
     reject_options(text, Loading(options=options))
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path

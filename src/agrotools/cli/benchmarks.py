@@ -112,7 +112,7 @@ def describe_one(
     from agrotools.runner.config import benchmark_options
 
     options = benchmark_options(option) if option else {}
-    benchmark = load_benchmark(name, data_root, terminal_progress(), options)
+    benchmark = load_benchmark(name, data_root, terminal_progress(), options, files_later=True)
     described = describe(benchmark)
     folder = (out or Path()).expanduser()
     picture = folder / f"{described.name}.png"

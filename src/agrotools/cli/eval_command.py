@@ -113,7 +113,7 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     from agrotools.runner.config import contacting_progress
 
     with stop_message("no sample was run, drawn scenes are kept"):
-        published = load_benchmark(config.benchmark, config.data_root, options=config.options)
+        published = load_benchmark(config.benchmark, config.data_root, options=config.options, files_later=True)
         part = "-quick" if config.quick else ""
         folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
         if not folder.is_dir():

@@ -44,6 +44,8 @@ FRESH = "-fresh-"
 CROISSANT_FILE = "croissant.json"
 CARD_FILE, CARD_FOLDER = "README.md", "card"
 QUALITY_FILE = "quality.jsonl"
+MOST_MAKERS = min(os.cpu_count() or 1, 8)
+"""Number of samples whose files are made at the same time."""
 
 
 class SourceNote(FrozenModel):
@@ -105,6 +107,8 @@ class Benchmark:
     content_hash: str
     external_folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     """Folders outside ``root``, by the first part of the paths of their files; for files created during loading."""
+    make_files: Callable[[Sample], Sample] | None = field(default=None, kw_only=True)
+    """Function that makes the files of a sample and returns it with their hashes; None: all files are there."""
 
     @property
     def name(self) -> str:
@@ -151,10 +155,15 @@ class Benchmark:
         folder = self.external_folders.get(first)
         return folder / rest if folder else self.root / file.path
 
+    def prepare(self, sample: Sample) -> Sample:
+        """Return a sample of which all files are there; files that are made when they are needed are made now."""
+        return self.make_files(sample) if self.make_files else sample
+
     def view(self, sample: Sample, mode: Mode) -> SampleView:
         """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``.
 
-        Without tools the best estimate is asked for, so that ``no-tool`` offers no refusal.
+        Without tools the best estimate is asked for, so that ``no-tool`` offers no refusal. The files are there if the
+        sample was prepared (:meth:`prepare`).
         """
         may_abstain = sample.may_abstain and mode != "no-tool"
         files = tuple(from_valid(SampleFile, vars(file) | {"path": str(self.file_path(file))}) for file in sample.files)

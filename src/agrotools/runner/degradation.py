@@ -96,7 +96,7 @@ class DegradedBenchmark(Benchmark):
             left_out[reason] = (*left_out.get(reason, ()), sample_id)
         return {"clean_hash": self.clean_hash, "left_out": left_out}
 
-    def prepare(self, sample_ids: Iterable[str], progress: Progress = no_progress) -> None:
+    def degrade_files(self, sample_ids: Iterable[str], progress: Progress = no_progress) -> None:
         """Degrade the files of these samples in threads, so that the run does not wait for each of them."""
         chosen = [self.sample(sample_id) for sample_id in sample_ids]
         files = {file.path: file for sample in chosen for file in sample.files if _is_picture(file)}

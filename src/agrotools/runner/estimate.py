@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from agrotools.agents import ModelAgent
 from agrotools.agents.llm import LLMAgent, closing_message
 from agrotools.agents.modes import reference_history, run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark
-from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step, ToolSpec, UsageError
+from agrotools.core import BenchmarkError, Mode, Sample, SampleFile, SampleView, Step, ToolSpec, UsageError
 from agrotools.core.base import number_text
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
@@ -81,6 +83,13 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
     reference trajectory, or after steps of typical length if there is none) and extrapolated to all samples.
     """
+    with TemporaryDirectory() as folder:
+        return await _estimate(plan, benchmark, source, price, Path(folder))
+
+
+async def _estimate(
+    plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None, folder: Path
+) -> Estimate | None:
     positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
@@ -90,7 +99,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         if not isinstance(agent, ModelAgent):
             return None
         # A single-shot prompt contains the tools, although none is executed.
-        view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
+        view_of = partial(_sized_view, benchmark, "end-to-end" if source.single_shot else mode, folder)
         counted = [plan.samples[each] for each in _spread(at, COUNTED)]
         turns = [expected_requests(each, agent.mode) + closing_messages(view_of(each), agent) for each in counted]
         expected = len(at) * sum(turns) / len(turns)
@@ -121,6 +130,25 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         prefix_tokens=round(prefix_tokens),
         usd_saved=usd_saved,
     )
+
+
+def _sized_view(benchmark: Benchmark, mode: Mode, folder: Path, sample: Sample) -> SampleView:
+    """Return the view of a sample with a blank picture of the same size for each file that is not made yet."""
+    view = benchmark.view(sample, mode)
+    if benchmark.make_files is None:
+        return view
+    return view.model_copy(update={"files": tuple(_blank_if_missing(file, folder) for file in view.files)})
+
+
+def _blank_if_missing(file: SampleFile, folder: Path) -> SampleFile:
+    from PIL import Image
+
+    if not file.width_px or not file.height_px or Path(file.path).exists():
+        return file
+    blank = folder / f"{file.width_px}x{file.height_px}.jpg"
+    if not blank.exists():
+        Image.new("RGB", (file.width_px, file.height_px)).save(blank)
+    return file.model_copy(update={"path": str(blank)})
 
 
 def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: float) -> str:
@@ -231,7 +259,8 @@ async def requests_of(prepared: "PreparedRun", item: WorkItem) -> tuple[list[Req
     They are the first request and, if the agent asks for the answer form after an answer, that one; in step-by-step
     all, because the reference is their history.
     """
-    source, sample = prepared.source, with_history(item, prepared.source)
+    source = prepared.source
+    sample = prepared.benchmark.prepare(with_history(item, source))
     view = prepared.benchmark.view(sample, "end-to-end" if source.single_shot else item.mode)
     agent, requests = source.make(sample, item.mode, 0), collect_requests()
     if item.mode == "step-by-step" and sample.reference is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -167,7 +168,7 @@ def _evaluate(
         for note in [*notes, *store.notes]:
             bar.note(note)
         if config.degrade:
-            cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
+            cast("DegradedBenchmark", benchmark).degrade_files(todo.sample_ids(), stage_progress(progress))
         if source.stats is not None:
             source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
@@ -208,7 +209,9 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
         NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     report = contacting_progress(checked, progress)
-    benchmark = load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
+    benchmark = load_benchmark(
+        config.benchmark, config.data_root, report, config.options, quick=config.quick, files_later=True
+    )
     if config.benchmark not in BENCHMARKS:
         check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
     return benchmark
@@ -304,6 +307,9 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
         )
     if replayed_run(config.model):
         raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
+    if benchmark.make_files is not None:  # whether a file can be degraded follows from its content
+        show = stage_progress(sys.stderr)
+        benchmark = load_benchmark(config.benchmark, config.data_root, show, config.options, quick=config.quick)
     return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
 
 
@@ -462,6 +468,7 @@ async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, conta
         sample = next((each for each in candidates if each.files), candidates[0])
         agent = source.make(sample, part.mode, part.epoch)
         if isinstance(agent, ModelAgent):
+            sample = await asyncio.to_thread(benchmark.prepare, sample)
             view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
             with suppress(Exception):  # a fault of this sample alone is reported when its turn comes
                 contact.expect(*await agent.request_for(view, ()))

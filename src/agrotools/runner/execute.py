@@ -14,7 +14,7 @@ import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agrotools.agents import (
@@ -48,6 +48,7 @@ from agrotools.core import (
 from agrotools.core.base import words_of
 from agrotools.core.files import was_changed
 from agrotools.core.interrupts import on_stop_signal
+from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import WireStats
 from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
@@ -187,6 +188,8 @@ class RunContext:
     """Consecutive unparseable replies that end a sample; None for no limit."""
     faults: "FaultPlan | None" = None
     """Faults that are put into tool calls; None for none."""
+    preparing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_MAKERS))
+    """Limit on samples whose files are being made."""
 
 
 INTERNAL_ERROR = "internal error"
@@ -448,6 +451,8 @@ async def _work(
     await context.pace.enter()
     try:
         while not ending.requested and (item := next(queue, None)) is not None:
+            if context.benchmark.make_files and (item := await _with_files(item, context, ending)) is None:
+                return
             replies_at_start = endpoint.replies
             try:
                 requests = collect_requests()
@@ -470,6 +475,19 @@ async def _work(
         context.pace.leave()
         if ending.requested:
             context.pace.open()
+
+
+async def _with_files(item: WorkItem, context: RunContext, ending: Ending) -> WorkItem | None:
+    """Return an item when the files of its sample are there; None if the run is about to end."""
+    async with context.preparing:
+        if ending.requested:
+            return None
+        try:
+            sample = await asyncio.to_thread(context.benchmark.prepare, item.sample)
+        except AgrotoolsError as error:
+            ending.requested, ending.error = True, ending.error or error
+            return None
+    return None if ending.requested else item._replace(sample=sample)
 
 
 async def _tick(

@@ -3,51 +3,65 @@
 The pack holds the samples with the recorded observations, and for each file the scene that it is part of and its look,
 so no tool is run here, and the content hash is the same on every machine. Files are added to the folder of the
 benchmark scene by scene, and a manifest holds their hashes: an interrupted drawing is continued, an altered file is
-drawn again. A lock lets one process draw while others wait for it.
+drawn again. A lock for each scene lets one process draw it while others wait.
 """
 
-import os
 import shutil
+import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
-from typing import cast
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, cast
 
 import orjson
 from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading
 from agrotools.benchmarks.pack import Pack, read_pack
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress
-from agrotools.core.files import cache_dir, sha256_of_file, write_whole
-from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, SAMPLES_FILE, Benchmark, load_folder
+from agrotools.core.files import cache_dir, remedy, sha256_of_file, write_whole
+from agrotools.formats.benchmark import (
+    FILES_FOLDER,
+    HEADER_FILE,
+    MOST_MAKERS,
+    SAMPLES_FILE,
+    Benchmark,
+    content_hash_of,
+    load_folder,
+)
+from agrotools.formats.clusters import with_clusters
 from agrotools.formats.writing import write_samples
 
+if TYPE_CHECKING:
+    from agrotools.build.sources.drawn.drawing import DrawingProcesses
+
 _MANIFEST = "manifest.json"
-_MOST_WORKERS = 8
+_Scene = tuple[str, int, int]
+"""Kind, seed and difficulty."""
 
 
 def load_drawn(name: str, loading: Loading) -> Benchmark:
-    """Load a packed benchmark. The first call draws the files; later ones take a fraction of a second.
+    """Load a packed benchmark. Unless ``loading.files_later``, the first call draws its files.
 
     Raises:
         BenchmarkError: the cache folder cannot be written, or this machine draws other pictures than the recorded ones.
         InfrastructureError: a scene cannot be drawn.
     """
     pack = read_pack(name)
-    folder = folder_of(pack)
+    folder, drawn = folder_of(pack), DrawnFiles(pack)
+    if loading.files_later:
+        content_hash = content_hash_of(pack.header, pack.samples)
+        return Benchmark(
+            pack.header, folder.resolve(), with_clusters(pack.samples), content_hash, make_files=drawn.prepare
+        )
     ids = set(pack.header.quick) if loading.quick and pack.header.quick else {sample.id for sample in pack.samples}
-    needed = {file.path for sample in pack.samples if sample.id in ids for file in sample.files}
-    if not is_intact(folder, needed):
-        with _explained(name, folder.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(folder.parent / f".{folder.name}.lock"):
-                if not is_intact(folder, needed):
-                    _complete(folder, pack, needed, loading.progress)
+    drawn.draw_all(
+        [file.path for sample in pack.samples if sample.id in ids for file in sample.files], loading.progress
+    )
     return load_folder(folder, ids)
 
 
@@ -91,67 +105,128 @@ def _is_unaltered(folder: Path, manifest: dict[str, str], path: str) -> bool:
         return False
 
 
-def _complete(folder: Path, pack: Pack, needed: Iterable[str], progress: Progress) -> None:
-    """Draw the needed files that are missing or altered, then write header and samples."""
-    manifest = _manifest(folder)
-    manifest = {path: digest for path, digest in manifest.items() if _is_unaltered(folder, manifest, path)}
-    rounded: list[str] = []
-    missing = sorted(set(needed) - set(manifest))
-    (folder / FILES_FOLDER).mkdir(exist_ok=True)
-    for path, is_rounded in _drawn(folder, pack, missing, progress):
-        manifest[path] = sha256_of_file(folder / path)
-        rounded += [path] if is_rounded else []
-        write_whole(folder / _MANIFEST, orjson.dumps(manifest), synced=False)
-    if rounded:
-        warnings.warn(
-            f"{pack.header.name}: {len(rounded)} of {len(missing)} files differ from the recorded ones by rounding, "
-            "because this processor or other versions of numpy and OpenCV compute a little differently; the questions "
-            "and answers are the same",
-            stacklevel=2,
-        )
-    samples = [
-        sample.model_copy(
-            update={
-                "files": tuple(file.model_copy(update={"sha256": manifest.get(file.path)}) for file in sample.files)
-            }
-        )
-        for sample in pack.samples
-    ]
-    write_samples(folder, pack.header, samples)
-    manifest |= {path: sha256_of_file(folder / path) for path in (HEADER_FILE, SAMPLES_FILE)}
-    write_whole(folder / _MANIFEST, orjson.dumps(manifest))
+class DrawnFiles:
+    """Files of a pack in the cache, drawn scene by scene; threads and processes may ask for the same ones at once."""
+
+    def __init__(self, pack: Pack) -> None:
+        self._pack, self._folder = pack, folder_of(pack)
+        self._work = self._folder / ".scenes"
+        self._scenes: dict[_Scene, list[str]] = defaultdict(list)
+        for path in pack.files:
+            self._scenes[self._scene_of(path)].append(path)
+        self._hashes: dict[str, str] = {}
+        """SHA-256, by path, of the files that were drawn or checked."""
+        self._starting = threading.Lock()
+        self._processes: DrawingProcesses | None = None
+        self._warned = False
+
+    def _scene_of(self, path: str) -> _Scene:
+        return cast("_Scene", tuple(cast("list[object]", self._pack.files[path]["scene"])))
+
+    def prepare(self, sample: Sample) -> Sample:
+        """Draw the scenes of a sample that are not there; return it with the hashes of its files.
+
+        Raises:
+            BenchmarkError, InfrastructureError: see :func:`load_drawn`.
+        """
+        for scene in dict.fromkeys(self._scene_of(file.path) for file in sample.files):
+            self._provide(scene)
+        return self._hashed(sample)
+
+    def _hashed(self, sample: Sample) -> Sample:
+        files = (file.model_copy(update={"sha256": self._hashes.get(file.path)}) for file in sample.files)
+        return sample.model_copy(update={"files": tuple(files)})
+
+    def draw_all(self, paths: Iterable[str], progress: Progress) -> None:
+        """Draw the scenes of files that are not there, then write header and samples."""
+        from agrotools.build.sources.drawn.drawing import each_finished
+
+        self._check(paths)
+        missing = [*dict.fromkeys(self._scene_of(path) for path in paths if path not in self._hashes)]
+        if missing:
+            progress("scenes", 0, len(missing))
+            for done, _ in enumerate(each_finished(self._provide, missing, MOST_MAKERS, self._stop), start=1):
+                progress("scenes", done, len(missing))
+        if missing or not is_intact(self._folder, ()):
+            self._check(self._pack.files)
+            with self._writing():
+                write_samples(self._folder, self._pack.header, map(self._hashed, self._pack.samples))
+                self._record({path: sha256_of_file(self._folder / path) for path in (HEADER_FILE, SAMPLES_FILE)})
+
+    def _check(self, paths: Iterable[str]) -> None:
+        """Note the hashes of the files that are there unaltered."""
+        manifest = _manifest(self._folder)
+        unknown = (path for path in paths if path not in self._hashes)
+        self._hashes |= {path: manifest[path] for path in unknown if _is_unaltered(self._folder, manifest, path)}
+
+    def _provide(self, scene: _Scene) -> None:
+        """Draw what is missing of a scene."""
+        paths = self._scenes[scene]
+        if self._hashes.keys() >= {*paths}:
+            return
+        with _explained(self._pack.header.name, self._folder.parent):
+            for folder in (self._folder / FILES_FOLDER, self._work):
+                folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self._work / f"{_title(scene)}.lock"):
+                self._check(paths)
+                if missing := [path for path in paths if path not in self._hashes]:
+                    self._draw(scene, missing)
+
+    def _draw(self, scene: _Scene, paths: Iterable[str]) -> None:
+        from agrotools.build.sources.drawn.drawing import DrawingProcesses, Order, read_record
+        from agrotools.build.sources.drawn.saving import Look
+
+        with self._starting:
+            self._processes = self._processes or DrawingProcesses()
+        files = {str(self._pack.files[path]["file"]): path for path in paths}
+        for left in self._work.glob(f"{_title(scene)}-*"):  # by a process that was killed, whose worker may still draw
+            shutil.rmtree(left, ignore_errors=True)
+        with TemporaryDirectory(prefix=f"{_title(scene)}-", dir=self._work) as place:
+            self._processes.draw(Order(*scene, tuple(sorted(files))), Path(place))  # pyright: ignore[reportArgumentType]
+            looks, hashes = read_record(Path(place)), dict[str, str]()
+            for file, path in files.items():
+                look, recorded = Look(**looks[file]), Look(**self._pack.files[path]["look"])  # pyright: ignore
+                if not look.resembles(recorded):
+                    raise BenchmarkError(
+                        f"this machine draws another picture than the recorded one: {file} of {scene[0]}, seed "
+                        f"{scene[1]}, difficulty {scene[2]}",
+                        hint="try other versions of numpy, opencv-python-headless and pillow (those that were used are "
+                        f"in the header of {self._pack.header.name}), and report it",
+                    )
+                if look.pixels != recorded.pixels:
+                    self._warn()
+                hashes[path] = sha256_of_file(Path(place, file))
+                Path(place, file).replace(self._folder / path)
+        with self._writing():
+            self._record(hashes)
+        self._hashes |= hashes
+
+    def _writing(self) -> FileLock:
+        """Return the lock of the manifest, the header and the samples."""
+        return FileLock(self._folder.parent / f".{self._folder.name}.lock")
+
+    def _record(self, hashes: dict[str, str]) -> None:
+        # Not synced: files are compared with their hashes, and drawn again if a power cut took either.
+        write_whole(self._folder / _MANIFEST, orjson.dumps(_manifest(self._folder) | hashes), synced=False)
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._pack.header.name}: files differ from the recorded ones by rounding, because this processor or "
+                "other versions of numpy and OpenCV compute a little differently; the questions and answers are the "
+                "same",
+                stacklevel=2,
+            )
+
+    def _stop(self) -> None:
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
 
 
-def _drawn(folder: Path, pack: Pack, paths: Iterable[str], progress: Progress) -> Iterator[tuple[str, bool]]:
-    """Draw files and yield the path of each when it is in its place, and True if its pixels are rounded otherwise."""
-    from agrotools.build.sources.drawn.drawing import Order, draw_each, read_record
-    from agrotools.build.sources.drawn.saving import Look
-
-    scenes: dict[tuple[str, int, int], dict[str, str]] = defaultdict(dict)
-    for path in paths:
-        recipe = pack.files[path]
-        scenes[cast("tuple[str, int, int]", tuple(recipe["scene"]))][str(recipe["file"])] = path  # pyright: ignore
-    work, numbers = folder / ".scenes", count()
-    places: dict[Order, Path] = {}
-    for (kind, seed, difficulty), files in scenes.items():
-        order = Order(kind, seed, difficulty, tuple(sorted(files)))  # pyright: ignore[reportArgumentType]
-        places[order] = work / str(next(numbers))
-    progress("scenes", 0, len(places))
-    for done, order in enumerate(draw_each(places, min(os.cpu_count() or 1, _MOST_WORKERS)), start=1):
-        looks = read_record(places[order])
-        for file, path in scenes[order.name, order.seed, order.difficulty].items():
-            look, recorded = Look(**looks[file]), Look(**pack.files[path]["look"])  # pyright: ignore
-            if not look.resembles(recorded):
-                raise BenchmarkError(
-                    f"this machine draws another picture than the recorded one: {file} of {order.name}, seed "
-                    f"{order.seed}, difficulty {order.difficulty}",
-                    hint="try other versions of numpy, opencv-python-headless and pillow (those that were used are in "
-                    f"the header of {pack.header.name}), and report it",
-                )
-            (places[order] / file).replace(folder / path)
-            yield path, look.pixels != recorded.pixels
-        progress("scenes", done, len(places))
-    shutil.rmtree(work, ignore_errors=True)
+def _title(scene: _Scene) -> str:
+    return "-".join(map(str, scene))
 
 
 @contextmanager
@@ -161,5 +236,5 @@ def _explained(name: str, parent: Path) -> Iterator[None]:
     except OSError as error:
         raise BenchmarkError(
             f"the files of {name} cannot be written to {parent}: {error.strerror or error}",
-            hint="set AGROTOOLS_CACHE to a folder that can be written",
+            hint=f"{remedy(error)}, or set AGROTOOLS_CACHE to another folder",
         ) from error

@@ -273,7 +273,9 @@ def floor_and_ceiling(
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:
             place, options = data_root or manifest.data_root, manifest.benchmark_options
-            benchmark = load_benchmark(manifest.benchmark_path, place, options=options, quick=manifest.quick)
+            benchmark = load_benchmark(
+                manifest.benchmark_path, place, options=options, quick=manifest.quick, files_later=True
+            )
         else:
             benchmark = load_benchmark(run.roots[0])
         if benchmark.content_hash == manifest.benchmark_hash:

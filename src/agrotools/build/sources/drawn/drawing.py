@@ -9,16 +9,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from queue import SimpleQueue
 from subprocess import PIPE, Popen
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -42,6 +42,7 @@ from agrotools.core import InfrastructureError, SampleFile
 from agrotools.core.base import Progress
 from agrotools.core.interrupts import STOP_SIGNALS
 
+T = TypeVar("T")
 SCENE_KINDS: Mapping[str, SceneKind] = {
     "blocks": trees.BLOCKS,
     "tracts": trees.TRACTS,
@@ -55,7 +56,6 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
     "rows": rows.ROWS,
 }
 _RECORD = "record.json"
-_DONE = "drawn"
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
 _SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
@@ -127,46 +127,79 @@ def read_record(place: Path) -> dict[str, Any]:
 def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]:
     """Draw each order into its folder, in one of ``workers`` processes, and yield the orders as they finish.
 
-    Workers are fresh interpreters that only import the drawing code, because pictures must not depend on what the
-    caller has imported or seeded, and the caller's script must not be run again.
-
     Raises:
+        OSError: a folder cannot be written.
         InfrastructureError: a scene cannot be drawn.
     """
-    command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
-    everyone = [
-        Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment) for _ in range(min(workers, len(places)))
-    ]
-    idle: SimpleQueue[Popen[str]] = SimpleQueue()
-    for worker in everyone:
-        idle.put(worker)
+    processes = DrawingProcesses()
+    yield from each_finished(lambda order: processes.draw(order, places[order]), [*places], workers, processes.close)
 
-    def draw(order: Order) -> Order:
-        worker = idle.get()
-        assert worker.stdout is not None
-        with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
-            line = orjson.dumps({**asdict(order), "place": str(places[order])}).decode()
-            print(line, file=worker.stdin, flush=True)
-        reply = worker.stdout.readline().strip()
-        idle.put(worker)
-        if reply != _DONE:
-            raise InfrastructureError(
-                f"a scene could not be drawn: {order.name}, seed {order.seed}: {reply or 'the process ended'}",
-                hint="try again; what is drawn is kept",
-            )
-        return order
 
-    pool = ThreadPoolExecutor(max(1, len(everyone)))
+def each_finished(
+    draw: Callable[[T], object], items: Sequence[T], workers: int, stop: Callable[[], None]
+) -> Iterator[T]:
+    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish.
+
+    ``stop`` is called at the end, also at an early one, and ends what a thread waits for.
+    """
+    pool = ThreadPoolExecutor(max(1, min(workers, len(items))))
     try:
-        for finished in as_completed([pool.submit(draw, order) for order in places]):
-            yield finished.result()
+        pending = {pool.submit(draw, item): item for item in items}
+        for finished in as_completed(pending):
+            finished.result()
+            yield pending[finished]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for worker in everyone:
-            worker.kill()
+        stop()
         pool.shutdown()
-        for worker in everyone:
-            worker.communicate()
+
+
+class DrawingProcesses:
+    """Processes that draw scenes: one for each thread that asks at the same time, kept for the next scene.
+
+    They are fresh interpreters that only import the drawing code, because pictures must not depend on what the caller
+    has imported or seeded, and the caller's script must not be run again.
+    """
+
+    def __init__(self) -> None:
+        self._started: list[Popen[str]] = []
+        self._idle: list[Popen[str]] = []
+        self.close = weakref.finalize(self, _end, self._started)
+
+    def draw(self, order: Order, place: Path) -> None:
+        """Draw an order into the folder ``place``.
+
+        Raises:
+            OSError: the folder cannot be written.
+            InfrastructureError: the scene cannot be drawn.
+        """
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
+            worker = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
+            self._started.append(worker)
+        assert worker.stdout is not None
+        with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
+            print(orjson.dumps({**asdict(order), "place": str(place)}).decode(), file=worker.stdin, flush=True)
+        reply = worker.stdout.readline()
+        fault, number = orjson.loads(reply) if reply else ("the process ended", None)
+        if reply:
+            self._idle.append(worker)
+        if number is not None:
+            raise OSError(number, fault)
+        if fault:
+            raise InfrastructureError(
+                f"a scene could not be drawn: {order.name}, seed {order.seed}: {fault}",
+                hint="try again; what is drawn is kept",
+            )
+
+
+def _end(workers: Sequence[Popen[str]]) -> None:
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.communicate()
 
 
 def _plain_arithmetic() -> dict[str, str]:
@@ -187,15 +220,17 @@ def _plain_arithmetic() -> dict[str, str]:
 
 
 def _work() -> None:
-    """Draw the orders on stdin, one per line, until it ends."""
+    """Draw the orders on stdin, one per line, until it ends, and print a fault and its error number for each."""
     for line in sys.stdin:
         order = orjson.loads(line)
+        reply: tuple[str, int | None] = "", None
         try:
             _draw(Order(order["name"], order["seed"], order["difficulty"], tuple(order["files"])), Path(order["place"]))
-            reply = _DONE
+        except OSError as error:
+            reply = error.strerror or str(error), error.errno
         except Exception as error:
-            reply = f"{type(error).__name__}: {error}".replace("\n", " ")
-        sys.stdout.write(f"{reply}\n")
+            reply = f"{type(error).__name__}: {error}", None
+        sys.stdout.write(f"{orjson.dumps(reply).decode()}\n")
         sys.stdout.flush()
 
 
