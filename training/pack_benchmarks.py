@@ -111,7 +111,8 @@ class _Offers:
 
     def orders_of(self, kind: str) -> Iterator[Any]:
         """Yield the scenes of a kind that may have such questions."""
-        from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
+        from agrotools.build.scenes.processes import Order
+        from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 
         first = self._first + 1_000 * SCENE_KINDS[kind].number
         orders = (Order(kind, first + number, number % 4) for number in range(500))  # pyright: ignore[reportArgumentType]
@@ -380,7 +381,7 @@ def write(
 
 def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]) -> Any:
     """Return the sample with files named after their pixels, and describe these in ``described``."""
-    from agrotools.build.sources.drawn.saving import look_of
+    from agrotools.build.scenes.look import look_of
     from agrotools.formats.benchmark import FILES_FOLDER
 
     renamed: list[Any] = []

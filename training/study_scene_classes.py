@@ -42,9 +42,10 @@ from agrotools.agents.baselines.simple import answer_from, live_arguments
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ChainBroken, PlannedCall, check_observed
+from agrotools.build.scenes.processes import Order
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.template import exact_result

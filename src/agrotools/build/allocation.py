@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import block_diag, bmat
 
 from agrotools.core import AnswerType, BenchmarkError
 
@@ -114,6 +112,9 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     Raises:
         BenchmarkError: too few questions are available, or no solution was found.
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # takes longer than drawing a scene
+    from scipy.sparse import block_diag, bmat
+
     offers = sorted(available, key=offer_order)
     marginals = _marginals(offers, wanted)
     per_template: Counter[str] = Counter()

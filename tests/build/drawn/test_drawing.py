@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from agrotools.build.sources.drawn.drawing import Order, draw_all
+from agrotools.build.scenes.processes import Order
+from agrotools.build.sources.drawn.drawing import draw_all
 from agrotools.core import InfrastructureError
 
 
@@ -22,7 +23,8 @@ def test_a_scene_that_cannot_be_drawn_is_an_error_that_names_it(tmp_path):
 _DRAW = """
 import sys
 from pathlib import Path
-from agrotools.build.sources.drawn.drawing import Order, draw_all
+from agrotools.build.scenes.processes import Order
+from agrotools.build.sources.drawn.drawing import draw_all
 orders = [Order("blocks", seed, difficulty) for seed, difficulty in ((5, 0), (6, 2), (7, 1), (8, 3))]
 draw_all(orders, Path(sys.argv[1]), lambda what, done, total: print(done, total, flush=True), workers=2)
 """

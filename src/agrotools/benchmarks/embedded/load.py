@@ -37,7 +37,7 @@ from agrotools.formats.clusters import with_clusters
 from agrotools.formats.writing import write_samples
 
 if TYPE_CHECKING:
-    from agrotools.build.sources.drawn.drawing import DrawingProcesses
+    from agrotools.build.scenes.processes import DrawingProcesses
 
 _MANIFEST = "manifest.json"
 _Scene = tuple[str, int, int]
@@ -139,7 +139,7 @@ class DrawnFiles:
 
     def draw_all(self, paths: Iterable[str], progress: Progress) -> None:
         """Draw the scenes of files that are not there, then write header and samples."""
-        from agrotools.build.sources.drawn.drawing import each_finished
+        from agrotools.build.scenes.processes import each_finished
 
         self._check(paths)
         missing = [*dict.fromkeys(self._scene_of(path) for path in paths if path not in self._hashes)]
@@ -173,8 +173,8 @@ class DrawnFiles:
                     self._draw(scene, missing)
 
     def _draw(self, scene: _Scene, paths: Iterable[str]) -> None:
-        from agrotools.build.sources.drawn.drawing import DrawingProcesses, Order, read_record
-        from agrotools.build.sources.drawn.saving import Look
+        from agrotools.build.scenes.look import Look
+        from agrotools.build.scenes.processes import DrawingProcesses, Order, read_record
 
         with self._starting:
             self._processes = self._processes or DrawingProcesses()

@@ -17,8 +17,9 @@ from agrotools.build.choosing import (
 )
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
+from agrotools.build.scenes.processes import Order
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import Language

@@ -1,29 +1,19 @@
-"""The kinds of drawn scenes, and drawing in parallel; scenes finished before an interruption are not drawn again.
-
-Scenes are drawn by processes that use neither AVX nor fused multiply-add, so that all x86-64 processors round alike and
-draw the same pixels. This costs a tenth of the time.
-"""
+"""The kinds of drawn scenes, and drawing in parallel; scenes finished before an interruption are not drawn again."""
 
 import hashlib
-import os
 import re
 import shutil
 import sys
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from subprocess import PIPE, Popen
-from typing import Any, TypeVar
 
 import orjson
 
 import agrotools.build
-from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.look import look_of
+from agrotools.build.scenes.processes import RECORD_FILE, DrawingProcesses, Order, each_finished, read_record
 from agrotools.build.sources.drawn import (
     DrawnScene,
     SceneKind,
@@ -35,14 +25,12 @@ from agrotools.build.sources.drawn import (
     rows,
     trees,
 )
-from agrotools.build.sources.drawn.saving import can_be_blank, look_of, save_blank
+from agrotools.build.sources.drawn.saving import can_be_blank, save_blank
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject
 from agrotools.core import InfrastructureError, SampleFile
 from agrotools.core.base import Progress
-from agrotools.core.interrupts import STOP_SIGNALS
 
-T = TypeVar("T")
 SCENE_KINDS: Mapping[str, SceneKind] = {
     "blocks": trees.BLOCKS,
     "tracts": trees.TRACTS,
@@ -55,31 +43,10 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
     "pots": pots.POTS,
     "rows": rows.ROWS,
 }
-_RECORD = "record.json"
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
 _SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
-_WORKER = f"""
-import signal
-for number in {[*map(int, STOP_SIGNALS)]}:
-    signal.signal(number, signal.SIG_IGN)  # they are for the parent, which ends its workers
-from {__name__} import _work
-_work()
-"""
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
-
-
-@dataclass(frozen=True)
-class Order:
-    """A subject to be drawn; ``name`` is its kind in :data:`SCENE_KINDS`.
-
-    ``files``: the files to draw alone; empty: all files, and the record of the scene.
-    """
-
-    name: str
-    seed: int
-    difficulty: Difficulty
-    files: tuple[str, ...] = ()
 
 
 def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[DrawnScene]:
@@ -91,7 +58,7 @@ def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers:
     """
     folder.mkdir(parents=True, exist_ok=True)
     places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code(order.name)}" for order in orders}
-    missing = [order for order, place in places.items() if not (place / _RECORD).is_file()]
+    missing = [order for order, place in places.items() if not (place / RECORD_FILE).is_file()]
     finished = len(places) - len(missing)
     progress("scenes", finished, len(places))
     for _ in draw_each({order: places[order] for order in missing}, workers):
@@ -119,11 +86,6 @@ def subjects_of(scene: DrawnScene, originals: Originals) -> list[Subject]:
     return [replace(subject, blank=blank) for subject in SCENE_KINDS[scene.name].subjects(scene, originals)]
 
 
-def read_record(place: Path) -> dict[str, Any]:
-    """Return the truth of the scene in ``place``; if only some files were drawn, the looks of these by name."""
-    return orjson.loads((place / _RECORD).read_bytes())
-
-
 def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]:
     """Draw each order into its folder, in one of ``workers`` processes, and yield the orders as they finish.
 
@@ -135,91 +97,7 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
     yield from each_finished(lambda order: processes.draw(order, places[order]), [*places], workers, processes.close)
 
 
-def each_finished(
-    draw: Callable[[T], object], items: Sequence[T], workers: int, stop: Callable[[], None]
-) -> Iterator[T]:
-    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish.
-
-    ``stop`` is called at the end, also at an early one, and ends what a thread waits for.
-    """
-    pool = ThreadPoolExecutor(max(1, min(workers, len(items))))
-    try:
-        pending = {pool.submit(draw, item): item for item in items}
-        for finished in as_completed(pending):
-            finished.result()
-            yield pending[finished]
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        stop()
-        pool.shutdown()
-
-
-class DrawingProcesses:
-    """Processes that draw scenes: one for each thread that asks at the same time, kept for the next scene.
-
-    They are fresh interpreters that only import the drawing code, because pictures must not depend on what the caller
-    has imported or seeded, and the caller's script must not be run again.
-    """
-
-    def __init__(self) -> None:
-        self._started: list[Popen[str]] = []
-        self._idle: list[Popen[str]] = []
-        self.close = weakref.finalize(self, _end, self._started)
-
-    def draw(self, order: Order, place: Path) -> None:
-        """Draw an order into the folder ``place``.
-
-        Raises:
-            OSError: the folder cannot be written.
-            InfrastructureError: the scene cannot be drawn.
-        """
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
-            worker = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
-            self._started.append(worker)
-        assert worker.stdout is not None
-        with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
-            print(orjson.dumps({**asdict(order), "place": str(place)}).decode(), file=worker.stdin, flush=True)
-        reply = worker.stdout.readline()
-        fault, number = orjson.loads(reply) if reply else ("the process ended", None)
-        if reply:
-            self._idle.append(worker)
-        if number is not None:
-            raise OSError(number, fault)
-        if fault:
-            raise InfrastructureError(
-                f"a scene could not be drawn: {order.name}, seed {order.seed}: {fault}",
-                hint="try again; what is drawn is kept",
-            )
-
-
-def _end(workers: Sequence[Popen[str]]) -> None:
-    for worker in workers:
-        worker.kill()
-    for worker in workers:
-        worker.communicate()
-
-
-def _plain_arithmetic() -> dict[str, str]:
-    """Return the environment in which numpy, OpenCV, BLAS and the C library use the same instructions everywhere."""
-    core = import_module("numpy._core._multiarray_umath")
-    widest = ",AVX512-SKX" if getattr(core, "__cpu_features__", {}).get("AVX512_SKX", True) else ""  # else it complains
-
-    return {
-        "NPY_DISABLE_CPU_FEATURES": " ".join(getattr(core, "__cpu_dispatch__", ())),
-        "OPENCV_CPU_DISABLE": f"SSE4.1,SSE4.2,AVX,FP16,AVX2,FMA3{widest}",
-        "OPENCV_IPP": "disabled",
-        "OPENCV_FOR_THREADS_NUM": "1",
-        "OPENCV_LOG_LEVEL": "ERROR",
-        "OPENBLAS_CORETYPE": "Nehalem",
-        "OPENBLAS_NUM_THREADS": "1",
-        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4",
-    }
-
-
-def _work() -> None:
+def draw_orders() -> None:
     """Draw the orders on stdin, one per line, until it ends, and print a fault and its error number for each."""
     for line in sys.stdin:
         order = orjson.loads(line)
@@ -249,9 +127,9 @@ def _draw(order: Order, place: Path) -> None:
         for path in [path for path in place.iterdir() if path.name not in order.files]:
             path.unlink()
         record = {name: look_of(place / name).model_dump() for name in order.files}
-    unfinished = place / f".{_RECORD}"
+    unfinished = place / f".{RECORD_FILE}"
     unfinished.write_bytes(orjson.dumps(record))
-    unfinished.replace(place / _RECORD)
+    unfinished.replace(place / RECORD_FILE)
 
 
 @cache

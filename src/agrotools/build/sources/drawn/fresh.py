@@ -16,8 +16,9 @@ from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject, worded
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
+from agrotools.build.scenes.processes import Order
 from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all, subjects_of
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all, subjects_of
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import sentences

@@ -1,0 +1,137 @@
+"""Processes that draw scenes, for callers that do not import the drawing code.
+
+They use neither AVX nor fused multiply-add, so that all x86-64 processors round alike and draw the same pixels. This
+costs a tenth of the time.
+"""
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import orjson
+
+from agrotools.core import InfrastructureError
+from agrotools.core.interrupts import STOP_SIGNALS
+
+if TYPE_CHECKING:
+    from agrotools.build.scenes.scene import Difficulty
+
+T = TypeVar("T")
+RECORD_FILE = "record.json"
+_WORKER = f"""
+import signal
+for number in {[*map(int, STOP_SIGNALS)]}:
+    signal.signal(number, signal.SIG_IGN)  # they are for the parent, which ends its workers
+from agrotools.build.sources.drawn.drawing import draw_orders
+draw_orders()
+"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A subject to be drawn; ``name`` is its kind in ``SCENE_KINDS``.
+
+    ``files``: the files to draw alone; empty: all files, and the record of the scene.
+    """
+
+    name: str
+    seed: int
+    difficulty: "Difficulty"
+    files: tuple[str, ...] = ()
+
+
+def read_record(place: Path) -> dict[str, Any]:
+    """Return the truth of the scene in ``place``; if only some files were drawn, the looks of these by name."""
+    return orjson.loads((place / RECORD_FILE).read_bytes())
+
+
+def each_finished(
+    draw: Callable[[T], object], items: Sequence[T], workers: int, stop: Callable[[], None]
+) -> Iterator[T]:
+    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish.
+
+    ``stop`` is called at the end, also at an early one, and ends what a thread waits for.
+    """
+    pool = ThreadPoolExecutor(max(1, min(workers, len(items))))
+    try:
+        pending = {pool.submit(draw, item): item for item in items}
+        for finished in as_completed(pending):
+            finished.result()
+            yield pending[finished]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        stop()
+        pool.shutdown()
+
+
+class DrawingProcesses:
+    """Processes that draw scenes: one for each thread that asks at the same time, kept for the next scene.
+
+    They are fresh interpreters that only import the drawing code, because pictures must not depend on what the caller
+    has imported or seeded, and the caller's script must not be run again.
+    """
+
+    def __init__(self) -> None:
+        self._started: list[Popen[str]] = []
+        self._idle: list[Popen[str]] = []
+        self.close = weakref.finalize(self, _end, self._started)
+
+    def draw(self, order: Order, place: Path) -> None:
+        """Draw an order into the folder ``place``.
+
+        Raises:
+            OSError: the folder cannot be written.
+            InfrastructureError: the scene cannot be drawn.
+        """
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
+            worker = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
+            self._started.append(worker)
+        assert worker.stdout is not None
+        with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
+            print(orjson.dumps({**asdict(order), "place": str(place)}).decode(), file=worker.stdin, flush=True)
+        reply = worker.stdout.readline()
+        fault, number = orjson.loads(reply) if reply else ("the process ended", None)
+        if reply:
+            self._idle.append(worker)
+        if number is not None:
+            raise OSError(number, fault)
+        if fault:
+            raise InfrastructureError(
+                f"a scene could not be drawn: {order.name}, seed {order.seed}: {fault}",
+                hint="try again; what is drawn is kept",
+            )
+
+
+def _end(workers: Sequence[Popen[str]]) -> None:
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.communicate()
+
+
+def _plain_arithmetic() -> dict[str, str]:
+    """Return the environment in which numpy, OpenCV, BLAS and the C library use the same instructions everywhere."""
+    core = import_module("numpy._core._multiarray_umath")
+    widest = ",AVX512-SKX" if getattr(core, "__cpu_features__", {}).get("AVX512_SKX", True) else ""  # else it complains
+
+    return {
+        "NPY_DISABLE_CPU_FEATURES": " ".join(getattr(core, "__cpu_dispatch__", ())),
+        "OPENCV_CPU_DISABLE": f"SSE4.1,SSE4.2,AVX,FP16,AVX2,FMA3{widest}",
+        "OPENCV_IPP": "disabled",
+        "OPENCV_FOR_THREADS_NUM": "1",
+        "OPENCV_LOG_LEVEL": "ERROR",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "OPENBLAS_NUM_THREADS": "1",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4",
+    }
