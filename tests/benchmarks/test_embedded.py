@@ -78,6 +78,24 @@ def test_the_quick_part_is_drawn_alone_and_completed_later(folder, drawn_before,
     assert validate_folder(whole.root) == []
 
 
+@pytest.mark.process
+def test_with_files_later_each_scene_is_drawn_when_a_sample_of_it_is_prepared(folder, drawn_before):
+    whole = drawn_before[2]
+    later = load_benchmark("embedded", files_later=True)
+    assert not folder.exists()
+    assert (later.content_hash, later.header) == (whole.content_hash, whole.header)
+    assert [sample.cluster for sample in later.samples] == [sample.cluster for sample in whole.samples]
+    first, second = whole.samples[:2]
+    assert later.prepare(later.samples[0]) == first
+    assert {f"files/{path.name}" for path in (folder / "files").iterdir()} == {file.path for file in first.files}
+    for file in first.files:
+        assert later.file_path(file).read_bytes() == whole.file_path(file).read_bytes()
+    again = load_benchmark("embedded", files_later=True)
+    _alter(folder)
+    assert [again.prepare(sample) for sample in (first, second)] == [first, second]
+    assert embedded.is_intact(folder) is True
+
+
 def _alter(folder):
     victim = min((folder / "files").iterdir())
     victim.write_bytes(victim.read_bytes() + b"x")
@@ -122,6 +140,9 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
     with pytest.raises(BenchmarkError, match="cannot be written") as caught:
         load_benchmark("embedded")
     assert "AGROTOOLS_CACHE" in caught.value.hint
+    later = load_benchmark("embedded", files_later=True)
+    with pytest.raises(BenchmarkError, match="cannot be written"):
+        later.prepare(later.samples[0])
 
 
 _LOAD = """

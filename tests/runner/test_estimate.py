@@ -49,6 +49,19 @@ def benchmark(small_benchmark: Path) -> Benchmark:
     return load_benchmark(small_benchmark)
 
 
+async def test_files_that_are_not_made_yet_are_counted_by_their_size(benchmark: Benchmark, tmp_path: Path) -> None:
+    later = replace(benchmark, root=tmp_path, make_files=lambda sample: sample)
+    plan = work_items(benchmark.samples, ["end-to-end"], 1)
+    there, absent = [await estimate(plan, each, Overheard().source(images=True), PRICE) for each in (benchmark, later)]
+    none = await estimate(plan, benchmark, Overheard().source(), PRICE)
+    assert there is not None
+    assert absent is not None
+    assert none is not None
+    assert absent.input_tokens == pytest.approx(there.input_tokens, rel=0.01)
+    assert none.input_tokens < 0.95 * there.input_tokens
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step"])
 async def test_the_estimate_is_what_the_run_then_asks(benchmark: Benchmark, mode: Mode, protocol: Protocol) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -10,10 +11,12 @@ import pytest
 
 from agrotools.api import evaluate
 from agrotools.benchmarks import load_benchmark
-from agrotools.core import Mode, Record
+from agrotools.core import BenchmarkError, Mode, Record, Sample
+from agrotools.formats.benchmark import MOST_MAKERS
 from agrotools.models import Endpoint
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.runner.evaluate import evaluate as run
 from agrotools.runner.execute import Pace, RunContext, execute, run_item
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
@@ -76,6 +79,32 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
         "no more than those in flight are kept back"
     )
     assert ticks[0] < 20, "others get their turn"
+
+
+def test_files_are_made_as_samples_start_and_what_is_finished_is_kept_if_they_cannot_be(tmp_path: Path):
+    made: list[str] = []
+    made_before: list[int] = []
+
+    def make(sample: Sample) -> Sample:
+        if len(made) == 12:
+            raise BenchmarkError("the disk is full", hint="free some space")
+        made.append(sample.id)
+        return sample
+
+    def reply(*_: object) -> str:
+        made_before.append(len(made))
+        return "answer: 1"
+
+    root = write_text_benchmark(tmp_path / "benchmark", 300)
+    benchmark = replace(load_benchmark(root), make_files=make)
+    config = EvalConfig(benchmark=str(root), model="scripted", mode="no-tool", out=tmp_path / "run")
+    with pytest.raises(BenchmarkError, match="the disk is full"):
+        run(config, io.StringIO(), model=ScriptedModel(reply, name="scripted"), benchmark=benchmark)
+    assert made_before[0] <= 8, "no more than the samples in flight"
+    records = [orjson.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_bytes().splitlines()]
+    finished = {record["sample"]["id"] for record in records if not record.get("invalid")}
+    assert finished <= set(made)
+    assert len(finished) == len(records) >= 12 - MOST_MAKERS
 
 
 @pytest.mark.process

@@ -1,6 +1,8 @@
 """The kinds of drawn scenes, and drawing in parallel; scenes finished before an interruption are not drawn again."""
 
+import errno
 import hashlib
+import os
 import re
 import shutil
 import sys
@@ -46,6 +48,7 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
 _SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
+_FULL_BELOW = 1 << 20
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
@@ -105,7 +108,10 @@ def draw_orders() -> None:
         try:
             _draw(Order(order["name"], order["seed"], order["difficulty"], tuple(order["files"])), Path(order["place"]))
         except OSError as error:
-            reply = error.strerror or str(error), error.errno
+            # Pillow notices only later that a full disk has cut a file, and names no error number.
+            is_full = shutil.disk_usage(Path(order["place"]).parent).free < _FULL_BELOW
+            number = error.errno or (errno.ENOSPC if is_full else errno.EIO)
+            reply = error.strerror or (os.strerror(number) if is_full else str(error)), number
         except Exception as error:
             reply = f"{type(error).__name__}: {error}", None
         sys.stdout.write(f"{orjson.dumps(reply).decode()}\n")
