@@ -59,7 +59,6 @@ async def test_files_that_are_not_made_yet_are_counted_by_their_size(benchmark: 
     assert none is not None
     assert absent.input_tokens == pytest.approx(there.input_tokens, rel=0.01)
     assert none.input_tokens < 0.95 * there.input_tokens
-    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])

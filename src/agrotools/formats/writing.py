@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agrotools.core import BenchmarkError, Sample
+from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
 
 _BUILT = frozenset(
@@ -44,12 +45,12 @@ def header_toml(header: BenchmarkHeader) -> str:
 
 def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
-    (folder / HEADER_FILE).write_text(header_toml(header), encoding="utf-8")
+    write_whole(folder / HEADER_FILE, header_toml(header).encode(), synced=False)
     lines = [
         sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})
         for sample in samples
     ]
-    (folder / SAMPLES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_whole(folder / SAMPLES_FILE, "".join(f"{line}\n" for line in lines).encode(), synced=False)
 
 
 @contextmanager

@@ -7,20 +7,21 @@ drawn again. A lock for each scene lets one process draw it while others wait.
 """
 
 import shutil
-import threading
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import orjson
 from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading
 from agrotools.benchmarks.pack import Pack, read_pack
+from agrotools.build.scenes.look import Look
+from agrotools.build.scenes.processes import DrawingProcesses, Order, each_finished, read_record
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, remedy, sha256_of_file, write_whole
@@ -36,10 +37,11 @@ from agrotools.formats.benchmark import (
 from agrotools.formats.clusters import with_clusters
 from agrotools.formats.writing import write_samples
 
-if TYPE_CHECKING:
-    from agrotools.build.scenes.processes import DrawingProcesses
-
 _MANIFEST = "manifest.json"
+_ROUNDED = (
+    "{}: files differ from the recorded ones by rounding, because this processor or other versions of numpy and OpenCV "
+    "compute a little differently; the questions and answers are the same"
+)
 _Scene = tuple[str, int, int]
 """Kind, seed and difficulty."""
 
@@ -59,9 +61,9 @@ def load_drawn(name: str, loading: Loading) -> Benchmark:
             pack.header, folder.resolve(), with_clusters(pack.samples), content_hash, make_files=drawn.prepare
         )
     ids = set(pack.header.quick) if loading.quick and pack.header.quick else {sample.id for sample in pack.samples}
-    drawn.draw_all(
-        [file.path for sample in pack.samples if sample.id in ids for file in sample.files], loading.progress
-    )
+    paths = [file.path for sample in pack.samples if sample.id in ids for file in sample.files]
+    with _explained(name, folder.parent):
+        drawn.draw_all(paths, loading.progress)
     return load_folder(folder, ids)
 
 
@@ -77,9 +79,8 @@ def find_drawn(name: str, _: Path | None) -> str:
 
 
 def drawn_roots(name: str, _: Path | None) -> list[Path]:
-    """Return the folder that file paths are relative to, if it was drawn."""
-    folder = folder_of(read_pack(name))
-    return [folder] if folder.is_dir() else []
+    """Return the folder that file paths are relative to, which holds the files that were drawn."""
+    return [folder_of(read_pack(name))]
 
 
 def is_intact(folder: Path, paths: Iterable[str] | None = None) -> bool:
@@ -116,9 +117,7 @@ class DrawnFiles:
             self._scenes[self._scene_of(path)].append(path)
         self._hashes: dict[str, str] = {}
         """SHA-256, by path, of the files that were drawn or checked."""
-        self._starting = threading.Lock()
-        self._processes: DrawingProcesses | None = None
-        self._warned = False
+        self._processes = DrawingProcesses()
 
     def _scene_of(self, path: str) -> _Scene:
         return cast("_Scene", tuple(cast("list[object]", self._pack.files[path]["scene"])))
@@ -137,15 +136,13 @@ class DrawnFiles:
         files = (file.model_copy(update={"sha256": self._hashes.get(file.path)}) for file in sample.files)
         return sample.model_copy(update={"files": tuple(files)})
 
-    def draw_all(self, paths: Iterable[str], progress: Progress) -> None:
+    def draw_all(self, paths: Sequence[str], progress: Progress) -> None:
         """Draw the scenes of files that are not there, then write header and samples."""
-        from agrotools.build.scenes.processes import each_finished
-
-        self._check(paths)
-        missing = [*dict.fromkeys(self._scene_of(path) for path in paths if path not in self._hashes)]
+        missing = [*dict.fromkeys(map(self._scene_of, self._check(paths)))]
         if missing:
             progress("scenes", 0, len(missing))
-            for done, _ in enumerate(each_finished(self._provide, missing, MOST_MAKERS, self._stop), start=1):
+            finished = each_finished(self._provide, missing, MOST_MAKERS, self._processes.close)
+            for done, _ in enumerate(finished, start=1):
                 progress("scenes", done, len(missing))
         if missing or not is_intact(self._folder, ()):
             self._check(self._pack.files)
@@ -153,31 +150,26 @@ class DrawnFiles:
                 write_samples(self._folder, self._pack.header, map(self._hashed, self._pack.samples))
                 self._record({path: sha256_of_file(self._folder / path) for path in (HEADER_FILE, SAMPLES_FILE)})
 
-    def _check(self, paths: Iterable[str]) -> None:
-        """Note the hashes of the files that are there unaltered."""
-        manifest = _manifest(self._folder)
-        unknown = (path for path in paths if path not in self._hashes)
-        self._hashes |= {path: manifest[path] for path in unknown if _is_unaltered(self._folder, manifest, path)}
+    def _check(self, paths: Iterable[str]) -> list[str]:
+        """Note the hashes of the files that are there unaltered, and return the others."""
+        if unknown := [path for path in paths if path not in self._hashes]:
+            manifest = _manifest(self._folder)
+            self._hashes |= {path: manifest[path] for path in unknown if _is_unaltered(self._folder, manifest, path)}
+        return [path for path in unknown if path not in self._hashes]
 
     def _provide(self, scene: _Scene) -> None:
         """Draw what is missing of a scene."""
         paths = self._scenes[scene]
-        if self._hashes.keys() >= {*paths}:
+        if not self._check(paths):  # so that a folder that cannot be written will do
             return
         with _explained(self._pack.header.name, self._folder.parent):
             for folder in (self._folder / FILES_FOLDER, self._work):
                 folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self._work / f"{_title(scene)}.lock"):
-                self._check(paths)
-                if missing := [path for path in paths if path not in self._hashes]:
+                if missing := self._check(paths):
                     self._draw(scene, missing)
 
     def _draw(self, scene: _Scene, paths: Iterable[str]) -> None:
-        from agrotools.build.scenes.look import Look
-        from agrotools.build.scenes.processes import DrawingProcesses, Order, read_record
-
-        with self._starting:
-            self._processes = self._processes or DrawingProcesses()
         files = {str(self._pack.files[path]["file"]): path for path in paths}
         for left in self._work.glob(f"{_title(scene)}-*"):  # by a process that was killed, whose worker may still draw
             shutil.rmtree(left, ignore_errors=True)
@@ -194,7 +186,7 @@ class DrawnFiles:
                         f"in the header of {self._pack.header.name}), and report it",
                     )
                 if look.pixels != recorded.pixels:
-                    self._warn()
+                    warnings.warn(_ROUNDED.format(self._pack.header.name), stacklevel=2)
                 hashes[path] = sha256_of_file(Path(place, file))
                 Path(place, file).replace(self._folder / path)
         with self._writing():
@@ -208,21 +200,6 @@ class DrawnFiles:
     def _record(self, hashes: dict[str, str]) -> None:
         # Not synced: files are compared with their hashes, and drawn again if a power cut took either.
         write_whole(self._folder / _MANIFEST, orjson.dumps(_manifest(self._folder) | hashes), synced=False)
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self._pack.header.name}: files differ from the recorded ones by rounding, because this processor or "
-                "other versions of numpy and OpenCV compute a little differently; the questions and answers are the "
-                "same",
-                stacklevel=2,
-            )
-
-    def _stop(self) -> None:
-        if self._processes is not None:
-            self._processes.close()
-            self._processes = None
 
 
 def _title(scene: _Scene) -> str:

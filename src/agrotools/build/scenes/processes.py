@@ -73,7 +73,7 @@ def each_finished(
 
 
 class DrawingProcesses:
-    """Processes that draw scenes: one for each thread that asks at the same time, kept for the next scene.
+    """Processes that draw scenes: one for each thread that asks at the same time, kept for a minute.
 
     They are fresh interpreters that only import the drawing code, because pictures must not depend on what the caller
     has imported or seeded, and the caller's script must not be run again.
@@ -91,19 +91,18 @@ class DrawingProcesses:
             OSError: the folder cannot be written.
             InfrastructureError: the scene cannot be drawn.
         """
-        try:
-            worker = self._idle.pop()
-        except IndexError:
-            command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
-            worker = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
-            self._started.append(worker)
-        assert worker.stdout is not None
-        with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
-            print(orjson.dumps({**asdict(order), "place": str(place)}).decode(), file=worker.stdin, flush=True)
-        reply = worker.stdout.readline()
+        line, reply, is_new = orjson.dumps({**asdict(order), "place": str(place)}).decode(), "", False
+        while not (reply or is_new):  # one that has waited for long may have ended
+            try:
+                worker = self._idle.pop()
+            except IndexError:
+                worker, is_new = self._start(), True
+            assert worker.stdout is not None
+            with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
+                print(line, file=worker.stdin, flush=True)
+            if reply := worker.stdout.readline():
+                self._idle.append(worker)
         fault, number = orjson.loads(reply) if reply else ("the process ended", None)
-        if reply:
-            self._idle.append(worker)
         if number is not None:
             raise OSError(number, fault)
         if fault:
@@ -111,6 +110,12 @@ class DrawingProcesses:
                 f"a scene could not be drawn: {order.name}, seed {order.seed}: {fault}",
                 hint="try again; what is drawn is kept",
             )
+
+    def _start(self) -> Popen[str]:
+        command, environment = [sys.executable, "-c", _WORKER], {**os.environ, **_plain_arithmetic()}
+        worker = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
+        self._started.append(worker)
+        return worker
 
 
 def _end(workers: Sequence[Popen[str]]) -> None:

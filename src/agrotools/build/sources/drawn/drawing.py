@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from select import select
 
 import orjson
 
@@ -48,7 +49,7 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
 _SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
-_FULL_BELOW = 1 << 20
+_FULL_BELOW, _KEPT_S = 1 << 20, 60.0
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
@@ -101,8 +102,11 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
 
 
 def draw_orders() -> None:
-    """Draw the orders on stdin, one per line, until it ends, and print a fault and its error number for each."""
-    for line in sys.stdin:
+    """Draw the orders on stdin, one per line, and print a fault and its error number for each.
+
+    It returns when stdin ends, or brings nothing for a while.
+    """
+    while select([sys.stdin], [], [], _KEPT_S)[0] and (line := sys.stdin.readline()):
         order = orjson.loads(line)
         reply: tuple[str, int | None] = "", None
         try:
