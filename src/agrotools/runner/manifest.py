@@ -253,7 +253,9 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "looks": max(old.looks, new.looks),
-            "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+            "sample_ids": new.sample_ids
+            if new.sample_ids == old.sample_ids
+            else tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
                 for mode in MODES

@@ -236,7 +236,7 @@ class StoredPrompts:
 
     def __init__(self, run: Path) -> None:
         self._path = run / PROMPTS_FILE
-        self._offsets = sqlite3.connect(":memory:", check_same_thread=False)
+        self._offsets = sqlite3.connect("", check_same_thread=False)
         """Offset of the last line of each content and each key, by the beginning of the line."""
         weakref.finalize(self, self._offsets.close)
         self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")

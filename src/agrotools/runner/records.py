@@ -1,8 +1,8 @@
 """Records of a run: an index of their offsets, and iteration one record at a time.
 
-Only keys and offsets are kept in memory, so that a run of any length can be read. A key may occur on several lines (an
-invalid sample is run again): the last finished record is valid, or the last invalid one if none is finished. Lines that
-are not records (after a disk fault) are always reported.
+Only keys and offsets are kept, in a temporary table, so that a run of any length can be read. A key may occur on
+several lines (an invalid sample is run again): the last finished record is valid, or the last invalid one if none is
+finished. Lines that are not records (after a disk fault) are always reported.
 """
 
 import os
@@ -88,7 +88,7 @@ class RecordIndex:
         """Keys of records of samples or epochs that are not of the run; they are left out."""
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
-        self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        self._db = sqlite3.connect("", check_same_thread=False)
         weakref.finalize(self, self._db.close)
         self._db.executescript(_TABLES)
         self._n_lines = 0
@@ -266,9 +266,16 @@ class RecordIndex:
         return [*self._records(self._rows(f"mode IN {MODES} AND sample = ?", sample_id))]
 
     def at(self, places: Iterable[int]) -> Iterator[Record]:
-        """Yield the records at these places in the order of iteration, which ascend, one at a time."""
-        rows = enumerate(self._rows())
-        return self._records(next(row for at, row in rows if at == place) for place in places)
+        """Yield the records at these places in the order of iteration, one at a time."""
+        return self._records(self._entries_at(places))
+
+    def _entries_at(self, places: Iterable[int]) -> Iterator[Entry]:
+        rows, before = enumerate(self._rows()), -1
+        for place in places:
+            if place <= before:
+                rows = enumerate(self._rows())
+            before = place
+            yield next(row for at, row in rows if at == place)
 
     def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
         with _opened(self.path) as file:
