@@ -2,6 +2,7 @@
 
 import errno
 import shlex
+import sqlite3
 import subprocess
 import sys
 from io import StringIO
@@ -139,6 +140,21 @@ def test_a_lack_of_memory_is_an_error_that_a_user_can_mend(cause: Exception, mon
     done = run_command("score", "run")
     assert done.returncode == 3
     assert done.stderr.startswith("error: not enough memory or threads")
+
+
+def test_a_lack_of_space_for_temporary_files_is_an_error_that_a_user_can_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        table = sqlite3.connect(":memory:")
+        try:
+            table.execute("PRAGMA max_page_count = 1")
+            table.execute("CREATE TABLE records (id)")
+        finally:
+            table.close()
+
+    monkeypatch.setattr("agrotools.runner.rescore.check_distinct", fails)
+    done = run_command("score", "run")
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: temporary files: database or disk is full\nhint: free some space")
 
 
 @pytest.mark.process

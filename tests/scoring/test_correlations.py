@@ -1,6 +1,7 @@
 """Correlations of steps with answers: over the samples of a run, and over runs."""
 
 import random
+from array import array
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
 from agrotools.core import Mode
-from agrotools.core.packed import Numbers
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
 from agrotools.scoring.correlations import across_runs, correlations, with_correlations
@@ -32,7 +32,7 @@ def units(metric: str, values: dict[int, list[float]], table: SampleTable) -> Un
             rows.add(place, None if len(step_values) == 1 else step, value)
     numbers = [table.number(plain_sample(f"s{sample}")) for sample in values]
     n = len(values)
-    return units_of(metric, rows, Numbers("I", numbers), Numbers("I", [1] * n), Numbers("I", [0] * n), table)
+    return units_of(metric, rows, array("I", numbers), array("I", [1] * n), array("I", [0] * n), table)
 
 
 def test_samples_of_one_file_count_as_one_draw():

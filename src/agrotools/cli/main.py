@@ -200,7 +200,9 @@ def main() -> None:
         _print_error(f"{name} is not installed, and this command reads or draws pictures", install_command())
         sys.exit(NOT_DONE)
     except Exception as error:
-        # Imported here because --help must not wait for pydantic.
+        # Imported here because --help must not wait for them.
+        import sqlite3
+
         from agrotools.core.base import AgrotoolsError, words_of
 
         if isinstance(error, UnicodeEncodeError) and error.object[error.start] in "".join(sys.argv):
@@ -210,10 +212,13 @@ def main() -> None:
             _print_error("a path begins with ~ and a name, but no user has that name", "write the path in full")
             sys.exit(BAD_USAGE)
         if (code := code_of(error)) is None:
-            if not _lacks_memory(error):
-                raise
             code = NOT_DONE
-            _print_error(f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)")
+            if isinstance(error, sqlite3.OperationalError):
+                _print_error(f"temporary files: {error}", "free some space, or name another folder in TMPDIR")
+            elif _lacks_memory(error):
+                _print_error(f"not enough memory or threads: {error}", "raise their limits (ulimit -v, ulimit -u)")
+            else:
+                raise
         if isinstance(error, AgrotoolsError):
             _print_error(error.message, error.hint)
         elif isinstance(error, OSError):

@@ -8,6 +8,7 @@ import hashlib
 import os
 import tomllib
 import weakref
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -33,7 +34,6 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
 from agrotools.core.files import sha256_of_file
-from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.clusters import cluster_firsts
 from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form, form_lines
@@ -135,8 +135,8 @@ class Benchmark:
         return self.header.modes
 
     @cached_property
-    def _ids(self) -> PackedNames:
-        return facts_of(self.samples).ids
+    def _places(self) -> dict[str, int]:
+        return {sample_id: place for place, sample_id in enumerate(facts_of(self.samples).ids)}
 
     def sample(self, sample_id: str) -> Sample:
         """Return the sample with this id.
@@ -144,8 +144,8 @@ class Benchmark:
         Raises:
             UsageError: there is no such sample.
         """
-        position = self._ids.find(sample_id)
-        if position < 0:
+        position = self._places.get(sample_id)
+        if position is None:
             raise UsageError(f"benchmark {self.name!r} has no sample {sample_id!r}")
         return self.samples[position]
 
@@ -234,7 +234,7 @@ class Facts(NamedTuple):
     the twin by id, of samples that have one.
     """
 
-    ids: PackedNames
+    ids: Sequence[str]
     no_tool: Sequence[int]
     reference: Sequence[int]
     twins: Mapping[str, str] = MappingProxyType({})
@@ -245,7 +245,7 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
     if isinstance(samples, LazySamples):
         return samples.facts
     return Facts(
-        PackedNames(sample.id for sample in samples),
+        [sample.id for sample in samples],
         bytearray(sample.no_tool_eligible for sample in samples),
         bytearray(sample.reference is not None for sample in samples),
         {sample.id: sample.twin for sample in samples if sample.twin},
@@ -254,10 +254,10 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
 
 def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
     """Return the samples at ``positions``, in that order, taken on demand."""
-    chosen = Numbers("I", positions)
+    chosen = array("I", positions)
     ids, no_tool, reference, twins = facts_of(samples)
     facts = Facts(
-        PackedNames(ids[at] for at in chosen),
+        [ids[at] for at in chosen],
         bytearray(no_tool[at] for at in chosen),
         bytearray(reference[at] for at in chosen),
         twins,
@@ -311,7 +311,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
         firsts = cluster_firsts(contents.kept(lines.checked()))
         if not firsts:
             raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-        if unknown := [name for name in header.quick if lines.ids.find(name) < 0]:
+        if unknown := {*header.quick}.difference(lines.ids):
             raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
         by_id = lines.by_id()
         known = contents.at(by_id) if contents.whole else (content_of(lines.read(at)) for at in by_id)
@@ -339,12 +339,12 @@ class _SampleLines:
 
     def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
         self._folder, self._with_files = folder, with_files
-        self._offsets = Numbers("Q")
+        self._offsets = array("Q")
         self._hashes: dict[Path, str] = {}
         self._unrecorded: dict[str, str] = {}
         """SHA-256, by path, of files for which no line records one."""
         self._file: int | None = None
-        self.ids = PackedNames()
+        self.ids: list[str] = []
         self.no_tool, self.reference = bytearray(), bytearray()
         self.twins: dict[str, str] = {}
         self.kept: list[Sample] = []
@@ -395,13 +395,13 @@ class _SampleLines:
         Raises:
             BenchmarkError: an id is there twice.
         """
-        if all(one < other for one, other in pairwise(self.ids.encoded)):
-            return range(len(self.ids))
-        positions, repeated = self.ids.encoded.sorted_places()
-        if repeated >= 0:
+        ids = self.ids
+        positions = sorted(range(len(ids)), key=ids.__getitem__)
+        repeated = next((at for before, at in pairwise(positions) if ids[before] == ids[at]), None)
+        if repeated is not None:
             lines = chain.from_iterable(_line_blocks(self._folder))
             line = next(number for number, offset, _ in lines if offset == self._offsets[repeated])
-            raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {self.ids[repeated]!r} is there twice")
+            raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {ids[repeated]!r} is there twice")
         return positions
 
     def read(self, at: int) -> Sample:

@@ -1,9 +1,9 @@
 """Clusters of samples that share a file or are twins."""
 
+from array import array
 from collections.abc import Iterable
 
 from agrotools.core import Sample
-from agrotools.core.packed import Numbers
 
 
 def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
@@ -15,13 +15,13 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     )
 
 
-def cluster_firsts(samples: Iterable[Sample]) -> Numbers:
+def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
     """Return the place of the first sample of each sample's cluster.
 
     Clusters are components connected by a shared file (content or path), as twins, or by a ``cluster`` that they name.
     The samples need not be held in memory.
     """
-    parents = Numbers("I")
+    parents = array("I")
     owners: dict[tuple[str, str], int] = {}
 
     def root(place: int) -> int:

@@ -1,12 +1,12 @@
 """Contents of samples for the hash of a benchmark."""
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice, product
 from typing import IO
 
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.packed import Numbers, temporary_space
 
 _AT_ONCE, _BLOCK_BYTES = 100, 1 << 20
 
@@ -44,7 +44,7 @@ class Contents:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._ends = Numbers("Q", [0])
+        self._ends = array("Q", [0])
         self.whole = True
 
     def kept(self, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -62,16 +62,14 @@ class Contents:
 
     def _write(self, contents: list[bytes]) -> None:
         self._ends.extend(islice(accumulate(map(len, contents), initial=self._ends[-1]), 1, None))
-        with temporary_space():
-            self._file.write(b"".join(contents))
+        self._file.write(b"".join(contents))
         contents.clear()
 
     def at(self, positions: Iterable[int]) -> Iterator[bytes]:
         """Yield the contents of the samples at ``positions``, those that follow each other in one block."""
-        with temporary_space():
-            self._file.flush()
+        self._file.flush()
         start = end = 0
-        ends = self._ends.view
+        ends = self._ends
         for at in positions:
             if ends[at] != end or end - start > _BLOCK_BYTES:
                 yield os.pread(self._file.fileno(), end - start, start)

@@ -1,27 +1,15 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Annotated, cast
 
 import orjson
-from pydantic import Field, JsonValue, PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import Field, JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.core.files import sha256_of_json
-from agrotools.core.packed import PackedNames
-
-_NAMES = TypeAdapter(tuple[str, ...])
-
-
-def _packed(names: object) -> PackedNames:
-    return names if isinstance(names, PackedNames) else PackedNames(_NAMES.validate_python(names))
-
-
-SampleIds = Annotated[Sequence[str], PlainValidator(_packed), PlainSerializer(list)]
 
 
 class Shard(FrozenModel):
@@ -30,7 +18,7 @@ class Shard(FrozenModel):
     number: int
     """From 1."""
     count: int
-    sample_ids: SampleIds
+    sample_ids: tuple[str, ...]
     """Samples of the whole run."""
     planned: dict[Mode, int]
     """Number of records of one epoch of the whole run, by mode."""
@@ -121,7 +109,7 @@ class Manifest(FrozenModel):
     """Maximum number of looks at the re-run noise (``--repeat-until``); 1 if the number of epochs was fixed."""
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
-    sample_ids: SampleIds
+    sample_ids: tuple[str, ...]
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
     """Number of records of a complete run, by mode; empty in runs of older versions."""
@@ -139,25 +127,9 @@ class Manifest(FrozenModel):
         return ",".join(filter(None, (self.degrade, self.faults)))
 
 
-_IDS, _BETWEEN, _END = b'\n  "sample_ids": [', b'",\n    "', b"]"
-_BLOCK_BYTES, _IDS_AT_ONCE = 1 << 20, 10_000
-
-
-def manifest_blocks(manifest: Manifest) -> Iterator[bytes]:
-    """Yield a manifest as JSON, the ids block by block, because a run may have a million of them."""
-    rest = orjson.dumps(
-        manifest.model_copy(update={"sample_ids": PackedNames()}).model_dump(mode="json"), option=orjson.OPT_INDENT_2
-    )
-    if not len(manifest.sample_ids):
-        yield rest + b"\n"
-        return
-    before, after = rest.split(_IDS)
-    yield before + _IDS
-    for start in range(0, len(manifest.sample_ids), _IDS_AT_ONCE):
-        names = manifest.sample_ids[start : start + _IDS_AT_ONCE]
-        lines = orjson.dumps(names, option=orjson.OPT_INDENT_2).removeprefix(b"[").removesuffix(b"\n]")
-        yield (b"," if start else b"") + lines.replace(b"\n", b"\n  ")
-    yield b"\n  " + after + b"\n"
+def manifest_json(manifest: Manifest) -> bytes:
+    """Return a manifest as indented JSON."""
+    return orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def parse_manifest(path: Path) -> Manifest:
@@ -166,34 +138,7 @@ def parse_manifest(path: Path) -> Manifest:
     Raises:
         ValueError, OSError: it is not one, or cannot be read.
     """
-    rest, names = split_ids(path)
-    manifest = Manifest.model_validate_json(rest)
-    return manifest.model_copy(update={"sample_ids": names}) if len(names) else manifest
-
-
-def split_ids(path: Path) -> tuple[bytes, PackedNames]:
-    """Return the JSON text of a manifest without the ids of its samples, and these, read block by block.
-
-    A text that is not as :func:`manifest_blocks` writes it is returned whole, without ids.
-    """
-    names = PackedNames()
-    with path.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return b"", names
-        content = mmap(file.fileno(), 0, access=ACCESS_READ)
-    start = content.find(_IDS) + len(_IDS)
-    end = content.find(_END, start)
-    if start < len(_IDS) or end < 0 or content.find(b"\\", start, end) >= 0:
-        return content[:], names
-    at, last = content.find(b'"', start, end) + 1, content.rfind(b'"', start, end)
-    while 0 < at < last:
-        stop = content.find(_BETWEEN, at + _BLOCK_BYTES, last)
-        block = content[at : last if stop < 0 else stop].split(_BETWEEN)
-        if any(b'"' in name for name in block):
-            return content[:], PackedNames()
-        names.encoded.extend(block)
-        at = last if stop < 0 else stop + len(_BETWEEN)
-    return content[:start] + content[end:], names
+    return Manifest.model_validate_json(path.read_bytes())
 
 
 IDENTITY = (
@@ -310,7 +255,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "looks": max(old.looks, new.looks),
             "sample_ids": new.sample_ids
             if new.sample_ids == old.sample_ids
-            else PackedNames(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+            else tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
                 for mode in MODES

@@ -6,7 +6,6 @@ The result equals the run folder of the same run without shards: ``agrotools eva
 import os
 import secrets
 import shutil
-from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,12 +13,9 @@ from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from agrotools.core import Mode, Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, command_line, count_text, no_progress
 from agrotools.core.files import MANIFEST_FILE, artifact_path, read_lines, sha256_of_file
-from agrotools.core.packed import PackedBytes
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.ledger import SPEND_FILE
@@ -79,8 +75,7 @@ def merge_runs(
     """
     shards = _read_shards(runs)
     notes = [*_check_same(shards), *_repeated(shards), *(note for each in shards for note in each.records.notes)]
-    chosen = _Chosen(shards)
-    gaps = _gaps(shards, chosen)
+    gaps = _gaps(shards)
     if gaps and not allow_missing:
         raise UsageError(
             "; ".join(gaps),
@@ -94,11 +89,11 @@ def merge_runs(
             for number, each in enumerate(shards):
                 progress("shards", number, len(shards))
                 for record in each.records:
-                    if chosen.is_of(record.key, number):
+                    if _counts(shards, number, record.key):
                         store.append(record)
                         total += 1
                         named |= _artifacts_of(record)
-            notes += _copy_others(shards, folder, chosen)
+            notes += _copy_others(shards, folder)
             notes += _note_of_absent(named, folder)
         progress("shards", len(shards), len(shards))
     n_shards = len({each.shard.number for each in shards})
@@ -146,13 +141,10 @@ def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
             if values[0] != values[1]:
                 difference = spell_difference(field, *values, ("in one", "in another"))
                 notes[f"shards were run on different machines: {difference}"] = None
-    names, owners = PackedBytes(), array("I")
-    for number, each in enumerate(shards):
+    owners: dict[str, Shard] = {}
+    for each in shards:
         for sample_id in each.manifest.sample_ids:
-            place = names.add(sample_id.encode())
-            if place == len(owners):
-                owners.append(number)
-            owner = shards[owners[place]].shard
+            owner = owners.setdefault(sample_id, each.shard)
             if owner.number != each.shard.number:
                 raise UsageError(
                     f"sample {sample_id} is in the shards {owner} and {each.shard}",
@@ -179,31 +171,20 @@ def _refuse(first: _ShardRun, other: _ShardRun, field: str, values: tuple[object
         )
 
 
-class _Chosen:
-    """Choice of a run for each key: the one with its last finished record, else with its last record."""
-
-    def __init__(self, shards: Sequence[_ShardRun]) -> None:
-        self._keys, self._finished = PackedBytes(), bytearray()
-        self.numbers = array("I")
-        for number, each in enumerate(shards):
-            for key, finished in each.records.states():
-                place = self._keys.add(orjson.dumps(key))
-                if place == len(self.numbers):
-                    self.numbers.append(number)
-                    self._finished.append(finished)
-                elif finished or not self._finished[place]:
-                    self.numbers[place], self._finished[place] = number, finished
-
-    def is_of(self, key: Key, number: int) -> bool:
-        """Return True if run number ``number`` has the record of ``key``."""
-        place = self._keys.find(orjson.dumps(key))
-        return place >= 0 and self.numbers[place] == number
+def _counts(shards: Sequence[_ShardRun], number: int, key: Key) -> bool:
+    """Return True if, of all folders of its shard, run ``number`` has the last finished record of ``key``, or else the
+    last record."""
+    folders = [at for at, each in enumerate(shards) if each.shard.number == shards[number].shard.number]
+    having = [at for at in folders if key in shards[at].records]
+    finished = [at for at in having if shards[at].records.has_finished(key)]
+    return [*having, *finished][-1:] == [number]
 
 
-def _gaps(shards: Sequence[_ShardRun], chosen: _Chosen) -> list[str]:
+def _gaps(shards: Sequence[_ShardRun]) -> list[str]:
     """Return what is missing: ``shards 4, 9 of 16 are missing``, and shards with fewer records than planned."""
     count = shards[0].shard.count
-    done = Counter(shards[at].shard.number for at in chosen.numbers)
+    keys = ((at, each.shard.number, key) for at, each in enumerate(shards) for key in each.records.each_key())
+    done = Counter(number for at, number, key in keys if _counts(shards, at, key))
     planned: dict[int, int] = {}
     for each in shards:
         planned[each.shard.number] = max(planned.get(each.shard.number, 0), sum(each.manifest.planned.values()))
@@ -241,12 +222,12 @@ def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
     return whole_manifest(manifests[0]).model_copy(update=update)
 
 
-def _copy_others(shards: Sequence[_ShardRun], folder: Path, chosen: _Chosen) -> list[str]:
+def _copy_others(shards: Sequence[_ShardRun], folder: Path) -> list[str]:
     """Copy prompts, artifacts, ledgers and replies of judges into ``folder``; return notes on what is not there."""
     paths = [each.path for each in shards]
-    known = PackedBytes()
+    known = set[bytes]()
     for number, path in enumerate(paths):
-        add_prompts(path, folder, known, lambda key, number=number: chosen.is_of(key, number))
+        add_prompts(path, folder, known, lambda key, number=number: _counts(shards, number, key))
     lacking = [str(path) for path in paths if not (path / PROMPTS_FILE).is_file()]
     notes = [f"no requests to models are stored in {', '.join(lacking)}"] if 0 < len(lacking) < len(paths) else []
     damaged = [path for run in paths for path in _copy_artifacts(run / "artifacts", folder / "artifacts")]

@@ -1,13 +1,13 @@
 """Plan of a run: the samples, modes and epochs that it runs, and what is left of them."""
 
 import hashlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress
 from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Sample
-from agrotools.core.packed import Numbers, PackedNames
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.runner.records import Key, RecordIndex
 
@@ -55,13 +55,13 @@ class Plan:
             sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)
         return sizes
 
-    def sample_ids(self) -> PackedNames:
+    def sample_ids(self) -> tuple[str, ...]:
         """Return the ids of the samples that at least one item runs, in the order of the benchmark."""
         runs = bytearray(len(self.ids))
         for part in self.parts:
             for at in part.positions:
                 runs[at] = 1
-        return PackedNames(compress(self.ids, runs))
+        return tuple(compress(self.ids, runs))
 
     def keys(self) -> Iterator[Key]:
         """Yield the key of every item, in order, without loading samples."""
@@ -107,7 +107,7 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[s
     every = range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
     positions = every if mode == "end-to-end" or single_shot else compress(every, able)
-    return Numbers("I", (at for at in positions if facts.ids[at] in only) if only else positions)
+    return array("I", (at for at in positions if facts.ids[at] in only) if only else positions)
 
 
 def _limited(facts: Facts, positions: Sequence[int], limit: int | None) -> Sequence[int]:
@@ -143,4 +143,4 @@ def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: Abst
 def _where(part: Part, ids: Sequence[str], keep: Callable[[Key], bool]) -> Part:
     """Return the items of ``part`` whose keys satisfy ``keep``."""
     kept = (at for at in part.positions if keep((part.mode, ids[at], part.epoch)))
-    return part._replace(positions=Numbers("I", kept))
+    return part._replace(positions=array("I", kept))

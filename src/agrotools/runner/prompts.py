@@ -14,9 +14,10 @@ Prompts are written just before the record that they belong to, so that every re
 
 import base64
 import os
+import sqlite3
+import weakref
 from binascii import Error as Base64Error
 from binascii import unhexlify
-from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -29,7 +30,6 @@ import orjson
 
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
-from agrotools.core.packed import Numbers, PackedBytes
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
     EncodedImage,
@@ -46,8 +46,6 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _MOST_RECENT = 64
-_OFFSET_BITS = 40
-_HASH_MASK = (1 << 64) - (1 << _OFFSET_BITS)
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -92,7 +90,7 @@ class PromptLog:
         self._run = run
         self._path = run / PROMPTS_FILE
         self._journal: Journal | None = None
-        self._known = PackedBytes()
+        self._known = set[bytes]()
         """Hashes of the stored contents."""
         self._opening: list[tuple[object, str]] = []
         """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
@@ -151,8 +149,9 @@ class PromptLog:
         return self._stored(b"message", message_json(message), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
-        digest, n_known = sha256(content).digest()[: _HASH_DIGITS // 2], len(self._known)
-        if self._known.add(digest) == n_known:
+        digest = sha256(content).digest()[: _HASH_DIGITS // 2]
+        if digest not in self._known:
+            self._known.add(digest)
             lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.hex().encode(), kind, content))
         return digest.hex()
 
@@ -180,12 +179,12 @@ class PromptLog:
             for line in file:
                 if line.startswith(_CONTENT):
                     with suppress(ValueError):
-                        self._known.append(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
+                        self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
 
 
-def add_prompts(run: Path, target: Path, known: PackedBytes, wanted: Callable[[Key], bool]) -> None:
+def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Key], bool]) -> None:
     """Append the prompts of the ``wanted`` records of ``run`` to those of the run ``target``, except damaged lines.
 
     ``known``: hashes of the contents that ``target`` has, which grow.
@@ -196,11 +195,11 @@ def add_prompts(run: Path, target: Path, known: PackedBytes, wanted: Callable[[K
         for line in _lines(run / PROMPTS_FILE):
             if line.startswith(_CONTENT):
                 digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
-                if known.find(digest) < 0:
-                    known.append(digest)
+                if digest not in known:
+                    known.add(digest)
                     joined.write(line)
                 continue
-            with suppress(ValueError, LookupError, TypeError):
+            with suppress(ValueError, LookupError, TypeError, OverflowError, sqlite3.Error):
                 mode, sample_id, epoch = orjson.loads(line)["key"]
                 if wanted((mode, sample_id, epoch)):
                     joined.write(line)
@@ -226,34 +225,6 @@ class StoredRequest(NamedTuple):
     """Number of leading messages shared with the previous request."""
 
 
-class _Offsets:
-    """Offsets of lines by name, in 8 bytes a line: 24 bits of a hash of the name, then the offset."""
-
-    def __init__(self) -> None:
-        self._entries = Numbers("Q")
-        self._is_sorted = False
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def add(self, name: bytes, offset: int) -> None:
-        self._entries.append(hash(name) << _OFFSET_BITS & _HASH_MASK | offset)
-        self._is_sorted = False
-
-    def candidates(self, name: bytes) -> Iterator[int]:
-        """Yield the offsets of the lines that may have this name, the last one first."""
-        if not self._is_sorted:
-            import numpy as np
-
-            np.asarray(self._entries.view).sort()
-            self._is_sorted = True
-        first, entries = hash(name) << _OFFSET_BITS & _HASH_MASK, self._entries.view
-        at = bisect_left(entries, first + (1 << _OFFSET_BITS))
-        while at and entries[at - 1] >= first:
-            at -= 1
-            yield entries[at] - first
-
-
 class StoredPrompts:
     """Index of the requests of a run, in one pass over ``prompts.jsonl``; only offsets are kept in memory.
 
@@ -265,8 +236,10 @@ class StoredPrompts:
 
     def __init__(self, run: Path) -> None:
         self._path = run / PROMPTS_FILE
-        self._contents, self._keys = _Offsets(), _Offsets()
-        """Places of contents by hash, and of the last line of each key by its beginning."""
+        self._offsets = sqlite3.connect("", check_same_thread=False)
+        """Offset of the last line of each content and each key, by the beginning of the line."""
+        weakref.finalize(self, self._offsets.close)
+        self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")
         self._end = 0
         self._file: BinaryIO | None = None
         self._recent: dict[str, Any] = {}
@@ -276,22 +249,23 @@ class StoredPrompts:
     @contextmanager
     def kept_open(self) -> Generator[None]:
         """Keep the file open within the block, in which many requests are read."""
-        with self._path.open("rb") if self._keys else nullcontext() as self._file:
+        with self._path.open("rb") if self._path.exists() else nullcontext() as self._file:
             yield
         self._file = None
 
     def read_on(self) -> None:
         try:
-            for line in _lines(self._path, self._end):
-                offset, self._end = self._end, self._end + len(line)
-                if line.startswith(_CONTENT):
-                    self._contents.add(line[: len(_CONTENT) + _HASH_DIGITS], offset)
-                else:
-                    self._keys.add(line.partition(_REQUESTS)[0], offset)
+            self._offsets.executemany("REPLACE INTO lines VALUES (?, ?)", self._new_lines())
         except FileNotFoundError:
             return
         except _UNREADABLE as error:
             raise self._fault(error) from error
+
+    def _new_lines(self) -> Iterator[tuple[bytes, int]]:
+        for line in _lines(self._path, self._end):
+            offset, self._end = self._end, self._end + len(line)
+            is_content = line.startswith(_CONTENT)
+            yield line[: len(_CONTENT) + _HASH_DIGITS] if is_content else line.partition(_REQUESTS)[0], offset
 
     def of(self, key: Key) -> list[StoredRequest] | None:
         """Return the requests that were sent for a sample; None if none are stored.
@@ -299,8 +273,6 @@ class StoredPrompts:
         Raises:
             RunStoreError: the file cannot be read, or content that it refers to is missing.
         """
-        if not self._keys:
-            return None
         try:
             if self._file is not None:
                 return self._read(self._file, key)
@@ -312,7 +284,7 @@ class StoredPrompts:
             raise self._fault(error) from error
 
     def _read(self, file: BinaryIO, key: Key) -> list[StoredRequest] | None:
-        line = self._line(file, self._keys, orjson.dumps({"key": key})[:-1])
+        line = self._line(file, orjson.dumps({"key": key})[:-1])
         if line is None:
             return None
         requests: list[StoredRequest] = []
@@ -327,20 +299,19 @@ class StoredPrompts:
         if (known := self._recent.get(digest)) is None:
             if len(self._recent) >= _MOST_RECENT:
                 self._recent.clear()
-            line = self._line(file, self._contents, _CONTENT + digest.encode())
+            line = self._line(file, _CONTENT + digest.encode())
             if line is None:
                 raise KeyError(digest)
             known = self._recent[digest] = orjson.loads(line)
         return known
 
-    @staticmethod
-    def _line(file: BinaryIO, offsets: _Offsets, beginning: bytes) -> bytes | None:
+    def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
         """Return the last line that begins so; None if there is none."""
-        for offset in offsets.candidates(beginning):
-            file.seek(offset)
-            if (line := file.readline()).startswith(beginning):
-                return line
-        return None
+        found = self._offsets.execute("SELECT offset FROM lines WHERE beginning = ?", (beginning,)).fetchone()
+        if found is None:
+            return None
+        file.seek(*found)
+        return file.readline()
 
     def _fault(self, error: Exception) -> RunStoreError:
         """Return the error of a file that cannot be read."""

@@ -1,17 +1,18 @@
 """Records of a run: an index of their offsets, and iteration one record at a time.
 
-Only keys and offsets are kept in memory, in 28 bytes a record and those of its id, so that a run of any length can be
-read. A key may occur on several lines (an invalid sample is run again): the last finished record is valid, or the last
-invalid one if none is finished. Lines that are not records (after a disk fault) are always reported.
+Only keys and offsets are kept, in a temporary table, so that a run of any length can be read. A key may occur on
+several lines (an invalid sample is run again): the last finished record is valid, or the last invalid one if none is
+finished. Lines that are not records (after a disk fault) are always reported.
 """
 
 import os
-from bisect import bisect_left
+import sqlite3
+import weakref
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain, groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any, NamedTuple
@@ -22,8 +23,7 @@ from pydantic import ValidationError
 from agrotools.core import MODES, Mode, Record, RunStoreError, Score, first_error
 from agrotools.core.base import count_text
 from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE
-from agrotools.core.packed import PackedBytes, sorted_entries
-from agrotools.runner.manifest import split_ids
+from agrotools.runner.manifest import parse_manifest
 
 Key = tuple[str, str, int]
 """Identity of a record in its run: mode, sample id, epoch."""
@@ -49,44 +49,29 @@ _record_of = Record.__pydantic_validator__.validate_json
 _RERUN = "the same agrotools eval command runs what is missing again"
 
 
-_ORDER: tuple[Mode, ...] = tuple(sorted(MODES))
-_RANKS: dict[object, bytes] = {mode: bytes([rank]) for rank, mode in enumerate(_ORDER)}
-_EPOCH_BYTES, _PLACE_BYTES = 9, 9
-_MIDDLE = 1 << 63
-"""Added to epochs, which in a damaged file may be any number of 64 bits."""
+_TABLES = """
+CREATE TABLE records (
+    mode TEXT, sample TEXT, epoch INTEGER, offset INTEGER, n_finished INTEGER, PRIMARY KEY (mode, sample, epoch)
+) WITHOUT ROWID;
+CREATE TABLE planned (sample TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+"""Keys with the offset of the line that counts and the number of finished records; ids of the samples of the run."""
+_ADD = """
+INSERT INTO records VALUES (?, ?, ?, ?, ?) ON CONFLICT (mode, sample, epoch) DO UPDATE SET
+    offset = CASE WHEN n_finished AND NOT excluded.n_finished THEN offset ELSE excluded.offset END,
+    n_finished = n_finished + excluded.n_finished
+"""
+_FOREIGN = "epoch NOT BETWEEN 0 AND ? OR sample NOT IN planned"
 
-
-def entry_key(key: Key) -> bytes:
-    """Return a key as bytes that sort like the key."""
-    mode, name, epoch = key
-    return b"%b%b\0%b" % (_RANKS[mode], name.encode(), (epoch + _MIDDLE).to_bytes(_EPOCH_BYTES, "big"))
-
-
-def entry_of(key: Key, offset: int, finished: bool) -> bytes:
-    """Return the entry of a record, which also holds the offset of its line."""
-    return b"%b%b%c" % (entry_key(key), offset.to_bytes(_PLACE_BYTES - 1, "big"), finished)
-
-
-def _key_at(entry: bytes) -> Key:
-    """Return the key of an entry."""
-    name, epoch = entry[1 : -_EPOCH_BYTES - _PLACE_BYTES - 1], entry[-_EPOCH_BYTES - _PLACE_BYTES : -_PLACE_BYTES]
-    return _ORDER[entry[0]], name.decode(), int.from_bytes(epoch, "big") - _MIDDLE
-
-
-def key_bytes(entry: bytes) -> bytes:
-    """Return the key of an entry as :func:`entry_key` writes it."""
-    return entry[:-_PLACE_BYTES]
-
-
-def _offset_at(entry: bytes) -> int:
-    return int.from_bytes(entry[-_PLACE_BYTES:-1], "big")
+Entry = tuple[str, str, int, int, bool]
+"""Key of a record, the offset of its line, and True if it is finished."""
 
 
 class RecordIndex:
     """Index of ``records.jsonl`` by key. Iteration yields the records by mode, sample id and epoch.
 
     The order differs from the order of writing, which depends on chance, because resampled intervals depend on it. It
-    can be iterated any number of times; lines that are added meanwhile are not included.
+    can be iterated any number of times, but no lines may be added meanwhile.
 
     Args:
         run: the run folder.
@@ -101,14 +86,11 @@ class RecordIndex:
         self.bad: list[BadLine] = []
         self.foreign: list[Key] = []
         """Keys of records of samples or epochs that are not of the run; they are left out."""
-        self.repeated: set[Key] = set()
-        """Keys with several finished records, of which the last counts."""
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
-        self._entries = PackedBytes()
-        """The key of each record (:func:`entry_key`), the offset of its line, and 1 if it is finished, in order."""
-        self._next = 0
-        """Place after that of the last key that was asked for: most come in order."""
+        self._db = sqlite3.connect("", check_same_thread=False)
+        weakref.finalize(self, self._db.close)
+        self._db.executescript(_TABLES)
         self._n_lines = 0
         self._add(self._new_entries(whole))
 
@@ -125,20 +107,24 @@ class RecordIndex:
         if self.path.stat().st_size < before:
             raise _changed(self.path)
         new = [*self._new_entries(whole=False)]
-        replaces = any(entry[-1] and self.has_finished(_key_at(entry)) for entry in new)
+        replaces = any(finished and self.has_finished((mode, name, epoch)) for mode, name, epoch, _, finished in new)
         self._add(new)
         self.leave_out(run)
-        return [_key_at(entry) for entry in self._entries if _offset_at(entry) >= before], replaces
+        return [_key(row) for row in self._rows("offset >= ?", before)], replaces
 
-    def add_written(self, entries: PackedBytes, end: int) -> None:
+    def add_written(self, entries: Sequence[Entry], end: int) -> None:
         """Add the entries of lines that this process has written, which end at offset ``end``."""
         self._add(entries)
         self.end, self._n_lines = end, self._n_lines + len(entries)
 
-    def _add(self, entries: Iterable[bytes]) -> None:
-        self._entries = self._that_count(sorted_entries(chain(self._entries, entries)))
+    def _add(self, entries: Iterable[Entry]) -> None:
+        self._db.executemany(_ADD, entries)
 
-    def _new_entries(self, whole: bool) -> Iterator[bytes]:
+    def _rows(self, where: str = "TRUE", *values: object) -> Iterator[Entry]:
+        """Yield the entries of the records that count, in the order of iteration."""
+        yield from self._db.execute(f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values)
+
+    def _new_entries(self, whole: bool) -> Iterator[Entry]:
         with _opened(self.path) as file:
             if file is not None:
                 file.seek(self.end)
@@ -147,27 +133,16 @@ class RecordIndex:
                     line = line.removeprefix(BOM_UTF8)
                     self.end += len(BOM_UTF8)
                 try:
-                    key, finished = self._checked(line, number) if whole else _key_of(line)
-                    yield entry_of(key, self.end, finished)
+                    (mode, name, epoch), finished = self._checked(line, number) if whole else _key_of(line)
+                    if abs(epoch) >> 63:
+                        raise TypeError("no epoch")
+                    yield mode, name, epoch, self.end, finished
                 except (ValueError, LookupError, TypeError) as error:
                     if isinstance(error, orjson.JSONDecodeError) and not line.endswith(b"\n"):
                         break  # an interrupted write, whose JSON is not whole
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 self.end += len(line)
                 self._n_lines = number
-
-    def _that_count(self, entries: PackedBytes) -> PackedBytes:
-        """Return one entry of each key: of its last finished record, or of its last one."""
-        if all(key_bytes(one) != key_bytes(other) for one, other in pairwise(entries)):
-            return entries
-        kept = PackedBytes()
-        for _, of_key in groupby(entries, key=key_bytes):
-            every = [*of_key]
-            finished = [entry for entry in every if entry[-1]]
-            if len(finished) > 1:
-                self.repeated.add(_key_at(finished[-1]))
-            kept.append((finished or every)[-1])
-        return kept
 
     def _checked(self, line: bytes, number: int) -> tuple[Key, bool]:
         """Return what :func:`_key_of` returns, for a line that is a record as a whole.
@@ -188,24 +163,21 @@ class RecordIndex:
         return record.key, record.invalid is None
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return self._count("TRUE")
+
+    def _count(self, where: str) -> int:
+        return self._db.execute(f"SELECT COUNT(*) FROM records WHERE {where}").fetchone()[0]
 
     def __contains__(self, key: Key) -> bool:
         return self._entry(key) is not None
 
-    def _entry(self, key: Key) -> bytes | None:
-        wanted, at, n = entry_key(key), self._next, len(self._entries)
-        entry = self._entries[at] if at < n else b""
-        if key_bytes(entry) != wanted:
-            at = bisect_left(self._entries, wanted)
-            entry = self._entries[at] if at < n else b""
-        self._next = at + 1
-        return entry if key_bytes(entry) == wanted else None
+    def _entry(self, key: Key) -> Entry | None:
+        return next(self._rows("mode = ? AND sample = ? AND epoch = ?", *key), None)
 
     def has_finished(self, key: Key) -> bool:
         """Return True if there is a record of this key that is not invalid."""
         entry = self._entry(key)
-        return entry is not None and entry[-1] == 1
+        return entry is not None and bool(entry[-1])
 
     @property
     def keys(self) -> list[Key]:
@@ -214,31 +186,26 @@ class RecordIndex:
 
     def each_key(self) -> Iterator[Key]:
         """Yield all keys, in the order of iteration."""
-        return map(_key_at, self._entries)
-
-    def states(self) -> Iterator[tuple[Key, bool]]:
-        """Yield all keys, in the order of iteration, and whether their record is not invalid."""
-        return ((_key_at(entry), entry[-1] == 1) for entry in self._entries)
+        return map(_key, self._rows())
 
     @property
     def finished(self) -> set[Key]:
         """Keys whose record is not invalid."""
-        return {_key_at(entry) for entry in self._entries if entry[-1]}
+        return {*map(_key, self._rows("n_finished"))}
 
     @property
     def failed(self) -> frozenset[Key]:
         """Keys whose record is invalid."""
-        return frozenset(_key_at(entry) for entry in self._entries if not entry[-1])
+        return frozenset(map(_key, self._rows("NOT n_finished")))
 
     def finished_ids(self, mode: Mode) -> Iterator[str]:
         """Yield the id of each sample that has a record in ``mode`` that is not invalid, in ascending order."""
-        names = (_key_at(entry)[1] for entry in self._entries if entry[-1] and entry[:1] == _RANKS[mode])
-        return (name for name, _ in groupby(names))
+        return (name for name, _ in groupby(row[1] for row in self._rows("mode = ? AND n_finished", mode)))
 
     @property
     def n_finished(self) -> int:
         """Number of keys whose record is not invalid."""
-        return sum(entry[-1] for entry in self._entries)
+        return self._count("n_finished")
 
     @property
     def _damage(self) -> str:
@@ -255,8 +222,9 @@ class RecordIndex:
             records = count_text(len(self.foreign), "record")
             _, name, epoch = self.foreign[0]
             notes.append(f"{self.path}: left out {records} of other samples or epochs (first: {name}, epoch {epoch})")
-        if self.repeated:
-            samples = count_text(len({key[1] for key in self.repeated}), "sample")
+        repeated = {name for _, name, *_ in self._rows("n_finished > 1")}
+        if repeated:
+            samples = count_text(len(repeated), "sample")
             notes.append(f"{self.path}: several finished records of {samples}, of which the last counts")
         return notes
 
@@ -274,34 +242,19 @@ class RecordIndex:
 
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            content, names = split_ids(run / MANIFEST_FILE)
-            manifest = orjson.loads(content)
-            planned = sorted_entries(map(str.encode, names or manifest["sample_ids"]))
-            if not len(planned):
-                self.repeated = set()  # a recorded session is written after every call
+        with suppress(OSError, ValueError):
+            manifest = parse_manifest(run / MANIFEST_FILE)
+            if not manifest.sample_ids:  # a recorded session, which is written after every call
+                self._db.execute("UPDATE records SET n_finished = 1 WHERE n_finished > 1")
                 return
-            foreign = {*self._foreign(planned, range(manifest["epochs"]))}
-            if foreign:
-                self._entries = PackedBytes(entry for entry in self._entries if entry not in foreign)
-            self.foreign = sorted({*self.foreign, *map(_key_at, foreign)})
-
-    def _foreign(self, planned: PackedBytes, epochs: range) -> Iterator[bytes]:
-        """Yield the entries of samples that are not ``planned`` (in ascending order), or of other epochs."""
-        place, last = 0, b""
-        for entry in self._entries:
-            _, name, epoch = _key_at(entry)
-            encoded = name.encode()
-            if encoded < last:
-                place = 0  # another mode
-            last = encoded
-            while place < len(planned) and planned[place] < encoded:
-                place += 1
-            if epoch not in epochs or place == len(planned) or planned[place] != encoded:
-                yield entry
+            self._db.executemany("INSERT OR IGNORE INTO planned VALUES (?)", zip(manifest.sample_ids, strict=True))
+            foreign = [*map(_key, self._rows(_FOREIGN, manifest.epochs - 1))]
+            self._db.execute(f"DELETE FROM records WHERE {_FOREIGN}", (manifest.epochs - 1,))
+            self._db.execute("DELETE FROM planned")
+            self.foreign = sorted({*self.foreign, *foreign})
 
     def __iter__(self) -> Iterator[Record]:
-        return self._records(self._entries)
+        return self._records(self._rows())
 
     def get(self, key: Key) -> Record | None:
         """Return the record of ``key``, or None."""
@@ -310,33 +263,38 @@ class RecordIndex:
 
     def of_sample(self, sample_id: str) -> list[Record]:
         """Return all records of a sample, over all modes and epochs."""
-        found: list[bytes] = []
-        for mode in _ORDER:
-            first = entry_key((mode, sample_id, -_MIDDLE))
-            at = bisect_left(self._entries, first)
-            while at < len(self._entries) and self._entries[at].startswith(first[:-_EPOCH_BYTES]):
-                found.append(self._entries[at])
-                at += 1
-        return [*self._records(found)]
+        return [*self._records(self._rows(f"mode IN {MODES} AND sample = ?", sample_id))]
 
     def at(self, places: Iterable[int]) -> Iterator[Record]:
         """Yield the records at these places in the order of iteration, one at a time."""
-        return self._records(self._entries[place] for place in places)
+        return self._records(self._entries_at(places))
 
-    def _records(self, entries: Iterable[bytes]) -> Iterator[Record]:
+    def _entries_at(self, places: Iterable[int]) -> Iterator[Entry]:
+        rows, before = enumerate(self._rows()), -1
+        for place in places:
+            if place <= before:
+                rows = enumerate(self._rows())
+            before = place
+            yield next(row for at, row in rows if at == place)
+
+    def _records(self, entries: Iterable[Entry]) -> Iterator[Record]:
         with _opened(self.path) as file:
             for entry in entries:
                 if file is None:
                     raise _changed(self.path)
-                offset = _offset_at(entry)
+                *key, offset, _ = entry
                 file.seek(offset)
                 try:
                     record = parsed(file.readline())
                 except ValueError as error:
                     raise _unreadable(self.path, file, offset, error) from error
-                if entry_key(record.key) != key_bytes(entry):
+                if record.key != tuple(key):
                     raise _changed(self.path)
                 yield record
+
+
+def _key(entry: Entry) -> Key:
+    return entry[:3]
 
 
 def _changed(path: Path) -> RunStoreError:

@@ -102,7 +102,7 @@ def describe_run(
         epochs=config.epochs,
         looks=config.max_epochs - 1 if config.repeat_until else 1,
         quick=config.quick,
-        sample_ids=plan.sample_ids() if config.quick or config.limit is not None else plan.ids,
+        sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
         planned=plan.sizes(),
     )
 

@@ -33,10 +33,9 @@ from agrotools.core.files import (
     sync,
     temporary_sibling,
 )
-from agrotools.core.packed import PackedBytes
-from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_blocks, merged, parse_manifest, sum_usage
+from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest, sum_usage
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, entry_of
+from agrotools.runner.records import RECORDS_FILE, Entry, Key, RecordIndex
 from agrotools.runner.recovery import recover
 
 LOCK_FILE = ".lock"
@@ -61,7 +60,7 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
-        self._unwritten: list[tuple[bytes, bytes, bytes]] = []
+        self._unwritten: list[tuple[bytes, bytes, Entry]] = []
         """Prompts, record and its entry in the index, to be written in the next pass of the event loop."""
         self._fault: RunStoreError | None = None
         with ExitStack() as undo:
@@ -85,7 +84,7 @@ class RunStore:
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
                 self._prompts = PromptLog(folder)
-                self._end, self._written = (folder / RECORDS_FILE).stat().st_size, PackedBytes()
+                self._end, self._written = (folder / RECORDS_FILE).stat().st_size, list[Entry]()
                 """Size of the records, and entries of those that this process has added."""
                 sync(folder)
             except OSError as error:
@@ -120,7 +119,7 @@ class RunStore:
         self._write()
         self.opened_with.add_written(self._written, self._end)
         self.opened_with.leave_out(self.folder)
-        self._written = PackedBytes()
+        self._written = []
         return self.opened_with
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
@@ -150,7 +149,8 @@ class RunStore:
             with self._writing():
                 prompts = self._prompts.lines(record.key, requests)
         stored_record, line = _stored(record)
-        self._unwritten.append((prompts, line, entry_of(record.key, self._end, stored_record.invalid is None)))
+        entry = (record.mode, record.sample.id, record.epoch, self._end, stored_record.invalid is None)
+        self._unwritten.append((prompts, line, entry))
         self._end += len(line)
         self.has_finished |= stored_record.invalid is None
 
@@ -311,12 +311,13 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    content = manifest_json(manifest)
     for path in (folder / MANIFEST_FILE, folder / MANIFEST_COPY):
-        with suppress(FileNotFoundError), path.open("rb") as file:
-            if all(file.read(len(block)) == block for block in manifest_blocks(manifest)) and not file.read(1):
+        with suppress(FileNotFoundError):
+            if path.read_bytes() == content:
                 continue
-        with temporary_sibling(path) as temporary, temporary.open("wb") as file:
-            file.writelines(manifest_blocks(manifest))
+        with temporary_sibling(path) as temporary:
+            temporary.write_bytes(content)
 
 
 def _line(record: Record) -> bytes:

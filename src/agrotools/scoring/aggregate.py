@@ -1,5 +1,6 @@
 """Aggregation of the records of a run, one record at a time (only numbers are stored), and of several runs."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
@@ -8,7 +9,6 @@ from zlib import crc32
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.core.base import count_text
-from agrotools.core.packed import Numbers
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
@@ -186,10 +186,10 @@ class ModeAggregator:
         self._error_tally = ErrorTally(mode, protocol)
         self._seconds = SecondsTally(table)
         self._plugin_tallies: dict[str, PluginTally] = {}
-        self._samples = Numbers("I")
-        self._epochs = Numbers("I")
-        self._invalid = Numbers("I")
-        self._place_of = Numbers("i")  # by number of the sample; -1: not in this mode
+        self._samples = array("I")
+        self._epochs = array("I")
+        self._invalid = array("I")
+        self._place_of = array("i")  # by number of the sample; -1: not in this mode
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
@@ -290,7 +290,7 @@ class ModeAggregator:
         import numpy as np
 
         share = self.invalid_share
-        clusters = clusters_of(np.asarray(self._samples.view), self._table)
+        clusters = clusters_of(np.array(self._samples), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True
         return ModeSummary(

@@ -44,7 +44,6 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from agrotools.core import FrozenModel
-from agrotools.core.packed import number_block
 
 if TYPE_CHECKING:
     import numpy as np
@@ -294,7 +293,7 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
         sizes = sizes[..., :1]  # what depends on sizes alone is then computed once for all clusters
     share = sizes / total
     factor = 1 / (1 - share)
-    terms = number_block(sums.size).reshape(sums.shape)  # there may be a million clusters
+    terms = np.empty(sums.shape)
     np.subtract(sums, mean * sizes, out=terms)
     products = over(np.square(terms, out=terms))[..., None]
     terms *= factor
@@ -349,8 +348,7 @@ def cluster_sums(
     if len(values) != len(clusters):
         raise ValueError(f"{len(values)} values but {len(clusters)} cluster labels")
     if isinstance(clusters, np.ndarray) and bool(np.all(clusters[1:] > clusters[:-1])):
-        squares = np.square(values, out=number_block(len(values)))
-        return np.broadcast_to(np.ones(1), values.shape), values, squares
+        return np.broadcast_to(np.ones(1), values.shape), values, np.square(values)
     if isinstance(clusters, np.ndarray):
         _, first, index = np.unique(clusters, return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.intp)

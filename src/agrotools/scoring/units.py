@@ -4,13 +4,13 @@ A unit is a sample (outcome metrics, summaries) or a step of a sample (process m
 Samples, rows and units are stored as columns of numbers, so that a long run takes little more memory than a short one.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.packed import Numbers, PackedBytes, number_block
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
@@ -58,11 +58,12 @@ class SampleTable:
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []
-        self.clusters = Numbers("I")
+        self.clusters = array("I")
         """Number of the cluster of each sample, by number of the sample."""
-        self.kind_of = Numbers("i")
+        self.kind_of = array("i")
         """Index in ``kinds`` of each sample, by number of the sample; -1 if the number belongs only to a cluster."""
-        self._names = PackedBytes()
+        self._names: list[str] = []
+        self._number_of: dict[str, int] = {}
         self._kind_numbers: dict[Kind, int] = {}
 
     def number(self, sample: Sample) -> int:
@@ -88,15 +89,16 @@ class SampleTable:
 
     def numbers_in(self, other: "SampleTable") -> list[int]:
         """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
-        return [*map(other._names.find, self._names)]
+        return [other._number_of.get(name, -1) for name in self._names]
 
     def ids(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of the samples with these numbers."""
-        return [self._names[number].decode() for number in numbers]
+        return [self._names[number] for number in numbers]
 
     def _number(self, name: str) -> int:
-        number = self._names.add(name.encode())
-        if number == len(self.clusters):
+        number = self._number_of.setdefault(name, len(self._names))
+        if number == len(self._names):
+            self._names.append(name)
             self.clusters.append(number)
             self.kind_of.append(-1)
         return number
@@ -139,20 +141,20 @@ class Rows:
     """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
 
     def __init__(self) -> None:
-        self._values = Numbers("d")
-        self._places: Numbers | None = None
+        self._values = array("d")
+        self._places: array[int] | None = None
         """None while the place of each row is its number."""
-        self._steps: Numbers | None = None
+        self._steps: array[int] | None = None
         """None while all rows are of whole samples."""
 
     def add(self, place: int, step: int | None, value: float) -> None:
         n = len(self._values)
         if self._places is None and place != n:
-            self._places = Numbers("I", range(n))
+            self._places = array("I", range(n))
         if self._places is not None:
             self._places.append(place)
         if self._steps is None and step is not None:
-            self._steps = Numbers("i", repeat(WHOLE, n))
+            self._steps = array("i", repeat(WHOLE, n))
         if self._steps is not None:
             self._steps.append(WHOLE if step is None else step)
         self._values.append(value)
@@ -161,19 +163,19 @@ class Rows:
     def places(self) -> "IntArray":
         import numpy as np
 
-        return np.arange(len(self.values)) if self._places is None else np.asarray(self._places.view, dtype=np.int64)
+        return np.arange(len(self._values)) if self._places is None else np.array(self._places, dtype=np.int64)
 
     @property
     def steps(self) -> "IntArray":
         import numpy as np
 
-        return np.full(len(self.values), WHOLE) if self._steps is None else np.asarray(self._steps.view, dtype=np.int64)
+        return np.full(len(self._values), WHOLE) if self._steps is None else np.array(self._steps, dtype=np.int64)
 
     @property
     def values(self) -> "FloatArray":
         import numpy as np
 
-        return np.asarray(self._values.view)
+        return np.array(self._values)  # a view would not let the array grow
 
     @property
     def is_plain(self) -> bool:
@@ -183,7 +185,7 @@ class Rows:
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
         rows = copy(self)
-        rows._values = Numbers("d", (float(value >= 1 - 1e-9) for value in self._values))
+        rows._values = array("d", (float(value >= 1 - 1e-9) for value in self._values))
         return rows
 
 
@@ -212,7 +214,9 @@ class Units(NamedTuple):
         return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
 
-def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid: Numbers, table: SampleTable) -> Units:
+def units_of(
+    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
+) -> Units:
     """Return the units of ``metric`` in one mode, by sample in the order of their first record.
 
     ``samples`` holds the numbers of the mode's samples by place, ``epochs`` the number of records of each sample, and
@@ -220,13 +224,12 @@ def units_of(metric: str, rows: Rows, samples: Numbers, epochs: Numbers, invalid
     """
     import numpy as np
 
-    of_place = number_block(len(samples), "i8")
-    of_place[:] = samples.view
-    is_complete = not np.any(invalid.view)
+    of_place = np.array(samples, dtype=np.int64)
+    is_complete = not any(invalid)
     if is_complete and rows.is_plain:
         values = rows.values
         return Units(of_place[: len(values)], np.broadcast_to(WHOLE, values.shape), values, values, values)
-    n, n_invalid = np.asarray(epochs.view, dtype=np.int64), np.asarray(invalid.view, dtype=np.int64)
+    n, n_invalid = np.array(epochs, dtype=np.int64), np.array(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
     if is_complete:
@@ -366,14 +369,14 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     """Return the numbers of the samples' clusters."""
     import numpy as np
 
-    return np.asarray(table.clusters.view)[samples]
+    return np.asarray(table.clusters)[samples]
 
 
 def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
     """Return a boolean mask of the samples whose kind satisfies ``keep``."""
     import numpy as np
 
-    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of.view)[samples]]
+    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
 
 
 def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
@@ -387,7 +390,7 @@ def _broken_down(
     """Return ``estimate`` for all units and for each family, task type, answer type and group."""
     import numpy as np
 
-    kind_of = np.asarray(table.kind_of.view)[samples]
+    kind_of = np.asarray(table.kind_of)[samples]
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 

@@ -19,7 +19,6 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, write_whole
-from agrotools.core.packed import PackedNames
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def question_benchmark(
             metadata=_metadata(item, ordered, passages, shots),
         )
 
-    facts = Facts(PackedNames(ids), [True] * len(ids), [False] * len(ids))
+    facts = Facts(ids, [True] * len(ids), [False] * len(ids))
     header = _header(name, source, files, settings, examples, note)
     if examples:
         examples.check((place.item for place in places), settings.shots)
