@@ -40,7 +40,7 @@ def test_public_names_and_signatures():
             *("out", "progress", "options"),
         ],
         "expected_costs": ["runs", "table", "mode"],
-        "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
+        "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick", "files_later"],
         "merge": ["runs", "out", "allow_missing"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],
@@ -207,7 +207,7 @@ def test_what_cannot_be_opened_is_a_typed_error(path: Any):
 
 def test_an_unknown_metric_is_told_the_known_ones(farm: Path):
     run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
-    with pytest.raises(KeyError, match=r"did you mean agrotools\.fas\? it has agrotools\.fas"):
+    with pytest.raises(KeyError, match=r"did you mean agrotools\.fas or agrotools\.fas_text"):
         run.scores["fas"]
 
 

@@ -1,4 +1,4 @@
-"""After an answer the model is asked once to copy its values into the form, and both are read."""
+"""After an answer the model is asked to copy its values into the form, which alone is scored."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,6 @@ from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring.event_counts import EventCounts
 from agrotools.scoring.slots import score_slot
-from agrotools.text.answer_form import lacks_form
 from support.small_sample import run_tool, small_sample, view_of
 
 CALL = RequestedCall(name="calculate", arguments='{"expression": "3+4"}')
@@ -67,7 +66,7 @@ def test_an_answer_is_asked_once_for_the_form(mode, protocol, tmp_path):
     assert asked[-2] == FREE
     assert asked[-1].endswith("\nrows: <number>\nwhere\n- rows is number of rows")
     assert "rows:" not in "".join(requests[0])
-    assert trajectory.answer == f"{FREE}\n\nFinal Answer:\nrows: 7"
+    assert trajectory.answer == f"{FREE}\n\nrows: 7"
     record = Record(sample=sample, mode=mode, trajectory=trajectory)
     assert [reply.text for reply in record.replies] == [f"Final Answer: {FREE}", "rows: 7"]
     tally = EventCounts()
@@ -84,46 +83,48 @@ def test_step_by_step_asks_at_the_last_step_alone(tmp_path):
     policy, requests = agent([said(f"Final Answer: {FREE}")] * (steps + 1) + [said("rows: 7")], "step-by-step")
     actions = asyncio.run(run_step_by_step(policy, view_of(sample, tmp_path), sample.reference))
     assert len(requests) == steps + 2
-    assert [action.form_reply is not None for action in actions if isinstance(action, Answer)] == [False] * steps + [
-        True
-    ]
+    assert [len(action.form_replies) for action in actions if isinstance(action, Answer)] == [0] * steps + [1]
     record = Record(sample=sample, mode="step-by-step", actions=actions)
-    assert (record.form_reply, len(record.replies)) == (actions[-1].form_reply, steps + 2)
+    assert (record.form_replies, len(record.replies)) == (actions[-1].form_replies, steps + 2)
 
 
 @pytest.mark.parametrize(
-    ("second", "read"),
+    ("replies", "asked", "score"),
     [
-        (said("rows: 8"), 0.0),  # what it says last counts
-        (said("rows: unknown"), 0.0),
-        (said("As I said above."), 1.0),
-        (said("rows: <number>"), 1.0),
-        (said('Action: calculate\nAction Input: {"expression": "1+1"}'), 1.0),
-        (Completion(text="", tool_calls=(CALL,)), 1.0),
-        (Completion(text="rows: 70", finish_reason="length"), 1.0),
-        (Completion(text="", finish_reason="context"), 1.0),
+        (("rows: 7",), 1, 1.0), (("rows: 8",), 1, 0.0), (("rows: unknown",), 1, 0.0), (('{"rows": 7}',), 1, 1.0),
+        (("As I said above.", "rows: 7"), 2, 1.0), (("rows: <number>", "rows: 7 rows"), 2, 1.0),
+        (("rows: many", "rows: seven"), 2, 1.0), (("As I said above.", "7"), 2, 0.0),
+        (('Action: calculate\nAction Input: {"expression": "1+1"}', "rows: 7"), 2, 1.0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
+def test_the_form_is_asked_for_again_if_a_value_is_missing(replies, asked, score, protocol, tmp_path):
+    sample = small_sample(tmp_path)
+    answers = [said(f"Final Answer: {FREE}"), *map(said, replies)]
+    step, requests = answer_of(view_of(sample, tmp_path), *answers, protocol=protocol)
+    assert (requests, len(step.form_replies)) == (1 + asked, asked)
+    assert score_slot(sample.answer[0], sample.answer, step.text).value == score
+    assert step.text.startswith(FREE)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        Completion(text="", tool_calls=(CALL,)),
+        Completion(text="rows: 70 rows of", finish_reason="length"),
+        Completion(text="", finish_reason="context"),
     ],
 )
-@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_what_is_no_answer_in_the_form_leaves_the_first_one_standing(second, read, protocol, tmp_path):
+def test_a_reply_without_a_form_is_followed_by_another_request(first, tmp_path):
     sample = small_sample(tmp_path)
-    step, requests = answer_of(view_of(sample, tmp_path), said(f"Final Answer: {FREE}"), second, protocol=protocol)
-    assert requests == 2
-    assert step.form_reply is not None
-    assert score_slot(sample.answer[0], sample.answer, step.text).value == read
+    step, requests = answer_of(view_of(sample, tmp_path), said(f"Final Answer: {FREE}"), first, said("rows: 7"))
+    assert requests == 3
+    assert score_slot(sample.answer[0], sample.answer, step.text).value == 1
 
 
 def test_without_a_form_nothing_is_asked(view):
-    for other in (view.model_copy(update={"form_lines": ()}), view.model_copy(update={"bare": True})):
+    for other in (view.model_copy(update={"form": ()}), view.model_copy(update={"bare": True})):
         assert answer_of(other, said(FREE))[1] == 1
-
-
-def test_a_reply_in_the_form_has_a_line_for_each_item():
-    lines = ("more: <yes or no>", "trees: <number>")
-    assert lacks_form("trees: 14", lines)
-    assert lacks_form("more: <yes or no>\ntrees: 14", lines)
-    assert not lacks_form("trees: 14\nMore: yes", lines)
-    assert lacks_form("There are more trees: 14", lines)
 
 
 @pytest.mark.parametrize(
@@ -131,4 +132,4 @@ def test_a_reply_in_the_form_has_a_line_for_each_item():
 )
 def test_an_answer_that_a_server_takes_for_reasoning_is_read_where_it_is_called_final(thought, read, view):
     policy, _ = agent([*[Completion(text="", thought=thought)] * 3, said("")], "no-tool")
-    assert asyncio.run(run_no_tool(policy, view.model_copy(update={"form_lines": ()}))).answer == read
+    assert asyncio.run(run_no_tool(policy, view.model_copy(update={"form": ()}))).answer == read

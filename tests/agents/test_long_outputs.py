@@ -166,14 +166,14 @@ def test_a_record_of_long_replies_stays_small_and_the_tool_gets_all_of_its_argum
         given.append(len(str(call.arguments["expression"])))
         return ToolOutcome(Observation(result={"value": 1}), 0.0)
 
-    agent = LLMAgent(Parrot(LONG_CALL, LONG_ANSWER, "4"), mode="end-to-end")
+    agent = LLMAgent(Parrot(LONG_CALL, LONG_ANSWER, "rows: 4"), mode="end-to-end")
     trajectory = asyncio.run(run_end_to_end(agent, _view(tmp_path), call_tool))
     assert given == [2_000_001]
     assert len(trajectory.model_dump_json()) < 7 * (MOST_KEPT + 1_000)
     assert trajectory.termination == "answered"
     answer = trajectory.answer
     assert answer.startswith("three three")
-    assert answer.endswith("or 4\n\n4")
+    assert answer.endswith("or 4\n\nrows: 4")
     assert trajectory.steps[1].reply.text.endswith("or 4")
 
 
@@ -185,7 +185,7 @@ def test_predicted_steps_of_long_replies_stay_small(tmp_path: Path) -> None:
             ),
         )
     )
-    agent = LLMAgent(Parrot(LONG_CALL, LONG_ANSWER, "4"), mode="step-by-step")
+    agent = LLMAgent(Parrot(LONG_CALL, LONG_ANSWER, "rows: 4"), mode="step-by-step")
     actions = asyncio.run(run_step_by_step(agent, _view(tmp_path), reference))
     assert isinstance(actions[0], CallTools)
     assert all(len(action.model_dump_json()) < 4 * (MOST_KEPT + 1_000) for action in actions)

@@ -260,7 +260,7 @@ async def test_at_the_turn_limit_the_answer_is_asked_for_once(
     replies = in_turn(call, call, lambda: completion("There are 7 rows."), lambda: completion("rows: 7"))
     trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol, max_steps=2)
     assert trajectory.termination == "max_steps"
-    assert trajectory.answer == "There are 7 rows.\n\nFinal Answer:\nrows: 7"
+    assert trajectory.answer == "There are 7 rows.\n\nrows: 7"
     assert "No further tool can be called" in text_of(requests[2]["messages"][-1])
     assert [body["messages"][-1]["role"] for body in requests[2:]] == [requests[1]["messages"][-1]["role"], "user"]
 

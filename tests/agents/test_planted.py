@@ -11,7 +11,7 @@ from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import AbstainSlot, Action, Answer, ReferenceTrajectory, Sample, UsageError
 from agrotools.scoring.steps import agrees
-from agrotools.text.refusal import ends_in_refusal
+from agrotools.text.submission import UNKNOWN
 
 
 @pytest.fixture(scope="module")
@@ -99,5 +99,5 @@ def test_unanswerable_questions_are_refused_only_without_a_mistake(benchmark: Be
             policy = PlantedPolicy(unanswerable, Planted(ability, 1), "step-by-step", 0)
             view = benchmark.view(sample, "step-by-step")
             answers.append(asyncio.run(run_step_by_step(policy, view, sample.reference))[-1])
-        refused.append(sum(isinstance(each, Answer) and ends_in_refusal(each.text) for each in answers) / len(answers))
+        refused.append(sum(isinstance(each, Answer) and (each.text == UNKNOWN) for each in answers) / len(answers))
     assert refused[0] == 0 < refused[1] < refused[2] == 1

@@ -366,8 +366,8 @@ def test_an_answer_to_an_unanswerable_question():
     failing = Tools()
     failing.result = lambda _call: Observation(result={"count": None})
     assert points(record(12, "").model_copy(update={"trajectory": blind}), failing) == {"planning": 100.0}
-    assert points(record(None, "cannot be determined: no scale"), Tools()) == {}
-    for text, lost in (("cannot be determined: no scale", 1), ("trees: 12", 2)):
+    assert points(record(None, "trees: unknown"), Tools()) == {}
+    for text, lost in (("trees: unknown", 1), ("trees: 12", 2)):
         beside_refused_twin = record(None, text)
         game = SampleGame(beside_refused_twin, score_record(beside_refused_twin), Tools(), twin_refused=True)
         assert asyncio.run(game.shares()).shares["reading"] == lost

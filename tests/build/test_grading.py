@@ -47,7 +47,7 @@ def runs_of(folder: Path, n: int = 12) -> list[Path]:
         records = [
             end_to_end(
                 s, *steps,
-                answer=None if (at, k) == (0, 3) else f"rows: {7 + (k + at) % 2}, says {('Qwen', 'GPT')[at]}",
+                answer=None if (at, k) == (0, 3) else f"says {('Qwen', 'GPT')[at]}\nrows: {7 + (k + at) % 2}",
             )
             for k, s in enumerate(samples)
         ]  # fmt: skip

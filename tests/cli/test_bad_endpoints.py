@@ -192,4 +192,4 @@ def test_a_reply_is_never_taken_for_another_ones(evaluated: Eval, tmp_path: Path
         done = evaluated("said_twice", server.base_url)
     for record in done.records:
         said = f"weeds: {record['sample']['id']}"
-        assert record["trajectory"]["steps"][-1]["text"] == f"{said}\n\nFinal Answer:\n{said}"
+        assert record["trajectory"]["steps"][-1]["text"] == f"{said}\n\n{said}"

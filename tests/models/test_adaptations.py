@@ -58,7 +58,7 @@ async def converse(
     return trajectory, endpoint.requests, model
 
 
-ANSWER = "rows: 7\n\nFinal Answer:\nrows: 7"
+ANSWER = "rows: 7\n\nrows: 7"
 """The answer and its form."""
 
 
@@ -107,7 +107,7 @@ async def test_missing_and_doubled_ids_are_ours_and_arguments_that_are_no_json_a
 @pytest.mark.parametrize("invented", ["", "\nObservation: 42\nFinal Answer: rows: 42"])
 async def test_a_react_message_goes_back_with_its_reasoning_and_without_invented_results(view, invented: str) -> None:
     def reply(body: Body) -> web.Response:
-        content = "I count seven rows." if turn(body) > 1 else "Final Answer: seven" if turn(body) else REACT + invented
+        content = "rows: 7" if turn(body) > 1 else "Final Answer: seven" if turn(body) else REACT + invented
         return said({"content": content, "reasoning_content": f"turn {turn(body)}"})
 
     _, requests, _ = await converse(view, reply, "react")

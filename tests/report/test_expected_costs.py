@@ -38,7 +38,7 @@ def test_each_kind_of_answer_costs_what_the_table_says(tmp_path: Path):
         yes_no("b", True, "sick: no"),  # 150
         yes_no("c", False, "sick: yes"),  # 40
         yes_no("d", False, "sick: no"),  # 0: a right answer that is not listed
-        yes_no("e", False, "cannot determine: the picture is too dark"),  # 20
+        yes_no("e", False, "sick: unknown"),  # 20
         yes_no("f", False, None),  # 60
     ]
     found = rows(tmp_path, records, TABLE, "sick")
@@ -63,7 +63,7 @@ def test_numbers_cost_by_unit_beyond_the_tolerance(tmp_path: Path):
 def test_a_value_for_an_unanswerable_question_has_a_cost_of_its_own(tmp_path: Path):
     asks = (BooleanSlot(name="sick", label="diseased", value=True),)
     slot = AbstainSlot(name="refusal", label="refusal", reason="wrong_subject", asks=asks)
-    records = [answered("a", slot, "sick: yes"), answered("b", slot, "cannot determine: there is no crop")]
+    records = [answered("a", slot, "sick: yes"), answered("b", slot, "sick: unknown")]
     found = rows(tmp_path, [*records, yes_no("c", True, "sick: yes")], {**TABLE, "unfounded": 70}, "sick")
     assert found["m"].cost.value == pytest.approx((70 + 20 + 40) / 3)
     assert found["m"].kinds == {"right": 1, "wrong": 1, "refused": 1}

@@ -151,7 +151,7 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
         (
             CHANGE,
             "change: 4.6 %",
-            ["✓ 100.0  change", "expected      4.2 % ± 0.5", "extracted     4.6 %", "within the tolerance of 0.5"],
+            ["✓ 100.0  change", "expected      4.2 % ± 0.5", "submitted     4.6 %", "within the tolerance of 0.5"],
         ),
         (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"]),
         (
@@ -159,11 +159,12 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
             "litres: 8516.75",
             ["expected      6660 ± 999", "off by 1857, outside the tolerance of 999"],
         ),
-        (CHANGE, "It is 3 % or 9 %.", ["✗ 0.0  change", "several different candidates"]),
+        (CHANGE, "change: 3 % or 9 %", ["✗ 0.0  change", "the value is not a number"]),
+        (CHANGE, "It is 4.2 %.", ["✗ 0.0  change", "does not give all values in the form"]),
         (
             ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),
-            "It could be lantana or parthenium.",
-            ["expected      Lantana", "answer names Lantana, Parthenium; wrong: Parthenium"],
+            "weed: parthenium",
+            ["expected      Lantana", "answer names Parthenium; missing Lantana; wrong: Parthenium"],
         ),
         (
             ChoiceSetSlot(name="weeds", label="weeds", value=("a1", "b2"), choices=("a1", "b2", "c3")),

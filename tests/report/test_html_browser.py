@@ -379,7 +379,7 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
     write_files(tmp_path, samples)
     usage = Usage(input_tokens=1200, output_tokens=9)
     reply = Reply(text="Action: calculate\nInput: <b>2*4</b>", seconds=2.0, usage=usage)
-    records = [end_to_end(samples[0], call("2*4", reply=reply), answer="The answer is rows: 8."), right(samples[1])]
+    records = [end_to_end(samples[0], call("2*4", reply=reply), answer="The answer is:\nrows: 8"), right(samples[1])]
     run = write_run(tmp_path / "run", records, model="some-model")
     log = PromptLog(run)
     system = "You are given tools. " * 40
@@ -400,9 +400,7 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         await page.until(f"{FOUND}.startsWith('1 of 2')")
         assert "lost=tool" in await page.evaluate("location.hash")
         await page.until(f"{DETAIL}.includes('Points lost by arguments 60') || {DETAIL}.includes('arguments 60')")
-        assert (
-            await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "The answer is rows: 8"
-        )
+        assert await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "8"
         assert "model 2.0 s, 1.2k + 9 tokens" in await page.evaluate(DETAIL)
         await page.evaluate("document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })")
         await page.until(f"{DETAIL}.includes({system.strip()!r})")

@@ -137,7 +137,7 @@ async def test_without_a_reference_a_few_turns_are_assumed(benchmark: Benchmark)
     plan = work_items(bare, ["end-to-end"], 1)
     foretold = await estimate(plan, benchmark, Overheard().source(), PRICE)
     assert foretold is not None
-    with_form = sum(bool(benchmark.view(sample, "end-to-end").form_lines) for sample in bare)
+    with_form = sum(bool(benchmark.view(sample, "end-to-end").form) for sample in bare)
     assert foretold.requests == TURNS_WITHOUT_REFERENCE * len(bare) + with_form
     unrecorded = [_unrecorded(sample) for sample in benchmark.samples]
     assert await estimate(work_items(unrecorded, ["end-to-end"], 1), benchmark, Overheard().source(), PRICE)

@@ -68,7 +68,7 @@ def test_the_scores_are_one_plain_document(tmp_path: Path, records: list[Record]
 def test_the_telling_sample_is_the_one_that_lost_most(tmp_path: Path):
     right, wrong = plain_sample("x").answer[0], "neither"
     assert right.type == "boolean"
-    text = "yes" if right.value else "no"
+    text = f"{right.name}: {'yes' if right.value else 'no'}"
     run = run_of(tmp_path / "run", [record("a", text), record("c", wrong), record("b", wrong)])
     assert rescore(run).telling_sample == "b"
     assert rescore(run_of(tmp_path / "lost", [record("a", "", invalid="503")])).telling_sample is None

@@ -37,7 +37,7 @@ def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI
     )
 
 
-def answered(text="7 %", **changes):
+def answered(text="area: 7 %", **changes):
     return Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered", **changes)
 
 
@@ -167,7 +167,7 @@ def test_counts_say_what_happened():
 
 def test_two_runs_are_compared_on_what_both_have():
     first = [record(sample(number)) for number in range(30)]
-    second = [record(sample(number), trajectory=answered("9 %")) for number in range(5, 40)]
+    second = [record(sample(number), trajectory=answered("area: 9 %")) for number in range(5, 40)]
     comparison = compare(first, second, names=("a", "b"))
     difference = comparison.modes["end-to-end"]["agrotools.fas"].overall
     assert (difference.value, difference.n) == (1.0, 25)

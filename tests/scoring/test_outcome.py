@@ -50,7 +50,7 @@ def test_samples_score_the_mean_of_their_slots_and_have_no_row_without():
     assert (scored["agrotools.fas"], scored["agrotools.css"]) == (pytest.approx((1 + 0 + 0.5 + 1) / 4), 0.5)
     assert (scored["agrotools.ots"], scored["agrotools.plot"]) == (0.5, 1.0)
     names = set(values(record(AREA, answer="area: 7 %")))
-    assert names == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
+    assert names == {"area", "agrotools.fas", "agrotools.css", "agrotools.fas_text", "agrotools.guess"}
 
 
 SHARED = ADVICE.model_copy(update={"name": "shared", "headline": False})
@@ -69,7 +69,7 @@ def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
     rows = outcome_scores(answered)
     assert rows == outcome_scores(answered)
     assert all(0 <= row.value <= 1 for row in rows)
-    assert len(rows) == 9
+    assert len(rows) == 10
 
 
 def test_records_without_trajectory_and_plots_without_specification_are_refused():

@@ -2,13 +2,9 @@
 
 import asyncio
 import json
-import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from agrotools import Run
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
@@ -18,9 +14,6 @@ from agrotools.core import (
     BooleanSlot,
     CallTools,
     ExactSlot,
-    Fact,
-    FileSlot,
-    OpenTextSlot,
     PlotSlot,
     Record,
     Sample,
@@ -31,6 +24,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
+from agrotools.core.form_item import asked_items
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.report.comparison import comparison_tables
 from agrotools.report.curve import dose_curve
@@ -45,7 +39,8 @@ from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_MET
 from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
 from agrotools.scoring.units import SampleTable
-from agrotools.text.answer_form import UNKNOWN, _shipped_charts, form_lines, format_answer
+from agrotools.text.answer_form import _shipped_charts
+from agrotools.text.submission import UNKNOWN
 from support.command import run_command
 from support.made_runs import write_run
 from support.plain_sample import plain_sample
@@ -61,15 +56,7 @@ SIZE = ToleranceSlot.model_validate(
 READY = BooleanSlot(name="ready", label="ready for harvest", value=True)
 PLACE = ExactSlot(name="place", label="larger half", value="left half", choices=("left half", "right half"))
 ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=(SIZE,))
-REFUSAL = "cannot be determined: there is no depth"
-
-
-@pytest.mark.parametrize("unit", ["无法", "it cannot be determined "])
-def test_a_long_reply_of_one_thing_is_read_in_linear_time(unit: str):
-    """With a pattern of the whole clause, 200,000 letters took hours."""
-    before = time.process_time()
-    refuses([SIZE], unit * (200_000 // len(unit)))
-    assert time.process_time() - before < 20
+REFUSAL = "size: unknown"
 
 
 def sample(name: str, *, answerable: bool, twin: str | None, slot: Slot = SIZE, **fields):
@@ -101,127 +88,25 @@ YES, NO = sample("a", answerable=True, twin="b"), sample("b", answerable=False, 
 
 
 @pytest.mark.parametrize(
-    ("text", "refused"),
+    ("slots", "text", "refused"),
     [
-        ("cannot be determined: the files give no scale", True),
-        ("Final Answer: cannot be determined: 5 apples span 41 px, but image_1.jpg has no depth", True),
-        ("size: cannot be determined", True),
-        ("**Cannot be determined**: no depth map", True),
-        ("The apples span 80 px.\n\nIt cannot be determined: no distance is known.", True),
-        ("The mean diameter in mm can't be measured, because no distance is known.", True),
-        ("无法确定：图像没有比例尺", True),
-        ("没有深度数据，无法判断果径。", True),
-        ("There is not enough information to give a diameter.", True),
-        ("70 mm", False),
-        ("size: 70 mm (it cannot be determined exactly)", False),
-        ("It cannot be determined exactly, but the mean diameter is about 70 mm.", False),
-        ("size: 70 mm\n\ncannot be determined: there is no depth", False),
-        ("My best estimate is 70 mm.\n\ncannot be determined: there is no depth", False),
-        ("平均直径约为70毫米，精确值无法确定。", False),
-        ("I cannot give a more exact value than 70 mm.", False),
-        ("The hidden apples cannot be counted.\nsize: 70 mm", False),
-        ("", False),
-        ("N/A", True),
-        ("size: unknown", True),
-        ("I don't know.", True),
-        ("There is no scale in the image, so the size in cm is not known.", True),
-        ("The photo seems to be corrupted; please upload it again.", True),
-        ("I would need a reference object to give a size.", True),
-        ("照片太暗，什么都看不见。", True),
-        ("Nothing can be measured here.", True),
-        ("Die Datei enthält keine Daten, die Frage kann nicht beantwortet werden.", True),
-        ("No es posible medir el diámetro.", True),
-        ("Диаметр нельзя определить без масштаба.", True),
-        ("縮尺がないため、直径は測定できません。", True),
-        ("Nothing else can be measured; the mean diameter is 70 mm.", False),
-        ("El diámetro es de unos 70 mm; no se puede medir mejor.", False),
-        ("I don't know how exact it is, but the tool says 70 mm.", False),
-        ("About 70 mm. Other details can't be determined.", False),
+        ((SIZE,), "size: unknown", True), ((SIZE,), "There is no scale.\n\nsize: **Unknown**.", True),
+        ((SIZE,), "unknown", True), ((SIZE,), "size: 未知", True), ((SIZE,), '{"size": "unknown"}', True),
+        ((SIZE, READY, PLACE), "unknown", True), ((SIZE, READY), "size: unknown\nready: unknown", True),
+        ((SIZE, READY), "size: unknown\nready: yes", False), ((SIZE, READY), "size: unknown", False),
+        ((SIZE,), "It cannot be determined: there is no depth.", False), ((SIZE,), "size: 70 mm", False),
+        ((SIZE,), "size: unknown\nsize: 70 mm", False), ((SIZE,), "size: unknown, about 70 mm", False),
+        ((SIZE,), "", False),
     ],
-)
-def test_a_reply_refuses_if_it_says_so_and_gives_no_value(text, refused):
-    assert refuses((SIZE,), text) is refused
-
-
-COVER = ToleranceSlot(name="cover", label="mean plant cover inside the red boxes", value=30, unit="%", abs_tol=2)
-PODS = ToleranceSlot(name="pods", label="number of pods", value=0, abs_tol=0)
-PICTURE = FileSlot(name="most", label="image with the most trees", value="a.jpg", choices=("a.jpg", "b.jpg"))
-
-
-@pytest.mark.parametrize(
-    ("slot", "text", "refused"),
-    [
-        (COVER, "There is no red box on the picture, so there is nothing to count.", True),
-        (COVER, "There are no plants inside the boxes.", False),  # a cover of 0
-        (PODS, "There are no pods.", False),
-        (PICTURE, "Sorry, but a.jpg is a failed exposure. I cannot say which has the most trees.", True),
-        (PICTURE, "a.jpg has the most trees. I cannot say how many.", False),
-        (PICTURE, "most: a.jpg. I cannot say which trees are apples.", False),
-    ],
-)
-def test_what_a_reason_names_is_no_value(slot: Slot, text: str, refused: bool):
-    assert refuses((slot,), text) is refused
-
-
-CAUSE = OpenTextSlot(name="advice", label="the cause", facts=(Fact(phrases=("Diplocarpon earlianum",)),))
-
-
-@pytest.mark.parametrize("key", ["", "advice: "])
-@pytest.mark.parametrize(
-    "caveat",
-    [
-        "I could not measure the area exactly.",
-        "The exact share cannot be determined from the picture.",
-        "面积无法准确测出。",
-    ],
-)
-def test_a_caveat_before_or_after_a_key_fact_is_no_refusal(key, caveat):
-    said = f"{key}The fungus Diplocarpon earlianum causes it."
-    for text in (f"{said} {caveat}", f"{said}\n{caveat}", f"{caveat}\n{said}"):
-        assert not refuses((CAUSE,), text), text
-    assert refuses((CAUSE,), f"{key}{caveat}")
-    assert refuses((CAUSE,), f"{key}unknown")
+)  # fmt: skip
+def test_an_answer_refuses_if_all_its_values_are_unknown(slots, text, refused):
+    assert refuses(slots, text) is refused
 
 
 def test_a_label_that_says_unknown_is_an_answer():
     kind = ExactSlot(name="kind", label="kind", value="unknown", choices=("maize", "unknown"))
     assert not refuses((kind,), "kind: unknown")
-    assert refuses((PLACE,), "larger half: unknown")
-    assert refuses((READY,), "No answer is possible.")
-
-
-@given(
-    st.sampled_from(["", "I looked at both pictures. ", "The tool found 7 apples of 43 px. ", "工具没有返回果径。"]),
-    st.sampled_from(["cannot be determined", "Cannot be determined", "**cannot be determined**", "无法确定"]),
-    st.text(
-        st.characters(codec="utf-8", exclude_characters="\n\r\x85\u2028\u2029", categories=("L", "Nd", "Zs")),
-        max_size=60,
-    ),
-)
-def test_a_last_line_as_the_form_offers_it_is_a_refusal_whatever_the_reason(before, words, reason):
-    assert refuses((SIZE, READY, PLACE), f"{before}\n\n{words}: {reason}")
-
-
-@given(
-    st.sampled_from([(SIZE, 71.5), (READY, False), (READY, True), (PLACE, "right half")]),
-    st.sampled_from(
-        ["It cannot be determined exactly.", "无法准确判断。", "I can't tell for sure.", "Not enough data."]
-    ),
-    st.booleans(),
-)
-def test_a_value_with_a_hedge_is_an_answer(pair, hedge, first):
-    slot, given_value = pair
-    parts = [format_answer((slot,), {slot.name: given_value}), hedge]
-    assert not refuses((slot,), "\n".join(parts if first else parts[::-1]))
-
-
-@pytest.mark.slow
-def test_no_right_reply_of_the_sealed_sets_is_read_as_a_refusal():
-    slots_of = TypeAdapter(tuple[Slot, ...])
-    for file in sorted((Path(__file__).parent / "sealed").glob("reading_*.jsonl")):
-        for entry in map(json.loads, file.read_text("utf-8").splitlines()):
-            slots = slots_of.validate_json(json.dumps(entry["slots"]))
-            assert not (entry["expected"] and refuses(slots, entry["reply"])), entry["reply"]
+    assert refuses((PLACE,), "place: unknown")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +192,7 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         assert "answerable, refused, which takes one point from this sample" in " ".join(shown.split())
         assert NO_TWIN in run_command("explain", run, "g").stdout
         shown = run_command("explain", run, "a").stdout
-        assert 'the answer is read as a refusal: "cannot be determined: there is no depth"' in " ".join(shown.split())
+        assert "the answer abstains in every value" in " ".join(shown.split())
 
 
 def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
@@ -380,7 +265,7 @@ def test_a_gate_of_a_policy_against_itself_passes():
 
 def answer(policy, of) -> str:
     call = of.reference.steps[0]
-    view = SampleView(id=of.id, query=of.query, files=(), toolset=(), answer_form="", form_lines=form_lines(of.answer))
+    view = SampleView(id=of.id, query=of.query, files=(), toolset=(), answer_form="", form=asked_items(of.answer))
     history: list[Step] = []
     action = asyncio.run(policy.act(view, history))
     if action.kind == "call":
@@ -432,8 +317,7 @@ def test_a_guess_of_a_chart_is_no_refusal():
     files = (SampleFile(name="image_1.jpg", path="i.jpg", kind="image"),)
     asking = {"query": "Draw the number of apples in each image as bars.", "files": files}
     of = YES.model_copy(update={**asking, "answer": (slot,), "toolset": ("plot",)})
-    form = {"answer_form": "", "form_lines": form_lines(of.answer)}
-    view = SampleView(id=of.id, query=of.query, files=files, toolset=of.toolset, **form)
+    view = SampleView(id=of.id, query=of.query, files=files, toolset=of.toolset, answer_form="")
     policy, steps = GuessPolicy(of), []
     call = asyncio.run(policy.act(view, steps)).calls[0]
     observation = Observation(result={"spec": call.arguments | {"legend": False}})
@@ -443,7 +327,6 @@ def test_a_guess_of_a_chart_is_no_refusal():
     ended = Record(sample=of, mode="end-to-end", trajectory=Trajectory(steps=tuple(steps), termination="answered"))
     rows = {row.metric: row.value for row in score_record(ended)}
     assert (rows[FALSE_REFUSAL], rows[FAS]) == (0, 0)
-    assert not refuses(of.answer, text)
 
 
 def test_the_twin_of_a_record_step_by_step_is_shown_with_its_answer(tmp_path: Path):

@@ -250,13 +250,13 @@ def slot(kind, source, **fields):
 
 
 def test_a_faithful_reader_of_a_fallible_tool_is_right():
-    implied, truth, read = summary([RATIO], "The ratio is 2.77.")
+    implied, truth, read = summary([RATIO], "ratio: 2.77")
     assert (implied, truth) == (1, 0)
     assert read["differs"] == ["ratio"]
-    implied, truth, _ = summary([RATIO], "The ratio is 2.5.")
+    implied, truth, _ = summary([RATIO], "ratio: 2.5")
     assert (implied, truth) == (0, 1)
     near = RATIO.model_copy(update={"value": 2.75})
-    implied, truth, read = summary([near], "The ratio is 2.77.")
+    implied, truth, read = summary([near], "ratio: 2.77")
     assert (implied, truth, read["differs"]) == (1, 1, [])
 
 
@@ -267,14 +267,13 @@ WEEDS = ("Lantana", "Parthenium", "Siam weed")
 def test_an_exact_slot_takes_the_implied_label_even_outside_its_set():
     also = {"Parthenium": ("Congress grass",), "Lantana": ("wild sage",)}
     wrong = slot(ExactSlot, LABEL, value="Parthenium", aliases=also, distractors=("Lantana", "Siam weed"))
-    assert summary([wrong], "It is lantana.")[:2] == (1, 0)
-    assert summary([wrong], "It is parthenium.")[:2] == (0, 1)
-    assert summary([wrong], "It is Congress grass.")[:2] == (0, 1)
-    assert summary([wrong], "It is lantana or congress grass.")[:2] == (0, 0)
-    assert summary([wrong], "It is lantana or siam weed.")[:2] == (0, 0)
+    assert summary([wrong], "own: lantana")[:2] == (1, 0)
+    assert summary([wrong], "own: parthenium")[:2] == (0, 1)
+    assert summary([wrong], "own: Congress grass")[:2] == (0, 1)
+    assert summary([wrong], "own: lantana or congress grass")[:2] == (0, 0)
+    assert summary([wrong], "own: lantana or siam weed")[:2] == (0, 0)
     outside = slot(ExactSlot, "'giant hogweed'", value="Lantana", distractors=WEEDS[1:])
-    assert summary([outside], "It is giant hogweed.")[:2] == (1, 0)
-    assert summary([outside], "It is giant hogweed, not lantana.")[:2] == (1, 0)
+    assert summary([outside], "own: giant hogweed")[:2] == (1, 0)
 
 
 ROUNDED = "round(steps[2].observation.value)"
@@ -291,14 +290,14 @@ FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "imag
 @pytest.mark.parametrize(
     ("of", "answer", "scores"),
     [
-        (NUMBER, "It is 3.", (1, 0)), (GRADE, "grade 3", (1, 0)), (QUESTION, "Yes.", (1, 0)),
+        (NUMBER, "3", (1, 0)), (GRADE, "3", (1, 0)), (QUESTION, "Yes.", (1, 0)),
         (QUESTION, "No.", (0, 1)), (CHOSEN, "Lantana and Siam weed", (1, 0)),
         (CHOSEN, "Siam weed and sage", (1, 0)), (CHOSEN, "Parthenium", (0, 1)),
         (FILE, "image_2.jpg", (0, 1)),
     ],
 )  # fmt: skip
 def test_slots_of_each_kind_take_the_implied_value(of, answer, scores):
-    assert summary([of], answer)[:2] == scores
+    assert summary([of], f"own: {answer}")[:2] == scores
 
 
 def test_open_text_keeps_the_facts_that_the_observation_states():
@@ -326,12 +325,12 @@ def test_open_text_keeps_the_facts_that_the_observation_states():
     ],
 )
 def test_slots_of_which_nothing_is_implied_are_left_out_and_counted(unknown):
-    implied, truth, read = summary([unknown], "It is 1.")
+    implied, truth, read = summary([unknown], "own: 1")
     assert implied is None
     assert truth is not None
     assert list(read["left_out"]) == ["own"]
     assert read["left_out"]["own"]
-    both, _, _ = summary([unknown, RATIO], "ratio: 2.77")
+    both, _, _ = summary([unknown, RATIO], "own: 1\nratio: 2.77")
     assert both == 1
 
 

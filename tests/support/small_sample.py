@@ -23,7 +23,8 @@ from agrotools.core import (
     Trajectory,
     UsageError,
 )
-from agrotools.text.answer_form import answer_form, form_lines
+from agrotools.core.form_item import asked_items
+from agrotools.text.answer_form import answer_form
 from agrotools.tools import get_tool
 
 
@@ -73,7 +74,7 @@ def view_of(sample: Sample, folder: Path, toolset: Sequence[str] | None = None) 
         files=tuple(file.model_copy(update={"path": str(folder / file.path)}) for file in sample.files),
         toolset=sample.toolset if toolset is None else tuple(toolset),
         answer_form=answer_form(sample.answer),
-        form_lines=form_lines(sample.answer),
+        form=asked_items(sample.answer),
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.text import find_quantities, normalise
+from agrotools.text import normalise, read_quantity
 from agrotools.text.normalise import chinese_number
 
 
@@ -13,32 +13,22 @@ def test_normalising_twice_changes_nothing(text: str):
     assert normalise(normalise(text)) == normalise(text)
 
 
-def values(text: str) -> list[float]:
-    return [quantity.low for quantity in find_quantities(normalise(text)) if not quantity.denied]
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("fifteen", 15),
-        ("forty-two point five percent", 42.5),
-        ("百分之四十二点五", 42.5), ("三成五", 35), ("三分之一", 1 / 3),
-        ("1\u202f204", 1204),
-        ("1.204,5", 1204.5), ("1.204.000", 1204000), ("42,5 %", 42.5), ("3,500", 3500),
+        ("fifteen", 15), ("forty-two point five percent", 42.5), ("1\u202f204", 1204), ("1.204,5", 1204.5),
+        ("1.204.000", 1204000), ("42,5 %", 42.5), ("3,500", 3500), ("三千五", 3500),
     ],
 )  # fmt: skip
 def test_a_number_is_read(text: str, value: float):
-    assert values(text) == [pytest.approx(value)]
+    quantity = read_quantity(normalise(text))
+    assert quantity is not None
+    assert quantity.low == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "14+ trees", "14棵以上", "一般",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", ["14+ trees", "一般", "more than 14"])
 def test_a_bound_or_an_idiom_is_no_value(text: str):
-    assert values(text) == []
+    assert read_quantity(normalise(text)) is None
 
 
 @given(st.integers(0, 99_999_999))

@@ -47,7 +47,7 @@ BAD_ARGUMENTS: Mapping[str, list[Mapping[str, JsonValue]]] = {
     ],
     "estimate_canopy_height": [
         {"height_scale": -1.0}, {"height_scale": 0.0}, {"gsd_m": -0.5}, {"veg_min_height_m": -2.0},
-        {"height_bins_m": []}, {"height_bins_m": [5, 2]}, {"height_bins_m": [2, 2]}, {"height_bins_m": [-1, 2]},
+        {"height_bins_m": [5, 2]}, {"height_bins_m": [2, 2]}, {"height_bins_m": [-1, 2]},
         {"stat": ["mode"]}, {"height_bins_m": [float("nan")]}, {"gsd_m": float("inf")},
     ],
     "count_objects": [
@@ -64,7 +64,7 @@ BAD_ARGUMENTS: Mapping[str, list[Mapping[str, JsonValue]]] = {
     "detect_change": [{"gsd_m": -1}, {"threshold": -1}, {"unknown": 1}],
     "lookup_agronomy": [
         {"query": "x"}, {"query": "x" * 301}, {"query": "!!! ???"}, {"topic": "colour"}, {"kind": "animal"},
-        {"top_k": 0}, {"top_k": 6}, {"crop": ""}, {"colour": "red"}, {"query": 3},
+        {"top_k": 0}, {"top_k": 6}, {"colour": "red"}, {"query": 3},
     ],
 }  # fmt: skip
 

@@ -41,8 +41,8 @@ from agrotools.models import Completion, ContentPart, Message, Model, ModelSetti
 from agrotools.models.base import FinishReason
 from agrotools.models.reply_checks import PromptCount, check_prompt, count_prompt
 from agrotools.plugin import PromptTemplates, WithPlugins
-from agrotools.text.answer_form import with_form
 from agrotools.text.loose_json import dumps
+from agrotools.text.submission import is_complete
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -292,6 +292,8 @@ PROTOCOLS: dict[Protocol, MessageFormat] = {"react": REACT, "tool-calling": TOOL
 
 _LONGEST_ANSWER_TOLD = 8000
 """Maximum characters of an answer that is sent back with the request for its form."""
+FORM_REQUESTS = 2
+"""Maximum closing messages of a sample."""
 _CONVERSATIONS_KEPT = 128
 """About the number of samples in flight; a question with images may take several hundred kilobytes."""
 _HALTS: dict[FinishReason, tuple[Termination, str]] = {
@@ -391,7 +393,7 @@ class LLMAgent:
 
     def _form_is_due(self, view: SampleView) -> bool:
         """True if this answer is scored. In step-by-step, only the closing answer is."""
-        return bool(view.form_lines) and (self.mode != "step-by-step" or view.closing)
+        return bool(view.form) and (self.mode != "step-by-step" or view.closing)
 
     async def _read(
         self, completion: Completion, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
@@ -407,26 +409,21 @@ class LLMAgent:
     ) -> Answer:
         """Return ``answer`` with the values that the model copies into the answer form, which is shown to it now.
 
-        The tools stay in the request, because endpoints reject calls in a conversation without them, and servers reuse
-        its beginning; a call is ignored.
+        The form is asked for again if a line is missing or cannot be read. The tools stay in the request, because
+        endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
         """
-        most = _LONGEST_ANSWER_TOLD
-        form_messages = [
-            *messages,
-            spoken(excerpt(answer.text, most), answer.reply, own=own_words(answer.reply, most)),
-            Message.of("user", closing_message(view)),
-        ]
-        completion = await self.model.generate(form_messages, tools, self.settings)
-        reply = raw_reply(completion)
-        lines = None
-        if halt_of(completion, reply) is None:
-            # Parsed as in a protocol that accepts plain text as an answer.
-            lines = await parse_in_thread(
-                lambda: parse_output(completion.text, completion.tool_calls, protocol="tool-calling"),
-                output_length(completion),
-            )
-        text = with_form(answer.text, lines.text, view.form_lines) if isinstance(lines, Answer) else answer.text
-        return answer.model_copy(update={"text": text, "form_reply": reply})
+        most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
+        sent = [*messages, spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most))]
+        while len(replies) < FORM_REQUESTS:
+            sent.append(Message.of("user", closing_message(view)))
+            completion = await self.model.generate(sent[:], tools, self.settings)
+            replies.append(raw_reply(completion))
+            form = await parse_in_thread(lambda: _form_of(completion), output_length(completion))  # noqa: B023
+            text = f"{answer.text}\n\n{form}".rstrip()
+            if is_complete(form, view.form):
+                break
+            sent.append(spoken(excerpt(form, most) or "(nothing)", replies[-1]))
+        return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
         """Return the system message for ``toolset`` (cached) and the specifications of its tools."""
@@ -461,6 +458,15 @@ class LLMAgent:
             answer_only=self.mode == "no-tool",
             reply=reply,
         )
+
+
+def _form_of(completion: Completion) -> str:
+    """Return the text of a reply to a closing message, without thinking; empty if it is cut off or there is none."""
+    if halt_of(completion, raw_reply(completion)) is not None:
+        return ""
+    # Parsed as in a protocol that accepts plain text as an answer.
+    found = parse_output(completion.text, completion.tool_calls, protocol="tool-calling")
+    return found.text.strip() if isinstance(found, Answer) else ""
 
 
 def _bare_action(completion: Completion) -> Action:

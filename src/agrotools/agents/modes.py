@@ -220,7 +220,7 @@ def _answer_step(turn: int, answer: Answer) -> Step:
         text=kept_text(answer.text),
         thought=kept_text(answer.thought),
         reply=answer.reply,
-        form_reply=answer.form_reply,
+        form_replies=answer.form_replies,
     )
 
 
@@ -248,7 +248,7 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
             "reason": "",
             "thought": kept_text(action.thought) if index == 0 else "",
             "reply": action.reply if index == 0 else None,
-            "form_reply": None,
+            "form_replies": (),
             "seconds": float(outcome.seconds),
             "cached": outcome.cached,
             "recorded": outcome.recorded,

@@ -1,9 +1,9 @@
 """Items of the answer form: slots without their gold, which is all that readers of answers and guesses may know."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agrotools.core.slot import ChoiceSetSlot, ExactSlot, FileSlot, Slot, ToleranceSlot
+from agrotools.core.slot import ChoiceSetSlot, ExactSlot, FileSlot, Slot, ToleranceSlot, asked_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,6 @@ class FormItem:
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]], hash=False)
     takes_several: bool = False
     free_text: bool = False
-    made_by_tools: bool = False
 
 
 def form_item(slot: Slot) -> FormItem:
@@ -49,10 +48,9 @@ def form_item(slot: Slot) -> FormItem:
         aliases=aliases if len(aliases) > 1 or isinstance(slot, ChoiceSetSlot) else {},
         takes_several=slot.takes_several or isinstance(slot, ChoiceSetSlot),
         free_text=slot.free_text,
-        made_by_tools=slot.made_by_tools,
     )
 
 
-def form_items(slots: Iterable[Slot]) -> tuple[FormItem, ...]:
-    """Return ``slots`` without their gold."""
-    return tuple(map(form_item, slots))
+def asked_items(slots: Sequence[Slot]) -> tuple[FormItem, ...]:
+    """Return the items of the answer form of ``slots``: all that are answered in text, without their gold."""
+    return tuple([form_item(slot) for slot in asked_slots(slots) if not slot.made_by_tools])

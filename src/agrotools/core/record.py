@@ -14,6 +14,7 @@ from typing import Annotated, Literal, NamedTuple, cast
 from pydantic import Field, JsonValue, PlainSerializer
 
 from agrotools.core.base import ErrorInfo, FrozenModel
+from agrotools.core.form_item import FormItem
 from agrotools.core.slot import Slot, is_derivable
 from agrotools.core.taxonomy import AnswerType, FileKind, Mode, Termination
 
@@ -93,8 +94,8 @@ class Answer(FrozenModel):
     text: str
     thought: str = ""
     reply: Reply | None = None
-    form_reply: Reply | None = None
-    """Reply to the closing message, which asks for the answer form; ``text`` ends with it. None if none was sent."""
+    form_replies: tuple[Reply, ...] = ()
+    """Replies to the closing messages, which ask for the answer form; ``text`` ends with the last one."""
 
 
 UNREAD_CALL = "the output calls a tool in markup that is not understood"
@@ -178,7 +179,7 @@ class Step(FrozenModel):
     """Reason why the output cannot be parsed, and the hint sent to the policy."""
     thought: str = ""
     reply: Reply | None = None
-    form_reply: Reply | None = None
+    form_replies: tuple[Reply, ...] = ()
     """See :class:`Answer`."""
     seconds: float = 0.0
     """Wall time of the tool call, seconds."""
@@ -358,8 +359,8 @@ class SampleView(FrozenModel):
     files: tuple[SampleFile, ...]
     toolset: tuple[str, ...]
     answer_form: str
-    form_lines: tuple[str, ...] = ()
-    """The lines that the answer form asks for, such as ``trees: <number>``."""
+    form: Annotated[tuple[FormItem, ...], Field(exclude=True)] = ()
+    """Items of the answer form that are answered in text, without their gold."""
     paths: dict[str, str] | None = None
     """See :attr:`Sample.published_paths`."""
     closing: bool = False
@@ -412,17 +413,17 @@ class Record(FrozenModel):
         return (self.mode, self.sample.id, self.epoch)
 
     @property
-    def form_reply(self) -> Reply | None:
-        """Reply to the closing message, which asks for the answer form; None if none was sent."""
+    def form_replies(self) -> tuple[Reply, ...]:
+        """Replies to the closing messages, which ask for the answer form."""
         sources = self.trajectory.steps if self.trajectory else self.actions
         last = sources[-1] if sources else None
-        return last.form_reply if isinstance(last, Step | Answer) else None
+        return last.form_replies if isinstance(last, Step | Answer) else ()
 
     @property
     def replies(self) -> tuple[Reply, ...]:
         """All replies from which the steps were parsed, in order."""
         replies = [source.reply for source in (self.trajectory.steps if self.trajectory else self.actions or ())]
-        replies += [self.form_reply, self.trajectory.halted_by if self.trajectory else None]
+        replies += [*self.form_replies, self.trajectory.halted_by if self.trajectory else None]
         return tuple([reply for reply in replies if reply is not None])
 
     @property

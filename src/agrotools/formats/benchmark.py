@@ -34,9 +34,10 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
 from agrotools.core.files import sha256_of_file
+from agrotools.core.form_item import asked_items
 from agrotools.formats.clusters import cluster_firsts
 from agrotools.formats.contents import Contents, content_of
-from agrotools.text.answer_form import answer_form, form_lines
+from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
 FRESH = "-fresh-"
@@ -167,18 +168,18 @@ class Benchmark:
         """
         may_abstain = sample.may_abstain and mode != "no-tool"
         files = tuple(from_valid(SampleFile, vars(file) | {"path": str(self.file_path(file))}) for file in sample.files)
-        lines = () if self.header.bare else form_lines(sample.answer)
+        bare = self.header.bare
         fields = {
             "id": sample.id,
             "query": sample.query,
             "files": files,
             "toolset": () if mode == "no-tool" else sample.toolset,
-            "answer_form": "" if self.header.bare else answer_form(sample.answer, lines),
-            "form_lines": lines,
+            "answer_form": "" if bare else answer_form(sample.answer),
+            "form": () if bare else asked_items(sample.answer),
             "paths": sample.published_paths,
             "closing": False,
             "may_abstain": may_abstain,
-            "bare": self.header.bare,
+            "bare": bare,
         }
         return from_valid(SampleView, fields)
 

@@ -297,8 +297,8 @@ def _add(part: _RunCosts, record: Record, questions: Mapping[_Key, Question], ta
         row = rows.get(question.slot.name)
         answer = None if row is None or refused else _answer(row.reading.get("value"))
         is_right = row is not None and row.value > 0
-        if isinstance(answer, str) and (answer == _truth(question.slot)) != is_right:
-            answer = None  # the right label among others
+        if isinstance(answer, str) and (choices := getattr(question.slot, "choices", ())) and answer not in choices:
+            answer = None
         kind = "refused" if refused else "unusable" if answer is None else "wrong"
         part.kinds[key].append("right" if question.answerable and is_right else kind)
         part.costs[key].append(question.cost(table, answer, refused=refused))
@@ -308,8 +308,11 @@ def _answer(value: object) -> str | float | None:
     """Return the answer in the reading of a score: a label, yes or no, or a number (the middle of a range)."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    only = value[0] if isinstance(value, list) and len(value) == 1 else None  # several candidates do not decide
-    return statistics.fmean(only) if isinstance(only, list) else only
+    if isinstance(value, list) and all(isinstance(each, int | float) for each in value):
+        return statistics.fmean(value)
+    return (
+        value if isinstance(value, int | float) else value[0] if isinstance(value, list) and len(value) == 1 else None
+    )
 
 
 def _of_entry(

@@ -185,10 +185,7 @@ def _answer(record: Record) -> Iterator[RenderableType]:
     yield indented(line(shortened(harmless(trajectory.answer), _LONGEST_ANSWER) or "(empty)"))
 
 
-_READING_KEYS = frozenset(
-    "scope text candidate value rule refused_by off_by facts said foreign excluded harmful used_form "
-    "termination".split()
-)
+_READING_KEYS = frozenset("text value rule off_by facts said foreign excluded harmful used_form termination".split())
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
 
@@ -262,13 +259,8 @@ def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
 def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
     """Yield expected value, extracted value, matched text, rule, and the reason for the score ``value``."""
     yield LabelledText("expected", expected_text(slot))
-    candidate = reading.get("candidate")
-    if candidate is not None:
-        shown = candidate if isinstance(candidate, list) else [candidate]
-        yield LabelledText("extracted", ", ".join(value_text(item) for item in shown) or "nothing")
     if "text" in reading:
-        kind = f"{value_text(reading['scope'])}: " if "scope" in reading else ""
-        yield LabelledText("matched text", f"{kind}{shortened(harmless(str(reading['text'])), 240)}", "dim")
+        yield LabelledText("submitted", shortened(harmless(str(reading["text"])), 240), "dim")
     if "rule" in reading:
         yield LabelledText("rule", value_text(reading["rule"]), "dim")
     facts = reading.get("facts")
@@ -327,14 +319,26 @@ _FACTORS = {
 """Factors below 1 that reduce the score of open text, with their causes."""
 
 
+_UNREAD = {
+    "refused": "the answer abstains in every value",
+    "no form": "the answer does not give all values in the form",
+    "unknown": "the answer abstains in this value",
+    "not a number": "the value is not a number",
+    "neither yes nor no": "the value is neither yes nor no",
+    "several different values": "the answer gives several different values",
+    "in another unit": "the value is in another unit",
+}
+"""Reasons by the rule of a reading without a value."""
+
+
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
     """Return the reason for a score; empty if the rule explains it."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
         return "any reply that is not a refusal counts as an answer, even without a value that was asked for"
-    if "refused_by" in reading:
-        return f'the answer is read as a refusal: "{harmless(value_text(reading["refused_by"]))}"'
+    if (why := _UNREAD.get(str(reading.get("rule")))) is not None:
+        return why
     read = reading.get("value")
     off_by = reading.get("off_by")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):

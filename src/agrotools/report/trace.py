@@ -219,10 +219,8 @@ def cut(text: str) -> str:
 
 
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
-    """Return the reply to the closing message, if there was one."""
-    if answer.form_reply is None:
-        return []
-    return [LabelledText("reply to the closing message", cut(answer.form_reply.text) or "(empty)")]
+    """Return the replies to the closing messages."""
+    return [LabelledText("reply to the closing message", cut(reply.text) or "(empty)") for reply in answer.form_replies]
 
 
 def taken_steps(
@@ -248,7 +246,7 @@ def taken_steps(
     for number, step in enumerate(steps, 1):
         if step.kind == "answer":
             yield from missing_before(None)
-            if step.thought or step.form_reply:
+            if step.thought or step.form_replies:
                 yield StepPart(number, "answer", thought=cut(step.thought), lines=form_reply_lines(step))
             continue
         if step.call is None:

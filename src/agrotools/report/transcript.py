@@ -110,7 +110,7 @@ class ScoredRun:
                     )
                 yield self._observed(step.observation, step.call.tool, f"call_{index}")
             elif step.kind == "answer":
-                yield Turn("assistant", _text(step.form_reply or step.reply, step.text), thought=step.thought)
+                yield Turn("assistant", _text([step.reply, *step.form_replies][-1], step.text), thought=step.thought)
             else:
                 yield Turn("assistant", step.text)
                 yield Turn("user", step.reason)
@@ -122,7 +122,9 @@ class ScoredRun:
                 calls = tuple(replace_id(call, f"{index}_{place}") for place, call in enumerate(action.calls))
                 yield Turn("assistant", action.thought, calls=calls)
             elif isinstance(action, Answer):
-                yield Turn("assistant", _text(action.form_reply or action.reply, action.text), thought=action.thought)
+                yield Turn(
+                    "assistant", _text([action.reply, *action.form_replies][-1], action.text), thought=action.thought
+                )
             else:
                 yield Turn("assistant", action.text if isinstance(action, Unparseable) else action.reason)
             if index < len(reference) and (observation := reference[index].observation):

@@ -171,7 +171,7 @@ def expected_requests(sample: Sample, mode: Mode) -> int:
 
 def closing_messages(view: SampleView, agent: ModelAgent) -> int:
     """Return 1 if the agent asks for the form of its answer, else 0."""
-    return int(isinstance(agent, LLMAgent) and bool(view.form_lines))
+    return int(isinstance(agent, LLMAgent) and bool(view.form))
 
 
 def closing_request(view: SampleView, agent: ModelAgent, before: float) -> tuple[int, float]:

@@ -16,6 +16,7 @@ from agrotools.benchmarks.rows import SUFFIXES, TABLES, read_rows
 from agrotools.core import Mode, Record, Sample, Step, Trajectory, UsageError, imported
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
+from agrotools.core.form_item import asked_items
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
@@ -23,6 +24,7 @@ from agrotools.runner.records import iter_records
 from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
+from agrotools.text.submission import read_submission, read_value
 
 PROTOCOL = "predictions"
 """Protocol of a run that was made of a file of answers."""
@@ -184,8 +186,18 @@ def _record(sample: Sample, text: str | None, file: str) -> Record:
     if text is None or text.strip() == _API_FAILURE:
         reason = f"no prediction in {file}" if text is None else f"no reply in {file}: {_API_FAILURE}"
         return Record(sample=sample, mode="no-tool", invalid=reason)
-    step = Step(turn=0, kind="answer", text=text)
+    step = Step(turn=0, kind="answer", text=_in_form(sample, text))
     return Record(sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered"))
+
+
+def _in_form(sample: Sample, text: str) -> str:
+    """Return ``text`` as a line of the form if it is nothing but the only value that is asked for."""
+    items = asked_items(sample.answer)
+    if len(items) != 1 or items[0].free_text or read_submission(text, items):
+        return text
+    value = read_value(items[0], (text,))
+    is_label = bool(value.names) and (not items[0].choices or {*value.names} <= {*items[0].choices})
+    return f"{items[0].name}: {text}" if value.number or value.yes is not None or is_label else text
 
 
 def _read_table(file: Path) -> list[Mapping[str, Any]]:

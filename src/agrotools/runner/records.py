@@ -122,7 +122,9 @@ class RecordIndex:
 
     def _rows(self, where: str = "TRUE", *values: object) -> Iterator[Entry]:
         """Yield the entries of the records that count, in the order of iteration."""
-        yield from self._db.execute(f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values)
+        # No "yield from", which would close the cursor at the end of the process, behind its connection.
+        for row in self._db.execute(f"SELECT * FROM records WHERE {where} ORDER BY mode, sample, epoch", values):  # noqa: UP028
+            yield row
 
     def _new_entries(self, whole: bool) -> Iterator[Entry]:
         with _opened(self.path) as file:

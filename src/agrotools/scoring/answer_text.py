@@ -1,69 +1,25 @@
-"""Preparation of an answer: the text that counts, normalised and without markup, its JSON objects and sentences.
+"""Preparation of free text: the part that counts, normalised and without Markdown and LaTeX."""
 
-Formatting that models add around values (Markdown, LaTeX) is removed first.
-"""
-
-import json
 import re
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import NamedTuple
 
 from agrotools.text.normalise import normalise
 from agrotools.text.units import fold_case
 
-ScopeKind = Literal["json", "form line", "sentence with the label", "last sentence that fits", "whole text", "nothing"]
-
-
-class Scope(NamedTuple):
-    """Part of an answer that a slot is read from. ``keyed`` scopes hold only the value of this slot.
-
-    ``unit`` is the unit of bare numbers if the key gives one: ``area (m^2): 32000``.
-    """
-
-    kind: ScopeKind
-    text: str
-    unit: str | None = None
-
-    @property
-    def keyed(self) -> bool:
-        return self.kind in ("json", "form line")
-
-
-class JsonObject(NamedTuple):
-    """JSON object in a text, with the number of its JSON document and its nesting depth."""
-
-    document: int
-    depth: int
-    fields: dict[str, Any]
-
 
 class AnswerText(NamedTuple):
-    """Answer prepared once for all slots: the normalised text, the text without markup, and the JSON objects in it.
+    """Free text that is prepared once: normalised, and also without markup.
 
-    ``outside`` is the text without those objects, ``unread`` the number of characters beyond :data:`LONGEST_ANSWER`,
-    which are ignored: those in the middle.
+    ``unread`` is the number of characters beyond :data:`LONGEST_ANSWER`, which are ignored: those in the middle.
     """
 
     text: str
     plain: str
-    objects: tuple[JsonObject, ...]
-    outside: str
     unread: int = 0
 
 
 _FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
-_SENTENCE_END = re.compile(
-    r"(?:!(?!=)|[?。\n])+|(?<!\bapprox)(?<!\bca)(?<!\be\.g)(?<!\bi\.e)(?<!\bi)(?<!\be)(?<!\bvs)(?<!\bsq)(?<!\bfig)(?<!\bno)"
-    r"(?<!\d in)(?<!\din)\."
-    r"(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)\b)"
-)
-_LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#{1,6}[^\S\n]*)(?=[^\s])")
-# Beginning of a sentence that continues the previous one: "There are 14. Or 15."
-_GOES_ON = re.compile(
-    r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
-    r"也许)(?![a-z])|(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
-)
 # Tokens of chat templates, which are no part of an answer: <|im_end|>, </s>, [/INST], <s> around all of it. A value is
 # struck out in "<s>64</s> 63".
 _TEMPLATE_TOKEN = re.compile(
@@ -105,10 +61,7 @@ def read_answer(answer: str) -> AnswerText:
     body = _RAISED.sub(lambda power: f"^{power[1] or power[2] or power[3]}", body) if "<" in body else body
     body = fold_case(_NOTE_MARK.sub(r"\g<unit>", body))
     text = normalise(body)[:LONGEST_ANSWER]
-    plain = without_markup(text)
-    objects, spans = json_objects(body)
-    outside = without_markup(normalise(_cut(body, spans))[:LONGEST_ANSWER]) if objects else plain
-    return AnswerText(text, plain, objects, outside, unread)
+    return AnswerText(text, without_markup(text), unread)
 
 
 def _both_ends(text: str) -> str:
@@ -117,12 +70,6 @@ def _both_ends(text: str) -> str:
     first, last = text[: half - 1], text[-half:]
     line = last.find("\n", 0, 400)
     return f"{first[: first.rfind(' ', -40)]}\n{last[line if line >= 0 else max(0, last.find(' ', 0, 40)) :]}"
-
-
-def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    starts = [0, *(end for _, end in spans)]
-    ends = [*(start for start, _ in spans), len(text)]
-    return "\n".join(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 _LATEX_WORDS = {r"\times": "×", r"\cdot": "×", r"\approx": "≈", r"\pm": "±", r"\%": "%", r"\_": "_"} | {
@@ -195,98 +142,3 @@ def after_correction(text: str, limit: int | None = None, *, weak: bool = True) 
     for mark in _CORRECTION.finditer(text, 0, len(text) if limit is None else limit):
         begin = mark.end() if weak or not mark["weak"] else begin
     return begin
-
-
-def sentences(text: str) -> list[str]:
-    """Split a text into sentences without list marks. They end at . ! ? 。 or a line break, but not within a number."""
-    parts: list[str] = []
-    for part in _SENTENCE_END.split(_LIST_MARK.sub("", text)):
-        part = part.strip()
-        if parts and _GOES_ON.match(part) and len(parts[-1]) < 1_000:
-            parts[-1] += f"; {part}"
-        elif part:
-            parts.append(part)
-    return parts
-
-
-TABLE_RULE = re.compile(r"[|: -]*--[|: -]*")
-"""Line below the header of a Markdown table."""
-
-
-def cells_of(line: str) -> list[str]:
-    """Return the cells of a row of a Markdown table."""
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-_MOST_STARTS = 40
-_MOST_OBJECTS = 400
-_NAME_FIELDS = ("name", "slot", "item", "key", "label")
-_VALUE_FIELDS = ("value", "answer")
-
-
-def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of an object; the value of a repeated key is the list of all its values."""
-    fields: dict[str, Any] = {}
-    several: dict[str, list[Any]] = {}
-    for key, value in pairs:
-        if key in fields:
-            several.setdefault(key, [fields[key]]).append(value)
-        else:
-            fields[key] = value
-    return {**fields, **several}
-
-
-def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int]]]:
-    """Return all JSON objects in ``text``, including nested ones (breadth first), and the spans of the documents.
-
-    An entry ``{"name": "trees", "value": 14}`` also gives ``{"trees": entry}``.
-    """
-    decoder = json.JSONDecoder(object_pairs_hook=_without_loss)
-    objects: list[JsonObject] = []
-    spans: list[tuple[int, int]] = []
-    at = text.find("{")
-    for _ in range(_MOST_STARTS):
-        if at < 0:
-            break
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        objects += _unfolded(value, len(spans))
-        spans.append((at, end))
-        at = text.find("{", end)
-    return tuple(objects), spans
-
-
-def _unfolded(value: Any, document: int) -> list[JsonObject]:
-    """Return an object and its nested objects, breadth first, so that an outer object comes before its parts."""
-    objects: list[JsonObject] = []
-    waiting: list[tuple[int, Any]] = [(0, value)]
-    for depth, item in waiting:
-        if len(objects) >= _MOST_OBJECTS:
-            break
-        if isinstance(item, dict):
-            fields = cast(dict[str, Any], item)
-            objects.append(JsonObject(document, depth, fields))
-            name = next((fields[field] for field in _NAME_FIELDS if isinstance(fields.get(field), str)), None)
-            if name is not None and any(field in fields for field in _VALUE_FIELDS):
-                objects.append(JsonObject(document, depth, {name: fields}))
-            waiting += [(depth + 1, inner) for inner in fields.values() if isinstance(inner, dict | list)]
-        elif isinstance(item, list):
-            waiting += [(depth + 1, inner) for inner in cast(list[Any], item) if isinstance(inner, dict | list)]
-    return objects
-
-
-def json_text(value: Any) -> str:
-    """Format a JSON value as an answer would write it: ``{"unit": "m", "value": 3}`` becomes ``3 m``."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        fields = cast(dict[str, Any], value)
-        stated = next((field for field in _VALUE_FIELDS if field in fields), None)
-        parts = list(fields.values()) if stated is None else [fields[stated], fields.get("unit")]
-        return " ".join(json_text(part) for part in parts)
-    if isinstance(value, list):
-        return ", ".join(json_text(item) for item in cast(list[Any], value))
-    return "" if value is None else str(value)

@@ -76,12 +76,12 @@ class EventCounts:
         forms = _answer_forms(record, rows)
         self._counts["answers"] += len(forms)
         self._counts["forms"] += sum(forms)
-        if (form_reply := record.form_reply) is not None:
+        if record.form_replies:
             self._counts["asked"] += 1
-            ended = form_reply.finish_reason
-            if ended not in ("stop", "tool_calls"):
-                self._form_failures[ended] += 1
-            elif not form_reply.text.strip():
+            last = record.form_replies[-1]
+            if last.finish_reason not in ("stop", "tool_calls"):
+                self._form_failures[last.finish_reason] += 1
+            elif not last.text.strip():
                 self._form_failures["empty"] += 1
         for name, amount in _spent(record).items():
             self._totals[name] += amount
@@ -195,11 +195,12 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
 
 
 def _spent(record: Record) -> dict[str, float]:
-    steps, spending, form = record.trajectory.steps if record.trajectory else (), record.spending, record.form_reply
+    steps, spending = record.trajectory.steps if record.trajectory else (), record.spending
+    closing = sum(reply.usage.input_tokens + reply.usage.output_tokens for reply in record.form_replies)
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
         **{name: amount for name, amount in zip(spending._fields, spending, strict=True) if amount is not None},
-        **({"closing_tokens": form.usage.input_tokens + form.usage.output_tokens} if form else {}),
+        **({"closing_tokens": closing} if record.form_replies else {}),
         "seconds": record.seconds,
         "tool_seconds": sum([step.seconds for step in steps]),
     }

@@ -14,11 +14,13 @@ GUESS_METRIC = "agrotools.guess"
 APART_METRIC = "agrotools.ots_apart"
 """OTS of slots that count in no headline, because other subjects share too many of their facts."""
 
+FAS_TEXT = "agrotools.fas_text"
 FALSE_CONFIDENCE = "agrotools.false_confidence"
 FALSE_REFUSAL = "agrotools.false_refusal"
 HARMFUL_ADVICE = "agrotools.harmful_advice"
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
+_OWN_CLOSED = ("exact", "boolean", "choice_set", "file", "tolerance")
 _ENGINE_METRICS = {
     FAS: MetricInfo(
         "FAS",
@@ -70,6 +72,12 @@ _ENGINE_METRICS = {
         "Guess",
         "FAS of the answer that the prompt alone suggests, without the files",
         slots=lambda slot: counts_as_guessable(slot) and counts_in_headline(slot),
+    ),
+    FAS_TEXT: MetricInfo(
+        "FAS text",
+        "mean score of labels, yes/no, sets, files and numbers in the model's own words, before the form",
+        slots=lambda slot: slot.type in _OWN_CLOSED and counts_in_headline(slot),
+        on_request=True,
     ),
     "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
     "agrotools.tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),
@@ -167,7 +175,7 @@ CALL_STEP_METRICS = (
 SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 
-SCORING_VERSION = "4"
+SCORING_VERSION = "5"
 """Scoring version. It rises when the same answer may score differently or is requested differently."""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from agrotools.core import FrozenModel, Record
+from agrotools.core.form_item import asked_items
 from agrotools.core.record import Fault, FaultKind
 from agrotools.scoring.slots import refused
 from agrotools.scoring.statistics import Estimate, estimate_mean
@@ -46,7 +47,8 @@ def is_noticed(record: Record, fault: Fault) -> bool:
     if hit is None:
         return False
     again = any(call and call.repeats(hit) for call in later)
-    return again or refused(record)
+    # A chart that is not drawn is no sign: the call that draws it may be the one that was hit.
+    return again or (bool(asked_items(record.sample.answer)) and refused(record))
 
 
 def recoveries(

@@ -2,9 +2,10 @@
 
 ``score_record`` returns the rows of a record: of its steps (step-by-step) or of its outcome (no-tool and end-to-end),
 which is the weighted mean of its slots' scores. ``score_slot`` scores one slot of an answer: what
-:mod:`agrotools.scoring.slot_reading` reads, which knows no gold, is compared with the gold.
+:mod:`agrotools.text.submission` reads, which knows no gold, is compared with the gold.
 """
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -35,15 +36,15 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.core.base import from_valid
-from agrotools.core.form_item import form_item, form_items
+from agrotools.core.form_item import asked_items, form_item
 from agrotools.core.slot import asked_slots
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
-from agrotools.scoring.answer_text import AnswerText, Scope, read_answer
-from agrotools.scoring.keyed_values import keyed_scopes
+from agrotools.scoring.answer_text import read_answer
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
     FAS,
+    FAS_TEXT,
     GUESS_METRIC,
     HARMFUL_ADVICE,
     METRICS,
@@ -52,15 +53,15 @@ from agrotools.scoring.metrics import (
     is_invalid,
     places_by_metric,
 )
-from agrotools.scoring.slot_reading import MAX_EXCERPT, SlotReading, read_slot, refusing_words
-from agrotools.text.answer_form import UNKNOWN, guessed_chart, guessed_from_form, guessed_text
-from agrotools.text.refusal import ends_in_refusal
+from agrotools.text.answer_form import guessed_chart, guessed_from_form, guessed_text
+from agrotools.text.submission import UNKNOWN, FormValue, Submission, label_key, read_submission, read_value
 
-VERSION = "2"
+VERSION = "3"
+MAX_EXCERPT = 240
 
 
 class SlotScore(NamedTuple):
-    """Score of a slot in [0, 1], the reading that it is based on, and True if the answer used the form for the slot."""
+    """Score of a slot in [0, 1], the reading that it is based on, and True if the answer used the form."""
 
     value: float
     reading: dict[str, JsonValue]
@@ -107,8 +108,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     ]
     knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
-        words = refusing_words(form_items(record.sample.answer), record.trajectory.answer or "")
-        scored = [score._replace(value=0.0, reading={"rule": "refused", "refused_by": words}) for score in scored]
+        scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
     harmful = _harmful_row(record, record.trajectory.answer or "", [*zip(slots, scored, strict=True)])
     rows = [score_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     of_metrics = places_by_metric(slots)
@@ -122,6 +122,8 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         if len({slot.weight for slot, _ in pairs}) > 1:
             reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
         rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+    if (closed := of_metrics.get(FAS_TEXT)) and record.trajectory.answer is not None:
+        rows.append(_words_row(record, record.trajectory, [slots[at] for at in closed]))
     rows += [*harmful] if record.mode == "no-tool" else [*knowing, *harmful]
     if GUESS_METRIC in of_metrics and answerable:
         rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
@@ -139,7 +141,19 @@ def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
     return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}, used_form=False))]
 
 
-_SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE)
+_SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
+
+
+def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) -> Score:
+    """Return the row of the score of the model's own words."""
+    from agrotools.scoring.own_words import read_words
+
+    step = trajectory.steps[-1]
+    form = step.form_replies[-1].text.strip() if step.form_replies else ""
+    words = step.text.removesuffix(form) if form else step.text
+    scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
+    mean = sum(slot.weight * scored[slot.name] for slot in slots) / sum(slot.weight for slot in slots)
+    return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}, used_form=False))
 
 
 def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotScore]]) -> list[Score]:
@@ -299,23 +313,20 @@ def refused(record: Record) -> bool:
 
 
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
-    """Return True if ``answer`` says that the files do not allow an answer and gives no value of ``slots``."""
-    return refusing_words(form_items(slots), answer) is not None and not _states_fact(slots, answer)
+    """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
+    items = asked_items(slots)
+    form = read_submission(answer, items)
+    return not items if form is None else all(read_value(item, form.values[item.name]).unknown for item in items)
 
 
-def _states_fact(slots: Sequence[Slot], answer: str) -> bool:
-    open_slots = [slot for slot in slots if isinstance(slot, OpenTextSlot)]
-    if not open_slots:
-        return False
-    from agrotools.scoring.open_text import read_facts
-    from agrotools.text.claims import reply_of
-
-    reply = reply_of(read_answer(answer).plain)
-    return any(fact.words for slot in open_slots for fact in read_facts(slot.facts, reply))
+@lru_cache(maxsize=256)
+def _submission(answer: str, asked: _Asked) -> Submission | None:
+    """Return the form that an answer submits; cached, because it is read for each slot."""
+    return read_submission(answer, asked_items(asked.slots))
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
-    """Score one slot of an answer. ``slots`` are all slots of the sample, whose names delimit each other's values.
+    """Score one slot of an answer. ``slots`` are all slots of the sample, which the answer must give values of.
 
     Raises:
         TypeError: the answer of the slot is a file, not text, or no plug-in scores its type.
@@ -325,69 +336,88 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    read = read_answer(answer)
+    form = _submission(answer, _Asked.of(slots))
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
-        reading: dict[str, JsonValue] = {"rule": "refused" if refused else "answered"}
-        return SlotScore(float(refused), reading, used_form=ends_in_refusal(read.plain))
-    score = _score(slot, slots, read)
-    if read.unread:
-        score.reading["unread"] = f"{read.unread} characters in the middle are not read"
-    return score
+        return SlotScore(float(refused), {"rule": "refused" if refused else "answered"}, form is not None)
+    if isinstance(slot, _IN_WORDS):
+        return _score_words(slot, form, answer)
+    if form is None:
+        return SlotScore(0.0, {"rule": "no form"}, used_form=False)
+    written = form.values[slot.name]
+    value = read_value(form_item(slot), written)
+    details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(slot, value, written)}
+    return SlotScore(float(_is_right(slot, value, details)), details, value.readable)
+
+
+def _details(slot: Slot, value: FormValue, written: Sequence[str]) -> dict[str, JsonValue]:
+    """Return what is read of the form, and why it has no value."""
+    if value.unknown:
+        return {"rule": "unknown"}
+    if value.number is not None:
+        low, high = value.number
+        return {"value": low if low == high else [low, high]}
+    if value.yes is not None:
+        return {"value": value.yes}
+    if value.names:
+        return {"value": [*value.names[:20]]}
+    if not value.readable:
+        return {"rule": "not a number" if form_item(slot).is_number else "neither yes nor no"}
+    return {"rule": "several different values" if len(written) > 1 else "in another unit"}
 
 
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 
 
-def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
-    if not read.text.strip():
-        return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, used_form=False)
-    item, items = form_item(slot), form_items(slots)
-    if isinstance(slot, _IN_WORDS):
-        return _score_words(slot, keyed_scopes(item, items, read, bool), read)
+def _is_right(slot: Slot, value: FormValue, details: dict[str, JsonValue]) -> bool:
+    """Compare what an answer states with the gold, and add the difference to the details of the reading."""
     if not isinstance(slot, ToleranceSlot | ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot):
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    reading = read_slot(item, items, read)
-    return SlotScore(float(_is_right(slot, reading)), reading.details, reading.used_form)
-
-
-def _is_right(slot: ToleranceSlot | ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot, reading: SlotReading) -> bool:
-    """Compare what an answer states with the gold, and add the difference to the details of the reading."""
     if isinstance(slot, BooleanSlot):
-        return reading.yes is slot.value
+        return value.yes is slot.value
     if isinstance(slot, ChoiceSetSlot):
-        right, stated = set(slot.value), set(reading.names)
-        reading.details["jaccard"] = len(right & stated) / len(right | stated) if right | stated else 1.0
-        return reading.decided and bool(stated) and stated == right
+        right, stated = set(slot.value), set(value.names)
+        details["jaccard"] = len(right & stated) / len(right | stated) if right | stated else 1.0
+        return bool(stated) and stated == right
     if isinstance(slot, FileSlot):
-        return reading.decided and reading.names == (slot.value,)
+        return value.names == (slot.value,)
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        from agrotools.scoring.label_reading import is_name_of
-
-        right = [name == slot.value if name in slot.choices else is_name_of(name, slot.names) for name in reading.names]
-        return reading.decided and bool(right) and all(right)
-    if reading.number is None:
+        return len(value.names) == 1 and _is_name(value.names[0], slot)
+    if value.number is None:
         return False
-    from agrotools.scoring.number_reading import within
-
     gold, margin = float(slot.value), slot.margin if isinstance(slot, ToleranceSlot) else 0.0
-    low, high = reading.number
-    reading.details["off_by"] = max(abs(low - gold), abs(high - gold))
+    low, high = value.number
+    details["off_by"] = max(abs(low - gold), abs(high - gold))
     return within(gold, margin, low, high)
 
 
+def _is_name(name: str, slot: ExactSlot) -> bool:
+    return name == slot.value if name in slot.choices else name in map(label_key, slot.names)
+
+
+def within(value: float, margin: float, low: float, high: float) -> bool:
+    """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
+    slack = 1e-9 * max(abs(value), abs(low), abs(high))
+    return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
+
+
 def _score_words(
-    slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, keyed: Sequence[Scope], read: AnswerText
+    slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, form: Submission | None, answer: str
 ) -> SlotScore:
+    """Score free text: the value in the form, else the whole answer."""
     from agrotools.scoring.open_text import score_facts, score_keywords, score_texts
 
-    scope = keyed[-1] if keyed else Scope("whole text", read.plain)
+    text = " ".join(form.values[slot.name]) if form else answer
+    read = read_answer(text)
+    if not read.text.strip():
+        return SlotScore(0.0, {"rule": "the answer is empty"}, used_form=False)
     if isinstance(slot, KeywordsSlot):
-        # A keyword may contain markup characters and may be outside the answer line, so the whole text counts.
+        # A keyword may contain markup characters.
         value, reading = score_keywords(slot, read)
-        return SlotScore(value, {"scope": "whole text", "text": read.plain[:MAX_EXCERPT], **reading}, scope.keyed)
-    if isinstance(slot, ReferenceTextsSlot):
-        value, reading = score_texts(slot, scope.text)
+    elif isinstance(slot, ReferenceTextsSlot):
+        value, reading = score_texts(slot, read.plain)
     else:
-        value, reading = score_facts(slot, scope.text)
-    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:MAX_EXCERPT], **reading}, scope.keyed)
+        value, reading = score_facts(slot, read.plain)
+    if read.unread:
+        reading["unread"] = f"{read.unread} characters in the middle are not read"
+    return SlotScore(value, {"text": read.plain[:MAX_EXCERPT], **reading}, form is not None)

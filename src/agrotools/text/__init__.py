@@ -1,9 +1,9 @@
-"""Text and numbers: normalisation, units, extraction of quantities and labels, expressions, the answer form."""
+"""Text and numbers: normalisation, units, quantities, expressions, the answer form and submitted answers."""
 
 from agrotools.text.answer_form import answer_form, format_answer
-from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
-from agrotools.text.numbers import Quantity, find_quantities
+from agrotools.text.quantities import Quantity, read_quantity
+from agrotools.text.submission import read_submission
 from agrotools.text.units import UNITS, canonical_unit, convert
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "answer_form",
     "canonical_unit",
     "convert",
-    "find_labels",
-    "find_quantities",
     "format_answer",
     "normalise",
+    "read_quantity",
+    "read_submission",
 ]

@@ -37,28 +37,24 @@ from agrotools.core import (
 )
 from agrotools.core.slot import asked_slots
 from agrotools.text.normalise import late_pattern, normalise
+from agrotools.text.submission import UNKNOWN
 from agrotools.text.usual_plan import NUMBER, fewest_files, kind_key, slot_key, tokens_of, usual_plan, words_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A name at the beginning of a line (list marks and emphasis may precede it), or a quoted one as in JSON.
-_KEY = late_pattern(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
-UNKNOWN = "unknown"
-"""Value by which an answer abstains in a slot; alone on a line, in all slots."""
 
-
-def answer_form(slots: Sequence[Slot], asked_lines: Sequence[str] = ()) -> str:
+def answer_form(slots: Sequence[Slot]) -> str:
     """Return the answer form: names, types, units, choices and meanings of ``slots``, never their values.
 
-    It is empty if no slot is answered in text. ``asked_lines`` are its :func:`form_lines`, if they are known.
+    It is empty if no slot is answered in text.
     """
     form_slots = [slot for slot in asked_slots(slots) if not slot.made_by_tools]
     if not form_slots:
         return ""
     meanings = [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
-    return "\n".join([*(asked_lines or form_lines(slots)), "where", *meanings])
+    return "\n".join([*form_lines(slots), "where", *meanings])
 
 
 _ONE_BRANCH = " (only what applies: an answer that gives both counts as neither)"
@@ -71,32 +67,6 @@ def _has_branches(slot: Slot) -> bool:
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
     """Return the lines that the form asks for: ``name: <expected value>`` for each slot answered in text."""
     return tuple(f"{slot.name}: {_expected(slot)}" for slot in asked_slots(slots) if not slot.made_by_tools)
-
-
-def lacks_form(answer: str, lines: Sequence[str]) -> bool:
-    """True if ``answer`` lacks one of the form's ``lines``: neither a line begins with its name nor is it a JSON key.
-
-    A line copied from the form without a value does not count.
-    """
-    answer = _without_copies(answer, lines)
-    names = {line.partition(":")[0].casefold() for line in lines}
-    return not names <= {(key[1] or key[2]).casefold() for key in _KEY.finditer(answer)}
-
-
-def with_form(answer: str, reply: str, lines: Sequence[str]) -> str:
-    """Append ``reply``, given to a request for the answer form, to ``answer``.
-
-    A reply in the form is marked as the final answer.
-    """
-    marker = "" if lacks_form(reply, lines) else "Final Answer:\n"
-    return f"{answer}\n\n{marker}{_without_copies(reply, lines)}".rstrip()
-
-
-def _without_copies(text: str, lines: Sequence[str]) -> str:
-    """Return ``text`` without lines copied from the form without a value."""
-    for line in lines:
-        text = text.replace(line, "")
-    return text
 
 
 def _expected(slot: Slot) -> str:

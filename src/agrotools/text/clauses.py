@@ -1,4 +1,4 @@
-"""Sentences and clauses of a reply (conclusions, suppositions, denials), and its lists of names and numbers.
+"""Clauses of a reply and their denials, and its lists of names and numbers.
 
 Supports English and Chinese.
 """
@@ -10,76 +10,7 @@ from typing import NamedTuple
 
 from agrotools.text.normalise import CJK, WORD, WORD_END, WORD_START, late_pattern, reading_words
 
-CONCLUDES = late_pattern(
-    rf"{WORD_START}(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|"
-    rf"accordingly|overall|in (?:conclusion|short|summary|other words|all)|to conclude|conclusion|conclude|answer|"
-    rf"verdict|diagnosis|result|this means|(?:that|which) means|means that|final(?:ly)?|all in all|after all|"
-    rf"putting (?:it|this|these|everything)(?: all)? together|on closer|taken together|to sum up|this leaves|"
-    rf"that leaves){WORD_END}|因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|"
-    rf"实际(?:上|出现|存在)"
-)
-SUPPOSED = late_pattern(
-    rf"{WORD_START}(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
-    rf"correct))|unless|whether|suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|"
-    rf"expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|before (?:one|you|it|they|we)|"
-    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge)){WORD_END}|如果|若|假如|倘若|假设|一旦|"
-    rf"要是"
-)
-OTHER_TIME = late_pattern(
-    rf"{WORD_START}(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
-    rf"formerly|"
-    rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
-    rf"(?:week|month|year|season)|tomorrow){WORD_END}|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
-    rf"预计|明年|下周"
-)
-EXCEPTED = late_pattern(
-    rf"{WORD_START}(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of){WORD_END}|"
-    r"除了?|尽管"
-)
-_SENTENCE_END = late_pattern(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z]))")
-_LONGEST = 600
-_HEADING = 60
-
-
-class Sentences:
-    """The sentences of a text, addressed by index or by character position."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.begins = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
-        full = [index for index in range(len(self.begins)) if self.sentence(index).strip()]
-        self.first, self.last = (full[0], full[-1]) if full else (0, 0)
-
-    def of(self, at: int) -> int:
-        """Return the index of the sentence that contains position ``at``."""
-        return bisect_right(self.begins, at) - 1
-
-    def end(self, index: int) -> int:
-        """Return the end of sentence ``index``, including its punctuation mark."""
-        return self.begins[index + 1] if index + 1 < len(self.begins) else len(self.text)
-
-    def sentence(self, index: int) -> str:
-        """Return the text of sentence ``index``, at most its first 600 characters."""
-        return self.text[self.begins[index] : min(self.end(index), self.begins[index] + _LONGEST)]
-
-    def concludes(self, index: int, before: int | None = None) -> bool:
-        """True if a sentence draws a conclusion or follows a heading such as "Conclusion".
-
-        ``before``: only the part of the sentence up to this position is searched.
-        """
-        begin = self.begins[index]
-        end = min(self.end(index) if before is None else before, begin + _LONGEST)
-        if CONCLUDES.search(self.text, begin, end):
-            return True
-        above = index - 1
-        if above > 0 and not self.sentence(above).strip():
-            above -= 1
-        heading = self.sentence(above) if above >= 0 else ""
-        return heading.endswith("\n") and len(heading) < _HEADING and CONCLUDES.search(heading) is not None
-
-
 Span = tuple[int, int]
-
 _B = rf"{WORD_START}"
 _E = rf"{WORD_END}"
 _PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
@@ -164,9 +95,6 @@ _LABEL_HEADING = late_pattern(
     rf"没有)[{CJK}]{{1,6}}$"
 )
 """Headings that deny the list after them: "not affected: root, stem", but not "no: it is lantana"."""
-_TOKEN = late_pattern(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
-_NEAR = 40
-"""Maximum distance in characters between a determiner and the number that it denies."""
 
 
 class Negations:
@@ -195,15 +123,9 @@ class Negations:
             self._clauses.append(end.end())
         self._first = self._by_clause(_BEFORE, masked, first=True)
         self._last = self._by_clause(_AFTER, masked, first=False)
-        self._determiners = [match.end() for match in _unmasked(_WITHOUT, text, masked)]
-        self._ends: list[int] = []
-        words = [match for pattern in (_BEFORE, _WITHOUT) for match in _unmasked(pattern, text, masked)]
-        for match in sorted(words, key=lambda word: word.start()):
-            if not self._ends or match.start() >= self._ends[-1]:  # 并没有 matches both patterns but is one word
-                self._ends.append(match.end())
         self._first_determiner: dict[int, int] = {}
-        for end in self._determiners:
-            self._first_determiner.setdefault(self._clause(end - 1), end)
+        for match in _unmasked(_WITHOUT, text, masked):
+            self._first_determiner.setdefault(self._clause(match.end() - 1), match.end())
 
     def _clause(self, at: int) -> int:
         return bisect_right(self._clauses, at) - 1
@@ -227,20 +149,6 @@ class Negations:
         """Return start and end of the clause that contains position ``at``."""
         index = self._clause(at)
         return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
-
-    def count_before(self, start: int) -> int:
-        """Return the number of negations before ``start`` in its clause; two of them cancel out."""
-        return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
-
-    def before_number(self, start: int) -> bool:
-        """True if the number at ``start`` is denied; a determiner ("no", "without") denies only an adjacent number."""
-        clause = self._clause(start)
-        if self._first.get(clause, start + 1) <= start:
-            return True
-        near = bisect_right(self._determiners, start) - 1
-        if near < 0 or start - self._determiners[near] > _NEAR or self._clause(self._determiners[near] - 1) != clause:
-            return False
-        return sum(1 for _ in _TOKEN.finditer(self._text, self._determiners[near], start)) < 2
 
     def after(self, end: int) -> bool:
         """True if the rest of the clause denies the phrase that ends at ``end``: "... is ruled out"."""

@@ -174,8 +174,6 @@ _ENGLISH = late_pattern(
 )
 _SINGLE = late_pattern(rf"{WORD_START}(?:{_ANY}){WORD_END}")
 
-NUMBER_WORDS = frozenset((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
-
 _DIGITS = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000}
 _BIG = {"万": 10_000, "亿": 100_000_000}

@@ -244,7 +244,6 @@ def test_what_is_missing_is_asked_for(tmp_path: Path) -> None:
         {"depth": depth, "fx_px": 500, "min_diameter_mm": 90, "max_diameter_mm": 60},
         {"depth": depth, "fx_px": 500, "boxes": [[0, 0, 10, 10]], "region": [0, 0, 10, 10]},
         {"depth": depth, "fx_px": 500, "boxes": [[10, 10, 5, 20]]},
-        {"depth": depth, "fx_px": 500, "boxes": []},
     ):
         assert fault(tmp_path, image, **arguments).kind == "invalid_argument"
     assert fault(tmp_path, image, depth=depth, fx_px=500, boxes=[[900, 900, 950, 950]]).kind == "region_empty"

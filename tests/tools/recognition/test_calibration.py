@@ -339,7 +339,6 @@ def _remove_most(pictures: Path) -> dict[str, Any]:
         (lambda _: {"backend": "pack:mine"}, "pack:mine is not an open model"),
         (lambda _: {"backend": "learned:owner/missing"}, "are not on this machine"),
         (lambda _: {"arguments": {"top_k": 1}}, "top_k does not decide on the names of identify_weed"),
-        (lambda _: {"arguments": {"candidates": []}}, "candidates"),
         (lambda folder: {"strangers": folder / "nowhere"}, "nowhere is not a folder"),
         (lambda folder: {"strangers": folder.parent / "cache"}, "is not a folder"),
     ],

@@ -323,8 +323,8 @@ def _turns(record: Record) -> tuple[Action, ...]:
         steps = list(group)
         first = steps[0]
         if first.kind == "answer":
-            answer = Answer(text=first.text, thought=first.thought, reply=first.reply, form_reply=first.form_reply)
-            actions.append(answer)
+            forms = first.form_replies
+            actions.append(Answer(text=first.text, thought=first.thought, reply=first.reply, form_replies=forms))
         elif first.kind == "unparseable":
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:

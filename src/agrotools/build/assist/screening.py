@@ -30,6 +30,7 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.models import Endpoint
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.scoring import outcome_scores, scores_sample
+from agrotools.scoring.metrics import FAS_TEXT
 
 BLIND = ("echo", "prior", "random")
 """Baselines that use no pictures and no tools."""
@@ -80,7 +81,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
     for sample in samples:
         trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
         rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
-        solved.append(next((row.value for row in rows if scores_sample(row.metric)), 0.0) >= 1.0)
+        solved.append(any(row.value >= 1.0 for row in rows if row.metric == FAS_TEXT or scores_sample(row.metric)))
     return solved
 
 

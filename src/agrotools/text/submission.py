@@ -1,0 +1,228 @@
+"""Submitted answers: the last complete form in a text, and the values of its lines, read by type without the gold.
+
+An answer is submitted in the answer form: one line ``name: value unit`` for each item, or one JSON object with the
+names as keys. Nothing else in a text is an answer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from agrotools.core.form_item import FormItem
+from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
+from agrotools.text.normalise import late_pattern, normalise
+from agrotools.text.quantities import Quantity, read_quantity
+from agrotools.text.units import fold_case
+
+UNKNOWN = "unknown"
+"""Value by which an answer abstains in an item; alone on a line, in all items."""
+_UNKNOWN = frozenset((UNKNOWN, "未知"))
+_YES = frozenset(("yes", "true", "是", "是的", "对"))
+_NO = frozenset(("no", "false", "否", "不是", "不对"))
+_SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?(?:begin|end)_of_box\|?>")
+"""Tokens of chat templates, which some servers leave in the text."""
+_COLON = late_pattern(r"[:：=]")
+_LONGEST_NAME = 250
+_NUMBERED = late_pattern(r"\(?\d{1,2}[.)]\s")
+_PLACEHOLDER = late_pattern(r"<(?:number|yes or no|name|one of:|those that apply of:|a short text)")
+"""Beginning of what the form has in place of a value."""
+_QUOTES = " \t*`_\"'|,;。."
+_MARKS = _QUOTES + ">#•+~-"
+"""What may stand before a name."""
+_BETWEEN = late_pattern(r"[,;、，；\n]|\s(?:and|和)\s")
+_REMARK = late_pattern(r"\s*[(（][^()（）]*[)）]\s*$")
+_MOST_CHARACTERS = 100_000
+
+
+class Submission(NamedTuple):
+    """Values of a form by name of the item, as they were written: usually one, several if they differ."""
+
+    values: Mapping[str, tuple[str, ...]]
+
+
+def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
+    """Return the last complete form in ``text``; None if each lacks an item, or there is none."""
+    if not items:
+        return None
+    text = _SPECIAL.sub(" ", text[-_MOST_CHARACTERS:])
+    names = _names(tuple(items))
+    found = _last_object(text, items, names)
+    after = _last_lines(text[found[0] :] if found else text, items, names)
+    return after or (found[1] if found else None)
+
+
+@lru_cache(maxsize=1_000)
+def _names(items: tuple[FormItem, ...]) -> dict[str, str]:
+    """Return the names of the items by what may stand before a value: name or label."""
+    names: dict[str, str] = {}
+    for item in items:
+        names.setdefault(_key(item.label), item.name)
+    return names | {_key(item.name): item.name for item in items}
+
+
+def _key(name: str) -> str:
+    return normalise(name).strip(_MARKS).replace("_", " ")
+
+
+def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str]) -> tuple[int, Submission] | None:
+    """Return the last JSON object with all items, and the position of its end."""
+    if "{" not in text:
+        return None
+    for start, end in reversed([*values_in(text)]):
+        try:
+            value = loads(text[start:end])
+        except NotJson:
+            continue
+        if isinstance(value, dict) and (values := _of_object(value, names)).keys() >= {each.name for each in items}:
+            return end, Submission(values)
+    return None
+
+
+def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    values: dict[str, tuple[str, ...]] = {}
+    for key, value in fields.items():
+        if (name := names.get(_key(key))) and value is not None:
+            values[name] = (*values.get(name, ()), _as_text(value))
+    return values
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if is_list(value):
+        return ", ".join(map(_as_text, value))
+    if is_object(value):
+        return " ".join(map(_as_text, value.values()))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) -> Submission | None:
+    """Return the last lines with all items.
+
+    A name that repeats in a later paragraph begins the next form there; in the same one it has two values.
+    """
+    last: Submission | None = None
+    values: dict[str, tuple[str, ...]] = {}
+    paragraphs: dict[str, int] = {}
+    paragraph = 0
+    for line in text.splitlines():
+        if not line.strip():
+            paragraph += 1
+        elif _is_unknown(line):
+            last, values = Submission({item.name: (line,) for item in items}), {}
+        elif found := _value_in(line, names):
+            name, value = found
+            if name in values and (before := paragraphs[name]) < paragraph:
+                values = {each: given for each, given in values.items() if paragraphs[each] > before}
+            values[name] = (*(each for each in values.get(name, ()) if each != value), value)
+            paragraphs[name] = paragraph
+            if len(values) == len(items):
+                last = Submission(dict(values))
+    return last
+
+
+def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the name of the item that a line gives, and its value; None if it gives none."""
+    colon = _COLON.search(line, 0, _LONGEST_NAME)
+    name = names.get(_key(_NUMBERED.sub("", line[: colon.start()].lstrip(_MARKS), 1))) if colon else None
+    value = line[colon.end() :].strip(" \t*`") if colon else ""
+    return (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
+
+
+def _is_unknown(text: str) -> bool:
+    return normalise(text).strip(_MARKS) in _UNKNOWN
+
+
+def is_complete(text: str, items: Sequence[FormItem]) -> bool:
+    """True if ``text`` submits a value of its type for each of ``items``, right or wrong."""
+    form = read_submission(text, items)
+    return form is not None and all(read_value(item, form.values[item.name]).readable for item in items)
+
+
+class FormValue(NamedTuple):
+    """Value of an item, by its type; ``unknown``: the answer abstains.
+
+    ``readable`` is False if the text is no value of the type, e.g. words for a number. ``number``: low and high end in
+    the unit of the item, None for another unit. ``names``: options of a closed item, else the text.
+    """
+
+    readable: bool = True
+    unknown: bool = False
+    yes: bool | None = None
+    number: tuple[float, float] | None = None
+    names: tuple[str, ...] = ()
+
+
+_UNREADABLE = FormValue(readable=False)
+
+
+def read_value(item: FormItem, written: Sequence[str]) -> FormValue:
+    """Return the value of ``item`` that was written; several that differ are no value."""
+    values = dict.fromkeys(_read_value(item, text) for text in written)
+    return next(iter(values)) if len(values) == 1 else _UNREADABLE if not values else FormValue()
+
+
+@lru_cache(maxsize=4_000)
+def _read_value(item: FormItem, text: str) -> FormValue:
+    if _is_unknown(text) and label_key(text) not in option_names(item):
+        return FormValue(unknown=True)
+    if item.free_text:
+        return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
+    if item.is_number:
+        return _number(item, text)
+    plain = label_key(text)
+    bare = _REMARK.sub("", plain).strip(_QUOTES)
+    if item.type == "boolean":
+        return FormValue(yes=bare in _YES) if bare in _YES | _NO else _UNREADABLE
+    known = option_names(item)
+    if not item.takes_several:
+        return FormValue(names=(known.get(plain) or known.get(bare) or bare,)) if bare else _UNREADABLE
+    parts = [_REMARK.sub("", each).strip(_QUOTES) for each in _BETWEEN.split(plain)]
+    chosen = tuple(dict.fromkeys(known.get(part, part) for part in parts if part))
+    return FormValue(names=chosen) if chosen else _UNREADABLE
+
+
+def _number(item: FormItem, text: str) -> FormValue:
+    plain = normalise(fold_case(_without_tex(text))).strip(" \t*`\"'|,;。")
+    quantity = read_quantity(_BRACKETED.sub(r"\1", plain))
+    if quantity is None:
+        return _UNREADABLE
+    return FormValue(number=_in_unit(item, quantity))
+
+
+def _in_unit(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
+    if quantity.noun is not None and item.unit is not None:
+        return None
+    is_share = item.unit is None and quantity.unit is not None and quantity.unit.dimension == "share"
+    return quantity.ends_in("fraction" if is_share else item.unit)
+
+
+_BRACKETED = late_pattern(r"<([^<>]*\d[^<>]*)>")
+_TEX_SPACE = late_pattern(r"\\[,;: ]|(?<=\{)~")
+_BOLD = late_pattern(r"\*\*(?![-+]?\d)|`")
+_RAISED = late_pattern(r"<sup>([-−+]?\d+)</sup>")
+_TEX_TEXT = late_pattern(r"\\(?:text|mathrm)\s?\{([^{}]*)\}")
+_FRACTION = late_pattern(r"\\[dt]?frac\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
+_TEX = late_pattern(r"\$|\\(?:text|mathrm|left|right|boxed)|[{}]")
+
+
+def _without_tex(text: str) -> str:
+    """Return ``text`` without the signs of TeX and HTML: ``24,000 m^{2}``, ``$3.2\\text{ ha}$``, ``m<sup>2</sup>``."""
+    text = _BOLD.sub("", _RAISED.sub(r"^\1", text)).replace("\\times", "x").replace("\\cdot", "·").replace("\\%", "%")
+    return _TEX.sub("", _FRACTION.sub(r"\1/\2", _TEX_TEXT.sub(r"\1", _TEX_SPACE.sub(" ", text))))
+
+
+@lru_cache(maxsize=1_000)
+def option_names(item: FormItem) -> dict[str, str]:
+    """Return the options of ``item`` by their names as :func:`label_key` writes them."""
+    known = {label_key(alias): choice for choice, names in item.aliases.items() for alias in names}
+    return known | {label_key(choice): choice for choice in item.choices}
+
+
+_JOINED = late_pattern(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")
+
+
+def label_key(text: str) -> str:
+    """Return a label without case, widths, marks around it and hyphens between its words."""
+    return _JOINED.sub(" ", normalise(text).strip("<>[]{}" + _QUOTES))
