@@ -13,7 +13,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -413,16 +413,17 @@ class LLMAgent:
         endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
         """
         most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
-        sent = [*messages, spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most))]
-        while len(replies) < FORM_REQUESTS:
-            sent.append(Message.of("user", closing_message(view)))
-            completion = await self.model.generate(sent[:], tools, self.settings)
-            replies.append(raw_reply(completion))
-            form = await parse_in_thread(lambda: _form_of(completion), output_length(completion))  # noqa: B023
+        sent, said = [*messages], spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most))
+        for _ in range(FORM_REQUESTS):
+            sent = [*sent, said, Message.of("user", closing_message(view))]
+            completion = await self.model.generate(sent, tools, self.settings)
+            reply = raw_reply(completion)
+            form = await parse_in_thread(partial(_form_of, completion, reply), output_length(completion))
+            replies.append(reply)
             text = f"{answer.text}\n\n{form}".rstrip()
             if is_complete(form, view.form):
                 break
-            sent.append(spoken(excerpt(form, most) or "(nothing)", replies[-1]))
+            said = spoken(excerpt(form, most) or "(nothing)", reply)
         return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
@@ -460,13 +461,13 @@ class LLMAgent:
         )
 
 
-def _form_of(completion: Completion) -> str:
+def _form_of(completion: Completion, reply: Reply) -> str:
     """Return the text of a reply to a closing message, without thinking; empty if it is cut off or there is none."""
-    if halt_of(completion, raw_reply(completion)) is not None:
+    if halt_of(completion, reply) is not None:
         return ""
     # Parsed as in a protocol that accepts plain text as an answer.
-    found = parse_output(completion.text, completion.tool_calls, protocol="tool-calling")
-    return found.text.strip() if isinstance(found, Answer) else ""
+    action = parse_output(completion.text, completion.tool_calls, protocol="tool-calling")
+    return action.text.strip() if isinstance(action, Answer) else ""
 
 
 def _bare_action(completion: Completion) -> Action:

@@ -310,9 +310,9 @@ def _answer(value: object) -> str | float | None:
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(each, int | float) for each in value):
         return statistics.fmean(value)
-    return (
-        value if isinstance(value, int | float) else value[0] if isinstance(value, list) and len(value) == 1 else None
-    )
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 else None  # several labels do not decide
+    return value if isinstance(value, int | float) else None
 
 
 def _of_entry(

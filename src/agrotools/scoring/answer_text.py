@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from agrotools.scoring.own_words import after_final_answer
 from agrotools.text.normalise import normalise
 from agrotools.text.units import fold_case
 
@@ -19,7 +20,6 @@ class AnswerText(NamedTuple):
     unread: int = 0
 
 
-_FINAL_ANSWER = re.compile(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
 # Tokens of chat templates, which are no part of an answer: <|im_end|>, </s>, [/INST], <s> around all of it. A value is
 # struck out in "<s>64</s> 63".
 _TEMPLATE_TOKEN = re.compile(
@@ -49,10 +49,7 @@ LONGEST_ANSWER = 65_536
 def read_answer(answer: str) -> AnswerText:
     """Prepare the text after the last ``Final Answer:`` (rule 1); the whole answer if it has no such marker."""
     answer = _TEMPLATE_TOKEN.sub(" ", answer) if "<" in answer or "[" in answer else answer
-    begin = 0
-    for marker in _FINAL_ANSWER.finditer(answer):
-        begin = marker.end()
-    body = answer[begin:]
+    body = after_final_answer(answer)
     if len(body) > LONGEST_ANSWER:
         body = body[max((thought.end() for thought in _THOUGHT_END.finditer(body)), default=0) :]
     unread = max(0, len(body) - LONGEST_ANSWER)
@@ -126,19 +123,13 @@ def _as_division(fraction: re.Match[str]) -> str:
 
 
 _CORRECTION = re.compile(
-    r"(?<![a-z])(?:wait|correction|corrected|correcting|edit(?:ed)?(?= ?:)|(?P<weak>actually)|sorry|oops|mistake|"
+    r"(?<![a-z])(?:wait|correction|corrected|correcting|edit(?:ed)?(?= ?:)|actually|sorry|oops|mistake|"
     r"revised|revising|on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|"
     r"but (?:this|that|it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|"
     r"更正|纠正|修正|不对,|重新"
 )
 
 
-def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
-    """Return the start of the text after the last retraction; 0 if there is no retraction before ``limit``.
-
-    With ``weak``, "actually" counts as a retraction too.
-    """
-    begin = 0
-    for mark in _CORRECTION.finditer(text, 0, len(text) if limit is None else limit):
-        begin = mark.end() if weak or not mark["weak"] else begin
-    return begin
+def after_correction(text: str, limit: int) -> int:
+    """Return the start of the text after the last retraction; 0 if there is no retraction before ``limit``."""
+    return max((mark.end() for mark in _CORRECTION.finditer(text, 0, limit)), default=0)

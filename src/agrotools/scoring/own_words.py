@@ -13,7 +13,7 @@ from agrotools.text.quantities import NUMERAL, Quantity, numeral_value
 from agrotools.text.submission import FormValue, option_names
 from agrotools.text.units import fold_case, unit_at
 
-_MARKER = late_pattern(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]")
+_FINAL_ANSWER = late_pattern(r"(?:final answer|最终答案|最终回答)\W{0,6}[:：]", re.IGNORECASE)
 _YES_OR_NO = late_pattern(rf"{WORD_START}(?:(?P<yes>yes|true)|no|false){WORD_END}|(?P<zh>是的|对的)|不是|没有|否")
 _MOST_CHARACTERS = 100_000
 
@@ -30,12 +30,15 @@ def read_words(item: FormItem, text: str) -> FormValue:
     return FormValue(names=named if item.takes_several or len(named) == 1 else ())
 
 
+def after_final_answer(text: str) -> str:
+    """Return the text after the last ``Final Answer:``; the whole text if there is none."""
+    return text[max((marker.end() for marker in _FINAL_ANSWER.finditer(text)), default=0) :]
+
+
 @lru_cache(maxsize=256)
 def _plain(text: str) -> str:
     """Return the text after the last final-answer marker, normalised."""
-    plain = normalise(fold_case(text[-_MOST_CHARACTERS:]))
-    end = max((marker.end() for marker in _MARKER.finditer(plain)), default=0)
-    return plain[end:]
+    return after_final_answer(normalise(fold_case(text[-_MOST_CHARACTERS:])))
 
 
 def _last_number(item: FormItem, text: str) -> tuple[float, float] | None:

@@ -36,7 +36,7 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.core.base import from_valid
-from agrotools.core.form_item import asked_items, form_item
+from agrotools.core.form_item import FormItem, asked_items, form_item
 from agrotools.core.slot import asked_slots
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import read_answer
@@ -315,14 +315,14 @@ def refused(record: Record) -> bool:
 def refuses(slots: Sequence[Slot], answer: str) -> bool:
     """Return True if ``answer`` abstains in every slot. A text alone abstains where only a chart is asked for."""
     items = asked_items(slots)
-    form = read_submission(answer, items)
+    form = _submission(answer, items)
     return not items if form is None else all(read_value(item, form.values[item.name]).unknown for item in items)
 
 
 @lru_cache(maxsize=256)
-def _submission(answer: str, asked: _Asked) -> Submission | None:
+def _submission(answer: str, items: tuple[FormItem, ...]) -> Submission | None:
     """Return the form that an answer submits; cached, because it is read for each slot."""
-    return read_submission(answer, asked_items(asked.slots))
+    return read_submission(answer, items)
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
@@ -336,7 +336,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
             return scorer(slot, slots, answer)
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    form = _submission(answer, _Asked.of(slots))
+    form = _submission(answer, asked_items(slots))
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
         return SlotScore(float(refused), {"rule": "refused" if refused else "answered"}, form is not None)
@@ -344,13 +344,13 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
         return _score_words(slot, form, answer)
     if form is None:
         return SlotScore(0.0, {"rule": "no form"}, used_form=False)
-    written = form.values[slot.name]
-    value = read_value(form_item(slot), written)
-    details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(slot, value, written)}
+    item, written = form_item(slot), form.values[slot.name]
+    value = read_value(item, written)
+    details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(item, value, written)}
     return SlotScore(float(_is_right(slot, value, details)), details, value.readable)
 
 
-def _details(slot: Slot, value: FormValue, written: Sequence[str]) -> dict[str, JsonValue]:
+def _details(item: FormItem, value: FormValue, written: Sequence[str]) -> dict[str, JsonValue]:
     """Return what is read of the form, and why it has no value."""
     if value.unknown:
         return {"rule": "unknown"}
@@ -362,7 +362,7 @@ def _details(slot: Slot, value: FormValue, written: Sequence[str]) -> dict[str, 
     if value.names:
         return {"value": [*value.names[:20]]}
     if not value.readable:
-        return {"rule": "not a number" if form_item(slot).is_number else "neither yes nor no"}
+        return {"rule": "not a number" if item.is_number else "neither yes nor no"}
     return {"rule": "several different values" if len(written) > 1 else "in another unit"}
 
 

@@ -19,7 +19,6 @@ class LabelMatch(NamedTuple):
     start: int
     end: int
     asserted: bool
-    weight: float = 1.0
 
 
 _SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)"

@@ -29,7 +29,7 @@ _PLACEHOLDER = late_pattern(r"<(?:number|yes or no|name|one of:|those that apply
 """Beginning of what the form has in place of a value."""
 _QUOTES = " \t*`_\"'|,;。."
 _MARKS = _QUOTES + ">#•+~-"
-"""What may stand before a name."""
+"""Marks that may stand before a name."""
 _BETWEEN = late_pattern(r"[,;、，；\n]|\s(?:and|和)\s")
 _REMARK = late_pattern(r"\s*[(（][^()（）]*[)）]\s*$")
 _MOST_CHARACTERS = 100_000
@@ -159,8 +159,8 @@ _UNREADABLE = FormValue(readable=False)
 
 def read_value(item: FormItem, written: Sequence[str]) -> FormValue:
     """Return the value of ``item`` that was written; several that differ are no value."""
-    values = dict.fromkeys(_read_value(item, text) for text in written)
-    return next(iter(values)) if len(values) == 1 else _UNREADABLE if not values else FormValue()
+    first, *others = (_read_value(item, text) for text in written)
+    return first if all(other == first for other in others) else FormValue()
 
 
 @lru_cache(maxsize=4_000)

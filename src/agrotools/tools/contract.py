@@ -410,7 +410,7 @@ class Tool(Generic[P, R]):
 _TAKES_TEXT = frozenset({"literal_error", "string_too_long", "string_too_short", "file_name", "extra_forbidden"})
 """Types of errors about a text where a text is taken."""
 _EMPTY = ("", [], {})
-"""What models give for an optional argument that they leave out, where the tool takes no such value."""
+"""Values that models give for an optional argument instead of leaving it out, where the tool takes no such value."""
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
