@@ -28,6 +28,8 @@ ONE = {"more": ("yes",), "trees": ("61",)}
         ("more: no\ntrees: 7\n\nmore: yes\ntrees: 61", ONE), ('more: no\ntrees: 7\n{"more": true, "trees": 61}', ONE),
         ("more: yes\ntrees: 61\ntrees: 62", {"more": ("yes",), "trees": ("61", "62")}),
         ("more: yes\n\ntrees: 61\n\ntrees: 62", ONE), ("Trees: 3 and 4.\n\nmore: yes\ntrees: 61", ONE),
+        ("| item | value |\n|---|---|\n| more | yes |\n| **trees** | 61 |", ONE),
+        ("more (left): yes\n**trees** (all): 61", ONE),
         ("unknown", {"more": ("unknown",), "trees": ("unknown",)}),
         ("more: yes", None), ("more: yes\ntrees: <number>", None), ("There are 61 trees.", None), ("", None),
         ('{"more": true}', None), ("more: yes\ntrees:", None),
@@ -49,10 +51,26 @@ def test_the_last_complete_form_counts(text: str, values):
         ("12 kg/tree", 12, "kg", 0, 0), ("59 trees", 59, None, 0, 1), ("59 bananas", 59, "m", 0, 0),
         ("fourteen", 14, None, 0, 1), ("３．５万", 35000, None, 0, 1), ("12 亩", 0.8, "ha", 0.001, 1),
         ("1 204,5", 1204.5, None, 0, 1), ("1.2 x 10^3", 1200, None, 0, 1), ("14, 15", 14, None, 1, 0),
+        ("481 (rows times trees per row)", 481, None, 0, 1), ("14 (16)", 14, None, 0, 0),
+        ("0.93 (93 %)", 0.93, None, 0, 1),
+        ("€930.00", 930, None, 0, 1), ("930 €", 930, None, 0, 1), ("€930", 930, "ha", 0, 0),
+        ("200.6 % days", 200.6, "%*day", 0, 1),
     ],
 )  # fmt: skip
 def test_a_number_counts_in_the_unit_of_its_slot(text, value, unit, margin, score):
     slot = ToleranceSlot(name="amount", label="amount", value=value, unit=unit, abs_tol=margin)
+    assert score_slot(slot, [slot], f"amount: {text}").value == score
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "score"),
+    [
+        ("litres of water", "6660 L", 1), ("litres of water", "6660升", 1), ("litres of water", "6660 kg", 0),
+        ("area under the curve, percent days", "6660 %·day", 1), ("area under the curve, percent days", "6660 mm", 0),
+    ],
+)  # fmt: skip
+def test_a_unit_in_the_label_is_the_unit_of_a_slot_without_one(label: str, text: str, score: float):
+    slot = ToleranceSlot(name="amount", label=label, value=6660)
     assert score_slot(slot, [slot], f"amount: {text}").value == score
 
 

@@ -31,11 +31,14 @@ class Quantity(NamedTuple):
             return None
 
 
-_LEAD = late_pattern(r"[\s~≈=:]*(?:(?:about|approximately|approx\.?|around|roughly|ca\.?|约为?|大约)\s?)?")
+_LEAD = late_pattern(
+    r"[\s~≈=:]*(?:(?:about|approximately|approx\.?|around|roughly|ca\.?|约为?|大约)\s?)?(?P<money>[€$£¥₹])?\s?"
+)
 _SPREAD = late_pattern(r"\s?(?:±|\+/-)\s?")
 _TO = late_pattern(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
 _SAME = late_pattern(r"\s?(?:[(\[](?P<inner>[^()\[\]]*)[)\]]|(?:=|≈|or|或)\s?(?P<other>.*))")
-_NOUN = late_pattern(rf"\s?-?(?P<noun>(?:[^\W\d_{CJK}]+[ -]?){{1,4}}|[{CJK}]{{1,6}})?[\s.]*")
+_NOUN = late_pattern(rf"\s?-?(?P<noun>(?:[^\W\d_{CJK}]+[ -]?){{1,4}}|[{CJK}]{{1,6}}|[€$£¥₹])?[\s.]*")
+_REMARK = late_pattern(r"\s?[(\[][^()\[\]]*[)\]][\s.]*\Z")
 _ROUNDING = 0.02
 """Maximum relative difference of a value from itself in another unit: "3 in (76 mm)"."""
 
@@ -43,7 +46,8 @@ _ROUNDING = 0.02
 def read_quantity(text: str) -> Quantity | None:
     """Return the quantity that is the whole of normalised ``text``; None for other text and for two different values.
 
-    ``7.5 t·ha^-1``, ``75 ± 3 mm``, ``13-15``, ``3.2 ha (32,000 m^2)``, ``14 apple trees``.
+    ``7.5 t·ha^-1``, ``75 ± 3 mm``, ``13-15``, ``3.2 ha (32,000 m^2)``, ``14 apple trees``, ``€930``. A remark in
+    brackets that is no quantity is left out.
     """
     lead = _LEAD.match(text)
     first = _measured(text, lead.end() if lead else 0)
@@ -67,12 +71,15 @@ def read_quantity(text: str) -> Quantity | None:
     if (same := _SAME.fullmatch(text.rstrip(" ."), end)) and (
         other := read_quantity(same["inner"] or same["other"] or "")
     ):
-        ends = other.ends_in(unit.symbol if unit else None)
+        ends = other.ends_in(unit.symbol if unit else "fraction" if _is_share(other) else None)
         return quantity if ends and _alike(ends[0], low) and _alike(ends[1], high) else None
-    noun = _NOUN.fullmatch(text, end)
-    if noun is None or (unit and noun["noun"]):
-        return None
-    return quantity._replace(noun=noun["noun"])
+    noun = _NOUN.fullmatch(_REMARK.sub("", text), end)
+    counted = noun and (noun["noun"] or (lead and lead["money"]))
+    return None if noun is None or (unit and counted) else quantity._replace(noun=counted)
+
+
+def _is_share(quantity: Quantity) -> bool:
+    return quantity.unit is not None and quantity.unit.dimension == "share"
 
 
 def _measured(text: str, at: int) -> tuple[float, Unit | None, int] | None:

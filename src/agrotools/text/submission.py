@@ -13,7 +13,7 @@ from agrotools.core.form_item import FormItem
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
 from agrotools.text.quantities import Quantity, read_quantity
-from agrotools.text.units import fold_case
+from agrotools.text.units import fold_case, unit_at
 
 UNKNOWN = "unknown"
 """Value by which an answer abstains in an item; alone on a line, in all items."""
@@ -22,7 +22,8 @@ _YES = frozenset(("yes", "true", "是", "是的", "对"))
 _NO = frozenset(("no", "false", "否", "不是", "不对"))
 _SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?(?:begin|end)_of_box\|?>")
 """Tokens of chat templates, which some servers leave in the text."""
-_COLON = late_pattern(r"[:：=]")
+_COLON = late_pattern(r"[:：=|]")
+"""End of a name; in a table, the border of its cell."""
 _LONGEST_NAME = 250
 _NUMBERED = late_pattern(r"\(?\d{1,2}[.)]\s")
 _PLACEHOLDER = late_pattern(r"<(?:number|yes or no|name|one of:|those that apply of:|a short text)")
@@ -124,9 +125,13 @@ def _last_lines(text: str, items: Sequence[FormItem], names: Mapping[str, str]) 
 
 def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the name of the item that a line gives, and its value; None if it gives none."""
+    line = line.strip(" \t|")
     colon = _COLON.search(line, 0, _LONGEST_NAME)
-    name = names.get(_key(_NUMBERED.sub("", line[: colon.start()].lstrip(_MARKS), 1))) if colon else None
-    value = line[colon.end() :].strip(" \t*`") if colon else ""
+    if colon is None:
+        return None
+    written = _NUMBERED.sub("", line[: colon.start()].lstrip(_MARKS), 1)
+    name = names.get(_key(written)) or names.get(_key(_REMARK.sub("", written)))
+    value = line[colon.end() :].strip(" \t*`")
     return (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
 
 
@@ -194,10 +199,22 @@ def _number(item: FormItem, text: str) -> FormValue:
 def _in_unit(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
     if quantity.noun is not None and item.unit is not None:
         return None
-    is_share = item.unit is None and quantity.unit is not None and quantity.unit.dimension == "share"
-    return quantity.ends_in("fraction" if is_share else item.unit)
+    if item.unit is None and quantity.unit is not None:
+        if quantity.unit.dimension == "share":
+            return quantity.ends_in("fraction")
+        return (quantity.low, quantity.high) if quantity.unit.symbol in _units_in(item.label) else None
+    return quantity.ends_in(item.unit)
 
 
+@lru_cache(maxsize=1_000)
+def _units_in(label: str) -> frozenset[str]:
+    """Return the symbols of the units that a label names: ``litres of water``."""
+    plain = normalise(fold_case(label))
+    found = (unit_at(plain, word.start()) for word in _WORD.finditer(plain))
+    return frozenset(unit.symbol for unit, _ in filter(None, found))
+
+
+_WORD = late_pattern(r"[^\W\d_]+|%")
 _BRACKETED = late_pattern(r"<([^<>]*\d[^<>]*)>")
 _TEX_SPACE = late_pattern(r"\\[,;: ]|(?<=\{)~")
 _BOLD = late_pattern(r"\*\*(?![-+]?\d)|`")

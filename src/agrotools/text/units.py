@@ -229,6 +229,10 @@ class _Product:
         """Return True if "a" divides: "120 kg a hectare", "5 mm a day"; "22 kg of feed a day" is a mass."""
         return factor.power * dict(factor.unit.exponents).get("length", 0) == 2 or self._exponents == {"length": 1}
 
+    def adds_up(self, factor: _Factor) -> bool:
+        """Return True if the units are a product without a sign: percent days, degree days."""
+        return factor.unit.exponents == (("time", 1),) and self._exponents in ({}, {"temperature": 1})
+
     def unit(self) -> Unit:
         exponents = tuple(sorted((name, power) for name, power in self._exponents.items() if power))
         return Unit("".join(self.symbols), exponents, self._factor, self._offset)
@@ -255,7 +259,7 @@ def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) 
         return None
     if times := _TIMES.match(text, at):
         factor = _factor(text, times.end(), joined=True)
-        if factor and (factor.power < 0 or (begun and times[0].strip() in tuple("·⋅•∙*"))):
+        if factor and (factor.power < 0 or (begun and (times[0].strip() in tuple("·⋅•∙*") or product.adds_up(factor)))):
             product.multiply(factor.unit, factor.power)
             return factor.end
     said = _SUBSTANCE.match(text, at) if begun else None
