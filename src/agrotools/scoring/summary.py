@@ -187,8 +187,8 @@ class ModeSummary(FrozenModel):
     """Number of records without an answer by cause; ``infrastructure`` counts the invalid ones."""
     headline: bool = True
     metrics: dict[str, Metric] = {}
-    ots_chance: Estimate | None = None
-    """Open-text score of the same answers against the facts of samples in other clusters."""
+    without_open_text: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of samples whose open text is not in FAS, because no judge graded it."""
     counts: Counts = Counts()
     errors: tuple[ErrorCount, ...] = ()
     """One count for every class of errors, over all valid records."""
@@ -440,13 +440,15 @@ class Comparison(FrozenModel):
     """Numbers of samples with valid records only in the first run, and only in the second."""
     unread: dict[Mode, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
+    no_open_text: Annotated[dict[Mode, tuple[int, int]], Field(exclude_if=operator.not_)] = {}
+    """Numbers of samples whose open text is not in FAS, in the first and in the second run."""
     withheld: dict[Mode, tuple[str, ...]] = {}
     """Runs with more than 1 % invalid records, whose own score is withheld."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
 
-GAIN_METRICS = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge")
+GAIN_METRICS = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_floor")
 """Metrics in the table of gains by tools."""
 BY_TASK_TYPE = ("agrotools.fas", "agrotools.arg_acc")
 """Metrics whose differences a comparison also shows by task type."""
