@@ -14,6 +14,8 @@ from agrotools.text.rouge import rouge_l_words
 _MOST_CHARACTERS = 65_536
 _THOUSANDS = late_pattern(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _ZEROS = late_pattern(r"(?<=\d)\.0+(?![\d.])")
+_UNIT = "(?:[mk]?g|[mck]?m|ha|m?l|t)"
+"""Units that may follow a number without a space."""
 _YES_WORDS = frozenset("yes true 是 有 对 是的".split())
 _NO_WORDS = frozenset("no false 否 没有 不是 不".split())
 
@@ -65,10 +67,10 @@ def _pattern(keyword: str) -> re.Pattern[str]:
     """Return the pattern that finds a keyword as whole words, and a number not within another or a negative one."""
     plain = _joined(normalise(keyword).strip())
     first, last = plain[0], plain[-1]
-    before = WORD_START if re.match(WORD, first) else r"(?<![\w)\]])" if first in "-+" else ""
+    before = WORD_START if re.match(WORD, first) else rf"{WORD_START}(?<![)\]])" if first in "-+" else ""
     before += r"(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])" if first.isdecimal() else ""
     after = WORD_END if re.match(WORD, last) else ""
-    after += r"(?![.,]\d)" if last.isdecimal() else ""
+    after = rf"(?:{after}|(?={_UNIT}{WORD_END}))(?![.,]\d)" if last.isdecimal() else after
     return re.compile(before + r"\s+".join(map(re.escape, plain.split())) + after)
 
 

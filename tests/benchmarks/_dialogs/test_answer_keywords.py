@@ -31,7 +31,9 @@ from agrotools.benchmarks._dialogs.published_scorer import is_correct
         ("1,200 trees", "200", False),
         ("version 1.2.3", "2", False),
         ("007", "7", False),
-        # Letters stick to no number.
+        # Units may stick to numbers, other letters do not.
+        ("2kg", "2", True),
+        ("答案是-2", "-2", True),
         ("2kg of rice", "2 kg", False),
         ("the 2nd box", "2", False),
         ("3D", "3", False),
