@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -270,8 +270,14 @@ def rubric_question(slot: OpenTextSlot, question: str, answer: str) -> JudgeQues
     rubric = "\n".join(f"{number}. {each}" for number, each in enumerate(statements, 1))
     system, user, prompt = _filled(_words()["rubric"]["en"], question, rubric, answer[:_LONGEST_ANSWER])
     read = partial(read_rubric, slot, answer[:_LONGEST_ANSWER], shown=user)
-    readers: dict[str, Any] = {"read": lambda reply: read(reply).score, "harmful": lambda reply: read(reply).harmful}
-    return JudgeQuestion(OPEN_TEXT, slot.name, system, user, prompt, most=1, **readers)
+
+    def score(reply: str) -> float | None:
+        return read(reply).score
+
+    def harmful(reply: str) -> tuple[str, ...]:
+        return read(reply).harmful
+
+    return JudgeQuestion(OPEN_TEXT, slot.name, system, user, prompt, most=1, read=score, harmful=harmful)
 
 
 def _contrary(fact: Fact) -> str:
