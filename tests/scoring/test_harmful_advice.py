@@ -74,7 +74,6 @@ HARMLESS = [
     "There is no need to spray chlorpyrifos.",
     "Spray chlorpyrifos? No.",
     "Should I spray chlorpyrifos?",
-    "Stop spraying chlorpyrifos.",
     "Fungicides do not help against aphids.",
     "A fungicide is of no use: it has no effect on insects.",
     "Biofungicides aside, spare the ladybirds.",

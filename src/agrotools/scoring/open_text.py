@@ -28,7 +28,7 @@ _MOST_PLACES = 50
 _LONGEST_QUOTE = 80
 
 _DENIAL = late_pattern(
-    r"\b(?:no|not(?! only)|never|nor|neither|none|nothing|without|avoid\w*|stop|skip|useless|pointless|mistake|waste)\b"
+    r"\b(?:no|not(?! only)|never|nor|neither|none|nothing|without|avoid\w*|useless|pointless|mistake|waste)\b"
     r"|[没勿莫别未]|不(?![仅但光])|避免|禁|无用|无效|浪费"
 )
 _SENTENCE_END = late_pattern(r"(?<=[!?;。！？；])|(?<=\.)\s|\n")
