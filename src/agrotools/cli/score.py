@@ -26,8 +26,8 @@ def score(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            help="Make a run of a file with a sample id (or index, or question) and a prediction in each row, and score"
-            " it: JSON Lines, JSON, CSV, parquet, or TSV or XLSX of VLMEvalKit.",
+            help="Make a run of a file with a sample id (or index, or question) and a prediction, values or a"
+            " transcript in each row, and score it: JSON Lines, JSON, CSV, TSV, XLSX or parquet.",
             metavar="FILE",
         ),
     ] = None,
@@ -130,8 +130,11 @@ def make_run(
         "rows without a sample": counts.without_sample,
         "repeated rows (the first of a sample counts)": counts.repeated,
         "rows without a prediction (invalid, not wrong)": counts.empty,
-        "rows of samples that no-tool leaves out": counts.not_planned,
+        "columns that are no value of an answer": counts.unused,
+        "rows of samples that the mode leaves out": counts.not_planned,
         "samples without a row (invalid, left out of the scores)": counts.without_row,
+        "transcripts that cannot be read (invalid, left out of the scores)": counts.unreadable,
+        "transcripts without the result of a call of plot with its spec (their charts score 0)": counts.without_chart,
     }
     for kind, entries in kinds.items():
         if entries:

@@ -76,7 +76,7 @@ def read_reply(
         raise MalformedReply("the message is one of those that were sent, not a reply")
     calls = _requested_calls(message)
     fields = {
-        "text": _content(message.get("content")) or _text(message.get("refusal")),
+        "text": content_text(message.get("content")) or _text(message.get("refusal")),
         "tool_calls": calls,
         "usage": usage,
         "finish_reason": reason or ("tool_calls" if calls else "stop"),
@@ -174,7 +174,7 @@ def _json(body: bytes) -> Any:
         raise MalformedReply(f"the reply is not JSON: {body[:2000].decode(errors='replace')}") from error
 
 
-def _content(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Return the content of a message as text.
 
     Raises:

@@ -167,11 +167,34 @@ class CallRatio(FrozenModel):
     needed: int
 
 
+MAX_INVALID_SHARE = 0.01
+"""Maximum share of invalid records in a mode with a headline."""
+MAX_NO_FORM_SHARE = 0.2
+"""Maximum share of answers without a complete form in a mode with a headline, in runs of prediction files."""
+
+
+class NoForm(FrozenModel):
+    """Number ``n`` of answers that hold no complete answer form, of those (``of``) that are asked for one."""
+
+    n: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.n / self.of
+
+    @property
+    def too_many(self) -> bool:
+        """True if the scores of the forms say nothing about the answers."""
+        return self.share > MAX_NO_FORM_SHARE
+
+
 class ModeSummary(FrozenModel):
     """Metrics of one mode.
 
-    ``headline`` is True if they may be reported as results (at most 1 % invalid records, or allowed explicitly). Counts
-    of a benchmark plug-in have keys of their own (:meth:`part`).
+    ``headline`` is True if they may be reported as results (at most 1 % invalid records and, in prediction files, at
+    most 20 % of the answers without a complete form; or allowed explicitly). Counts of a benchmark plug-in have keys of
+    their own (:meth:`part`).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -186,6 +209,8 @@ class ModeSummary(FrozenModel):
     endings: dict[str, int] = {}
     """Number of records without an answer by cause; ``infrastructure`` counts the invalid ones."""
     headline: bool = True
+    no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
+    """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
     ots_chance: Estimate | None = None
     """Open-text score of the same answers against the facts of samples in other clusters."""
@@ -200,6 +225,13 @@ class ModeSummary(FrozenModel):
     """Agreement between epochs; None if no sample has two valid ones."""
     published: PublishedFigures | None = None
     """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
+
+    @property
+    def withheld(self) -> str:
+        """Reason why there is no headline."""
+        if self.no_form and self.no_form.too_many and self.invalid.share <= MAX_INVALID_SHARE:
+            return "more than 20 % of the answers hold no complete form"
+        return "more than 1 % of the records are invalid"
 
     def part(self, name: str, model: type[Part]) -> Part | None:
         """Return the entry ``name`` of a benchmark plug-in; None if it counted nothing."""
@@ -441,7 +473,7 @@ class Comparison(FrozenModel):
     unread: dict[Mode, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
     withheld: dict[Mode, tuple[str, ...]] = {}
-    """Runs with more than 1 % invalid records, whose own score is withheld."""
+    """Runs whose own score is withheld: more than 1 % invalid records, or more than 20 % answers without a form."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
