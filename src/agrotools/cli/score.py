@@ -126,20 +126,9 @@ def make_run(
     run, counts = import_predictions(file.expanduser(), loaded, benchmark, chosen, model=model, out=out)
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
-    kinds = {
-        "rows without a sample": counts.without_sample,
-        "repeated rows (the first of a sample counts)": counts.repeated,
-        "rows without a prediction (invalid, not wrong)": counts.empty,
-        "columns that are no value of an answer": counts.unused,
-        "rows of samples that the mode leaves out": counts.not_planned,
-        "samples without a row (invalid, left out of the scores)": counts.without_row,
-        "transcripts that cannot be read (invalid, left out of the scores)": counts.unreadable,
-        "transcripts without the result of a call of plot with its spec (their charts score 0)": counts.without_chart,
-    }
-    for kind, entries in kinds.items():
-        if entries:
-            more = ", ..." if len(entries) > _LISTED else ""
-            typer.echo(f"warning: {len(entries)} {kind}: {', '.join(entries[:_LISTED])}{more}", err=True)
+    for kind, entries in counts.problems.items():
+        more = ", ..." if len(entries) > _LISTED else ""
+        typer.echo(f"warning: {len(entries)} {kind}: {', '.join(entries[:_LISTED])}{more}", err=True)
     return run
 
 

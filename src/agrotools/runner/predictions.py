@@ -4,7 +4,7 @@ A file of answers has a row per sample: JSON Lines, JSON, CSV, parquet, or a tab
 has a prediction, a value for each item of the answer form, or a transcript (:mod:`agrotools.runner.transcripts`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +26,7 @@ from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
+from agrotools.scoring.plots import drawn_spec
 from agrotools.text.submission import item_names, name_key
 
 _ANSWERS = ("prediction", "response", "output", "answer")
@@ -91,30 +92,16 @@ def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
 
 
 class RowCounts(NamedTuple):
-    """Rows of a file of answers and samples of a benchmark, as far as they belong together."""
+    """Rows of a file of answers and samples of a benchmark, as far as they belong together.
+
+    ``matched``: number of samples with a row, in each mode. ``by``: number of matched rows by what identified the
+    sample, a column or ``position``. ``problems``: names of rows (``row 3 (id 7)``), samples or columns.
+    """
 
     rows: int
     matched: int
-    """Samples with a row, in each mode."""
-    by: dict[str, int]
-    """Number of matched rows by what identified the sample: a column, or ``position``."""
-    without_sample: tuple[str, ...] = ()
-    """Rows, as ``row 3 (id 7)``, that belong to no sample of the benchmark."""
-    repeated: tuple[str, ...] = ()
-    """Further rows of a sample; its first one counts."""
-    empty: tuple[str, ...] = ()
-    """Rows of a sample without a prediction; the record is invalid, as that of a sample without a row."""
-    unused: tuple[str, ...] = ()
-    """Columns that are no item of an answer form, in a file with a column for each item."""
-    not_planned: tuple[str, ...] = ()
-    """Ids of samples with a row that the mode leaves out: no-tool those that need raster processing, a table or a
-    figure; step-by-step those without a reference."""
-    without_row: tuple[str, ...] = ()
-    """Ids of samples without a row; their records are invalid."""
-    unreadable: tuple[str, ...] = ()
-    """Ids of samples whose transcript cannot be read, with the reason; their records are invalid."""
-    without_chart: tuple[str, ...] = ()
-    """Ids of samples that ask for a chart and whose transcript has no result of ``plot`` with its ``spec``."""
+    by: Mapping[str, int]
+    problems: Mapping[str, list[str]]
 
 
 def import_predictions(
@@ -153,10 +140,13 @@ def import_predictions(
             f"of others: {len(answers)}",
             hint="answer the samples whose no_tool_eligible is true, or give the transcript of an agent (messages)",
         )
-    counts = counts._replace(
-        not_planned=tuple(_label(key, modes) for key in answers if key not in planned),
-        without_row=tuple(_label(key, modes) for key in planned if key not in answers),
-    )
+    problems = counts.problems
+    for key in answers:
+        if key not in planned:
+            problems["rows of samples that the mode leaves out"].append(_label(key, modes))
+    for key in planned:
+        if key not in answers:
+            problems["samples without a row (invalid, left out of the scores)"].append(_label(key, modes))
     turns = [len(row[key]) for row in rows for key in MODES_OF_KEYS if isinstance(row.get(key), list)]
     manifest = Manifest(
         agrotools=version("agrotools"),
@@ -180,19 +170,20 @@ def import_predictions(
         planned=plan.sizes(),
     )
     folder = out or default_folder(manifest)
-    unreadable, without_chart = list[str](), list[str]()
     with RunStore(folder, manifest) as store:
         for item in plan:
             row = answers.get(item.key)
             if isinstance(row, Mapping):
                 record = read_transcript(benchmark, item.sample, item.mode, row)
-                unreadable += [f"{_label(item.key, modes)}: {record.invalid}"] if record.invalid else []
-                without_chart += [item.sample.id] if _lacks_chart(record) else []
+                if record.invalid:
+                    problems["transcripts that cannot be read"].append(f"{item.sample.id}: {record.invalid}")
+                elif _lacks_chart(record):
+                    problems["transcripts without a result of plot with its spec (charts score 0)"] += [item.sample.id]
             else:
                 record = _record(item.sample, item.mode, row, file.name)
             if record.key not in store.opened_with:
                 store.append(record)
-    return folder, counts._replace(unreadable=tuple(unreadable), without_chart=tuple(without_chart))
+    return folder, counts
 
 
 def _label(key: Key, modes: Sequence[Mode]) -> str:
@@ -200,8 +191,6 @@ def _label(key: Key, modes: Sequence[Mode]) -> str:
 
 
 def _lacks_chart(record: Record) -> bool:
-    from agrotools.scoring.plots import drawn_spec
-
     asks = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
     return asks and record.trajectory is not None and drawn_spec(record.trajectory) is None
 
@@ -255,26 +244,29 @@ def _match(
     if not any(found):
         found = _by_position(rows, names)
     answers: dict[Key, str | Mapping[str, Any] | None] = {}
-    unknown, repeated, empty = list[str](), list[str](), list[str]()
+    problems = defaultdict[str, list[str]](list)
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
         label = f"row {number}" + next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
         if match is None:
-            unknown.append(label)
+            problems["rows without a sample"].append(label)
             continue
         for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
             if (key := (mode, match[0], 0)) in answers:
-                repeated.append(label)
-            else:
-                answers[key] = answer
-                empty += [label] if answer is None else []
+                problems["repeated rows (the first of a sample counts)"].append(label)
+                continue
+            answers[key] = answer
+            if answer is None:
+                problems["rows without a prediction (invalid, not wrong)"].append(label)
     if not answers:
+        first = problems["rows without a sample"][0]
         raise UsageError(
-            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {unknown[0]}",
+            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {first}",
             hint=f"ids of samples are such as {names[0]}; name the column {_IDS[0]} or {_IDS[2]}, or give the question",
         )
     by = dict(Counter(match[1] for match in found if match))
-    unused = tuple(name for name in columns if of_items and not column and name not in (*of_items, *_IDS))
-    return answers, RowCounts(len(rows), len(answers), by, tuple(unknown), tuple(repeated), tuple(empty), unused)
+    if of_items and not column and (unused := [name for name in columns if name not in (*of_items, *_IDS)]):
+        problems["columns that are no value of an answer"] = unused
+    return answers, RowCounts(len(rows), len(answers), by, problems)
 
 
 def _answers(

@@ -8,8 +8,9 @@ completions. No tool is run.
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, takewhile
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from pydantic import ValidationError
@@ -39,7 +40,7 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import asked_items
 from agrotools.models.base import Completion
-from agrotools.models.chat_format import MalformedReply, content_text, read_reply
+from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads
 from agrotools.text.submission import read_submission, read_value
 from agrotools.tools import tool_specs
@@ -52,27 +53,21 @@ _OURS = {"tool", "result", "error", "artifacts"}
 """Keys of an observation as our prompts show it."""
 
 
-class _Unusable(ValueError):
-    """A transcript that cannot be read; the message gives the reason."""
-
-
 def read_transcript(benchmark: Benchmark, sample: Sample, mode: Mode, row: Fields) -> Record:
     """Return the record of a transcript, which is invalid, with the reason, if the transcript cannot be read."""
-    usage = row.get("usage")
     key = next(key for key, each in MODES_OF_KEYS.items() if each == mode)
     try:
         messages = row[key]
         if not is_list(messages) or not messages or not all(map(is_object, messages)):
-            raise _Unusable(f"{key} is not a list of messages")
-        replies = (Reply(usage=_completion({"content": "."}, usage).usage),) if usage else ()
+            raise MalformedReply(f"{key} is not a list of messages")
+        replies = (Reply(usage=read_usage(row["usage"])),) if row.get("usage") else ()
         schemas = {spec.name: spec.parameters for spec in tool_specs(sample.toolset, sample.toolset)}
         if mode == "step-by-step":
-            actions = _actions(sample, cast("list[Fields]", messages), schemas)
+            actions = _actions(sample, messages, schemas)
             return Record(sample=with_shown_observations(sample), mode=mode, actions=actions, agent_replies=replies)
-        view = benchmark.view(sample, mode)
-        trajectory = asyncio.run(_trajectory(sample, view, cast("list[Fields]", messages), schemas))
+        trajectory = asyncio.run(_trajectory(sample, benchmark.view(sample, mode), messages, schemas))
         return Record(sample=sample, mode=mode, trajectory=trajectory, agent_replies=replies)
-    except _Unusable as fault:
+    except (MalformedReply, orjson.JSONEncodeError) as fault:
         return Record(sample=sample, mode=mode, invalid=f"the transcript cannot be read: {fault}")
 
 
@@ -90,7 +85,7 @@ def _actions(sample: Sample, messages: Sequence[Fields], schemas: Schemas) -> tu
     """Return the predicted action of each step."""
     n = len(sample.reference.steps) + 1 if sample.reference else 0
     if len(messages) != n:
-        raise _Unusable(f"{len(messages)} steps, not {n}: one for each reference call, and one for the answer")
+        raise MalformedReply(f"{len(messages)} steps, not {n}: one for each reference call, and one for the answer")
     *calls, last = (_action(message, schemas) for message in messages)
     if isinstance(last, Answer):
         last = last.model_copy(update={"text": in_form(sample, last.text)})
@@ -121,7 +116,7 @@ async def _trajectory(sample: Sample, view: SampleView, messages: Sequence[Field
         forms = tuple(each.reply for each in said[1:] if each.reply)
         actions.append(said[0].model_copy(update={"text": in_form(sample, text), "form_replies": forms}))
     if not actions:
-        raise _Unusable("it has no message of the assistant")
+        raise MalformedReply("it has no message of the assistant")
 
     async def call_tool(call: ToolCall) -> ToolOutcome:
         return ToolOutcome(observations[call.id])
@@ -142,20 +137,11 @@ class _Transcript:
 
 
 def _action(message: Fields, schemas: Schemas) -> Action:
-    completion = _completion(message)
+    choice = {"message": {**message, "role": "assistant"}, "finish_reason": "stop"}
+    completion = read_reply(orjson.dumps({"choices": [choice]}))
+    assert isinstance(completion, Completion)  # the body holds no error
     text, calls, reply = completion.text, completion.tool_calls, raw_reply(completion)
     return parse_output(text, calls, protocol="tool-calling", tools=schemas, reply=reply)
-
-
-def _completion(message: Fields, usage: Any = None) -> Completion:
-    choice = {"message": {**message, "role": "assistant"}, "finish_reason": "stop"}
-    try:
-        completion = read_reply(orjson.dumps({"choices": [choice], "usage": usage}))
-    except (MalformedReply, orjson.JSONEncodeError) as error:
-        raise _Unusable(str(error)) from error
-    if not isinstance(completion, Completion):
-        raise _Unusable(f"a message is an error: {completion}"[:200])
-    return completion
 
 
 def _observations(calls: Sequence[ToolCall], messages: Sequence[Fields], at: int) -> Iterator[Observation]:
@@ -167,7 +153,7 @@ def _observations(calls: Sequence[ToolCall], messages: Sequence[Fields], at: int
     block = [*takewhile(lambda message: message.get("role") != "assistant", later)]
     told = [(each.get("tool_call_id"), each.get("content")) for each in block if each.get("role") == "tool"]
     if not told:
-        texts = [_text(each.get("content")) for each in block]
+        texts = [content_text(each.get("content")) for each in block]
         told = [(None, each) for each in _OBSERVATION.findall("\n".join(texts)) or texts]
     known = {call.id for call in calls if call.id}
     by_id = {identifier: content for identifier, content in told if identifier in known}
@@ -182,12 +168,10 @@ def _observation(content: Any) -> Observation:
         return Observation(error=ErrorInfo(kind="tool_failed", message="the transcript has no result of this call"))
     value = content
     if not is_object(value):
-        text = _text(content)
+        text = content_text(content)
         inner = _OBSERVATION.search(text)
-        try:
+        with suppress(NotJson):
             value = loads(inner[1] if inner else text)
-        except NotJson:
-            value = text
         value = value if is_object(value) else {"text": text}
     if (error := value.get("error")) and isinstance(error, str | dict):
         try:
@@ -196,10 +180,3 @@ def _observation(content: Any) -> Observation:
             return Observation(error=ErrorInfo(kind="tool_failed", message=str(error)[:2000]))
     result = value.get("result")
     return Observation(result=result if is_object(result) and value.keys() <= _OURS else value)
-
-
-def _text(content: Any) -> str:
-    try:
-        return content_text(content)
-    except MalformedReply as error:
-        raise _Unusable(str(error)) from error

@@ -9,7 +9,7 @@ from statistics import median
 from agrotools.core import CallTools, Halt, Mode, Record, Score, ToolCall, Unparseable, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.record import UNREAD_CALL
-from agrotools.scoring.metrics import FAS_TEXT, METRICS, SLOT_METRIC, is_invalid, scores_sample
+from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 from agrotools.scoring.units import SampleTable, by_part
 from agrotools.tools import get_tool
@@ -313,13 +313,11 @@ def no_form_lines(modes: Mapping[Mode, ModeSummary]) -> list[str]:
         if (form := part.no_form) is None:
             continue
         scores = "they score 0"
-        if form.too_many:
-            scores = "no SummAcc" if mode == "step-by-step" else "no FAS"
+        if form.too_many and (mode == "step-by-step" or not part.headline):
             words = part.metrics.get(FAS_TEXT)
-            scores += f"; {METRICS[FAS_TEXT].label}, of the words, is {100 * words.overall.value:.1f}" if words else ""
-        remedy = (
-            f": {scores}. Give each value as a line `name: value unit`, in one JSON object or in a column of its own"
-        )
+            scores = f"FAS text, of the words, is {100 * words.overall.value:.1f}" if words else ""
+            scores = "no SummAcc" if mode == "step-by-step" else "; ".join(filter(None, ("no FAS", scores)))
+        remedy = f": {scores}. Give values as lines `name: value unit`, in one JSON object or in columns of their own"
         of_answers = f"{form.n} of {count_text(form.of, 'answer')} hold no complete form{remedy if form.n else ''}"
         lines.append(f"{mode}: no_form {100 * form.share:.1f} %: {of_answers}.")
     return lines
