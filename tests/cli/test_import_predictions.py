@@ -326,7 +326,7 @@ def test_a_conversation_becomes_an_ordinary_run(tmp_path, sums):
     ]
     usage = {"prompt_tokens": 900, "completion_tokens": 40}
     run, counts = imported(write_lines(tmp_path / "p.jsonl", transcripts(messages, usage=usage)), sums)
-    assert (named(counts, "transcripts that cannot"), run.manifest.modes) == ((), ("end-to-end",))
+    assert (named(counts, "invalid transcripts"), run.manifest.modes) == ((), ("end-to-end",))
     record = run.samples()[0]
     steps = record.trajectory.steps
     assert [step.kind for step in steps] == ["call", "call", "call", "answer"]
@@ -356,7 +356,7 @@ def test_a_conversation_becomes_an_ordinary_run(tmp_path, sums):
 def test_a_conversation_without_a_form_scores_nothing(tmp_path, sums, messages, termination, calls):
     run, counts = imported(write_lines(tmp_path / "p.jsonl", transcripts(messages)), sums)
     trajectory = run.samples()[0].trajectory
-    assert (trajectory.termination, len(trajectory.calls), named(counts, "transcripts that cannot")) == (
+    assert (trajectory.termination, len(trajectory.calls), named(counts, "invalid transcripts")) == (
         termination,
         calls,
         (),
@@ -399,9 +399,9 @@ def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
 def test_a_damaged_transcript_is_invalid_and_named(tmp_path, sums, row, reason):
     rows = [{"id": "sum-0000", **row}, {"id": "sum-0001", "messages": [said("mean: 3.755")]}]
     run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
-    assert len(named(counts, "transcripts that cannot")) == 1
-    assert named(counts, "transcripts that cannot")[0].startswith("sum-0000")
-    assert reason in named(counts, "transcripts that cannot")[0]
+    assert len(named(counts, "invalid transcripts")) == 1
+    assert named(counts, "invalid transcripts")[0].startswith("sum-0000")
+    assert reason in named(counts, "invalid transcripts")[0]
     assert run.valid == 1
 
 

@@ -176,7 +176,7 @@ def import_predictions(
             if isinstance(row, Mapping):
                 record = read_transcript(benchmark, item.sample, item.mode, row)
                 if record.invalid:
-                    problems["transcripts that cannot be read"].append(f"{item.sample.id}: {record.invalid}")
+                    problems["invalid transcripts"].append(f"{item.sample.id}: {record.invalid}")
                 elif _lacks_chart(record):
                     problems["transcripts without a result of plot with its spec (charts score 0)"] += [item.sample.id]
             else:
