@@ -124,7 +124,7 @@ def test_invalid_and_missing_samples_are_counted(tmp_path):
     second = written(tmp_path / "b", [*answers([True] * 12), *lost])
     printed = run_command("compare", str(first), str(second)).stdout
     assert "not compared: 8 samples with a valid record only in the first run" in printed
-    assert printed.count("is withheld: more than 1 % of its records are invalid") == 1
+    assert printed.count("is withheld, because more than 1 % of its records are invalid") == 1
 
 
 def test_runs_of_different_benchmarks_are_refused(tmp_path):

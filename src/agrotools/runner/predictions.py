@@ -101,7 +101,7 @@ class RowCounts(NamedTuple):
     rows: int
     matched: int
     by: Mapping[str, int]
-    problems: Mapping[str, list[str]]
+    problems: dict[str, list[str]]
 
 
 def import_predictions(
@@ -273,10 +273,12 @@ def _answers(
     row: Mapping[str, Any], column: str, items: Mapping[str, str], *, of_table: bool
 ) -> Iterator[tuple[Mode, str | Mapping[str, Any] | None]]:
     """Yield mode and answer of a row: the row itself for a transcript, else the text of its column, or of its items."""
-    transcripts = [mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None]
+    transcripts: list[Mode] = [mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None]
+    for mode in transcripts:
+        yield mode, row
     if transcripts:
-        yield from ((mode, row) for mode in transcripts)
-    elif column:
+        return
+    if column:
         yield "no-tool", _prediction(row.get(column), items, of_table=of_table)
     else:
         given = {name: row[name] for name in row if name_key(name) in items}

@@ -41,7 +41,7 @@ from agrotools.core import (
 from agrotools.core.form_item import asked_items
 from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
-from agrotools.text.loose_json import NotJson, is_list, is_object, loads
+from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads
 from agrotools.text.submission import read_submission, read_value
 from agrotools.tools import tool_specs
 
@@ -132,7 +132,7 @@ class _Transcript:
         end = Halt(termination=ending, reason="the transcript ends without an answer")
         self._actions = chain(actions, (end,))
 
-    async def act(self, _view: SampleView, _history: Sequence[Step]) -> Action:
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:  # noqa: ARG002
         return next(self._actions)
 
 
@@ -166,14 +166,15 @@ def _observation(content: Any) -> Observation:
     """Return the result of a call: an object, or a text; None: there is none."""
     if content is None:
         return Observation(error=ErrorInfo(kind="tool_failed", message="the transcript has no result of this call"))
-    value = content
+    value: Any = content
     if not is_object(value):
         text = content_text(content)
         inner = _OBSERVATION.search(text)
         with suppress(NotJson):
             value = loads(inner[1] if inner else text)
         value = value if is_object(value) else {"text": text}
-    if (error := value.get("error")) and isinstance(error, str | dict):
+    error: Any = value.get("error")
+    if error and (is_text(error) or is_object(error)):
         try:
             return Observation(error=ErrorInfo.model_validate(error))
         except ValidationError:

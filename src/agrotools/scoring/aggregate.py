@@ -281,10 +281,13 @@ class ModeAggregator:
         return NoForm(n=self._n_no_form, of=self._n_answers) if self._n_answers else None
 
     @property
-    def is_withheld(self) -> bool:
-        """True if there is no headline, unless it is allowed. Steps alone are scored without a form."""
-        formless = self._mode != "step-by-step" and self.no_form is not None and self.no_form.too_many
-        return formless or self.invalid_share > MAX_INVALID_SHARE
+    def withheld(self) -> str:
+        """Reason why there is no headline unless it is allowed; empty if there is none."""
+        if self.invalid_share > MAX_INVALID_SHARE:
+            return "more than 1 % of its records are invalid"
+        if self._mode != "step-by-step" and self.no_form and self.no_form.too_many:
+            return "more than 20 % of its answers hold no complete form"
+        return ""
 
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
@@ -324,7 +327,8 @@ class ModeAggregator:
             epochs=self._n_epochs,
             invalid=Invalid(n=sum(self._invalid), share=self.invalid_share, reasons=dict(self._reasons)),
             endings=dict(self._endings),
-            headline=allow_invalid or not self.is_withheld,
+            headline=allow_invalid or not self.withheld,
+            withheld=self.withheld,
             no_form=self.no_form,
             metrics=_metrics(units, self._table),
             ots_chance=self.chance.estimate() if self.chance else None,

@@ -79,7 +79,7 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         named = [*zip((mine, other), names, strict=True)]
         if unread := tuple(name for run, name in named if run.is_unread):
             fields["unread"][mode] = unread
-        if withheld := tuple(name for run, name in named if run.is_withheld):
+        if withheld := {name: run.withheld for run, name in named if run.withheld}:
             fields["withheld"][mode] = withheld
         fields["modes"][mode] = metrics = metric_differences(ours, theirs, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):

@@ -209,6 +209,8 @@ class ModeSummary(FrozenModel):
     endings: dict[str, int] = {}
     """Number of records without an answer by cause; ``infrastructure`` counts the invalid ones."""
     headline: bool = True
+    withheld: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Reason why there is no headline unless it is allowed explicitly; empty if there is none."""
     no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
     """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
@@ -225,13 +227,6 @@ class ModeSummary(FrozenModel):
     """Agreement between epochs; None if no sample has two valid ones."""
     published: PublishedFigures | None = None
     """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
-
-    @property
-    def withheld(self) -> str:
-        """Reason why there is no headline."""
-        if self.no_form and self.no_form.too_many and self.invalid.share <= MAX_INVALID_SHARE:
-            return "more than 20 % of the answers hold no complete form"
-        return "more than 1 % of the records are invalid"
 
     def part(self, name: str, model: type[Part]) -> Part | None:
         """Return the entry ``name`` of a benchmark plug-in; None if it counted nothing."""
@@ -472,8 +467,8 @@ class Comparison(FrozenModel):
     """Numbers of samples with valid records only in the first run, and only in the second."""
     unread: dict[Mode, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
-    withheld: dict[Mode, tuple[str, ...]] = {}
-    """Runs whose own score is withheld: more than 1 % invalid records, or more than 20 % answers without a form."""
+    withheld: dict[Mode, dict[str, str]] = {}
+    """Runs whose own score is withheld, with the reason."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
