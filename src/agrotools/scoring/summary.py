@@ -167,11 +167,34 @@ class CallRatio(FrozenModel):
     needed: int
 
 
+MAX_INVALID_SHARE = 0.01
+"""Maximum share of invalid records in a mode with a headline."""
+MAX_NO_FORM_SHARE = 0.2
+"""Maximum share of answers without a complete form in a mode with a headline, in runs of prediction files."""
+
+
+class NoForm(FrozenModel):
+    """Number ``n`` of answers that hold no complete answer form, of those (``of``) that are asked for one."""
+
+    n: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.n / self.of
+
+    @property
+    def too_many(self) -> bool:
+        """True if the scores of the forms say nothing about the answers."""
+        return self.share > MAX_NO_FORM_SHARE
+
+
 class ModeSummary(FrozenModel):
     """Metrics of one mode.
 
-    ``headline`` is True if they may be reported as results (at most 1 % invalid records, or allowed explicitly). Counts
-    of a benchmark plug-in have keys of their own (:meth:`part`).
+    ``headline`` is True if they may be reported as results (at most 1 % invalid records and, in prediction files, at
+    most 20 % of the answers without a complete form; or allowed explicitly). Counts of a benchmark plug-in have keys of
+    their own (:meth:`part`).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -186,6 +209,10 @@ class ModeSummary(FrozenModel):
     endings: dict[str, int] = {}
     """Number of records without an answer by cause; ``infrastructure`` counts the invalid ones."""
     headline: bool = True
+    withheld: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Reason why there is no headline unless it is allowed explicitly; empty if there is none."""
+    no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
+    """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
     ots_chance: Estimate | None = None
     """Open-text score of the same answers against the facts of samples in other clusters."""
@@ -440,8 +467,8 @@ class Comparison(FrozenModel):
     """Numbers of samples with valid records only in the first run, and only in the second."""
     unread: dict[Mode, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
-    withheld: dict[Mode, tuple[str, ...]] = {}
-    """Runs with more than 1 % invalid records, whose own score is withheld."""
+    withheld: dict[Mode, dict[str, str]] = {}
+    """Runs whose own score is withheld, with the reason."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
