@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from field_parts.reading import read_items
 
-from agrotools.build.sources.reading import read_items
 from agrotools.core import BenchmarkError
 
 
