@@ -4,6 +4,7 @@ Each data set is a part: an adapter reads it into subjects and names the templat
 do not exist are left out and listed in the metadata.
 """
 
+import sys
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -13,6 +14,9 @@ from agrotools.build.sources.part import Adapter
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))  # for the reader of prepared data sets
+
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.weeds import weeds

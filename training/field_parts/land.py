@@ -18,7 +18,7 @@ from agrotools.tools.change.pairs import shift_between
 from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
-from field_parts.reading import read_items
+from prepared import read_items
 
 _DIGITS = 6
 _BANDS = ("B", "G", "R", "NIR")

@@ -15,7 +15,7 @@ from agrotools.core import BenchmarkError, Intrinsics, SampleFile
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
-from field_parts.reading import read_items
+from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
 _HEALTHY = "healthy"

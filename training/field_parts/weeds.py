@@ -24,7 +24,7 @@ from agrotools.build.templates.field import FieldPicture, field_picture, field_t
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.base import NoFileError
-from field_parts.reading import TRUTH_FILE, read_items, require_files
+from prepared import TRUTH_FILE, read_items, require_files
 
 NOTE = (
     "Carrot field seen straight from above, two-band camera shown in false colour: the green channel is near infrared,"

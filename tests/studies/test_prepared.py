@@ -1,9 +1,9 @@
 import json
 
 import pytest
-from field_parts.reading import read_items
 
 from agrotools.core import BenchmarkError
+from prepared import read_items
 
 
 def _folder(tmp_path, truth):
