@@ -69,8 +69,6 @@ if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
     from agrotools.scoring.units import FloatArray, IntArray
 
-_ROUNDING = 1e-9
-
 
 class RunAggregator:
     """Aggregator of the records of one run. Aggregators that are compared share a table of samples.

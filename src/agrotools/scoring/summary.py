@@ -5,17 +5,15 @@ The p-values of differences that a table shows together are adjusted for their n
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.repeats import Repeats
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
-_WITH_FORMER_KEYS = ConfigDict(extra="ignore")
-"""Configuration of models whose stored versions may have keys that no longer exist."""
 
 
 class Metric(FrozenModel):
@@ -244,8 +242,6 @@ def tokens_of(parts: Iterable[ModeSummary]) -> tuple[float, float | None, float]
 class NoToolPart(FrozenModel):
     """End-to-end metrics on the samples of no-tool, and the gain by tools, paired on samples valid in both modes."""
 
-    model_config = _WITH_FORMER_KEYS
-
     n_excluded: int
     """Number of samples that no-tool leaves out because they need raster processing or a plot."""
     metrics: dict[str, Metric] = {}
@@ -364,8 +360,6 @@ class Panel(FrozenModel):
 class Summary(FrozenModel):
     """Scores of one run: model, benchmark, and the metrics of each mode."""
 
-    model_config = _WITH_FORMER_KEYS
-
     format: int = 1
     scoring: str = "1"
     """Scoring version. The field is near the top because it is searched for in long files."""
@@ -378,13 +372,13 @@ class Summary(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
-    quick: bool = False
+    quick: Annotated[bool, Field(exclude_if=operator.not_)] = False
     """True if only the quick part of the benchmark was run."""
     shard: Annotated[str, Field(exclude_if=operator.not_)] = ""
     """``3/16`` if only this part of the samples was run, to be merged with the others."""
     model: str = ""
     protocol: str = ""
-    tools: str = "all"
+    tools: Annotated[str, Field(exclude_if=lambda tools: tools == "all")] = "all"
     """Tools that each sample offered: ``all``, ``needed`` (those of the reference calls) or ``+N``."""
     privileged: bool = False
     """True if the policy saw the gold."""
@@ -400,14 +394,6 @@ class Summary(FrozenModel):
     """Differences between all pairs of runs that were scored together; the same for each of these runs."""
     judging: Panel | None = None
     """Judges of the run's answers; None if no judge was asked."""
-
-    @model_serializer(mode="wrap")
-    def _without_later_defaults(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        data = serialise(self)
-        for name, default in (("tools", "all"), ("quick", False)):
-            if data.get(name) == default:
-                del data[name]
-        return data
 
 
 class Flip(FrozenModel):

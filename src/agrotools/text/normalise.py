@@ -126,23 +126,6 @@ def data_lines(name: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@cache
-def _translations() -> dict[str, tuple[str, ...]]:
-    translations: dict[str, tuple[str, ...]] = {}
-    for words in (entry.split() for line in data_lines("translations.txt") for entry in line.split(";")):
-        chinese = tuple(word for word in words if word > "\u2e80")
-        for word in words:
-            if word < "\u2e80":
-                translations[word] = translations.get(word, ()) + chinese
-    return translations
-
-
-def translated(word: str) -> tuple[str, ...]:
-    """Return Chinese words, or parts of words, for the stem of an English word."""
-    known = _translations()
-    return next((known[form] for form in (word, f"{word}e", f"{word}y") if form in known), ())
-
-
 # --- numbers in words ------------------------------------------------------------------------------------------------
 
 
