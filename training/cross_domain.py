@@ -27,12 +27,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from agrotools.build.sources.reading import read_items
 from agrotools.core import ToolError, UsageError
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import CallContext, call_context
 
-FOLDERS = Path(__file__).resolve().parents[1] / "studies" / "accuracy" / "folders.toml"
+_STUDIES = Path(__file__).resolve().parents[1] / "studies"
+sys.path.append(str(_STUDIES))
+
+from prepared import read_items  # noqa: E402
+
+FOLDERS = _STUDIES / "accuracy" / "folders.toml"
 DOUBTS = frozenset(
     "out_of_distribution uncertain low_reliability_rgb_crowns weak_detector vegetation_uncertain low_contrast "
     "false_colour_suspected implausible_heights implausible registration_uncertain different_places no_healthy_tissue "

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from field_parts import PARTS
 from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
@@ -38,7 +39,6 @@ from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn.benchmark import drawn_questions
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS
-from agrotools.build.sources.field import PARTS
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.core import (

@@ -24,8 +24,9 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_
 
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
+from towns import make_town  # noqa: E402
 
-from agrotools.build.scenes.ponds import EVENTS, make_pond_pair, make_town  # noqa: E402
+from agrotools.build.scenes.ponds import EVENTS, make_pond_pair  # noqa: E402
 
 TARGET = Path(__file__).parent.parent / "src/agrotools/data/pond_evidence.json"
 RIGHT, WRONG = 0.6, 0.25

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from towns import make_town
 
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.leaf_photo import make_leaf_photo
 from agrotools.build.scenes.orchard import make_orchard
-from agrotools.build.scenes.ponds import make_town
 from agrotools.build.scenes.pot_plants import FORMS, make_pot
 from agrotools.build.scenes.rows import make_scene
 from agrotools.build.scenes.stands import make_block

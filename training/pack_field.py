@@ -21,12 +21,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from field_parts import PARTS, build_field
 from split_field import GROUP, with_reach
 
 import agrotools
 from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
 from agrotools.benchmarks.pack import pack_path, write_pack
-from agrotools.build.sources.field import PARTS, build_field
 from agrotools.build.sources.part import listing_of
 from agrotools.core import Sample
 from agrotools.formats.benchmark import Benchmark, content_hash_of, load_folder

@@ -29,11 +29,11 @@ from typing import Any
 
 from accuracy import STUDIES, studies_of
 from accuracy.study import Bench, Figure, calibration_points, estimate
-from agrotools.build.sources.reading import read_items
 from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, count_text
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
 from agrotools.vision import STRANGENESS_FILES
+from prepared import read_items
 
 FOLDERS = Path(__file__).with_name("folders.toml")
 TIME_LIMIT_S = 1800.0

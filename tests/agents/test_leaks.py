@@ -68,7 +68,13 @@ def sample(tmp_path: Path) -> Sample:
                     "value": NUMBER,
                     "from": "steps[0].observation.zzfrom",
                 },
-                {"name": "species", "label": "species", "type": "exact", "value": "zzvalue", "aliases": ["zzalias"]},
+                {
+                    "name": "species",
+                    "label": "species",
+                    "type": "exact",
+                    "value": "zzvalue",
+                    "aliases": {"zzvalue": ["zzalias"]},
+                },
                 {
                     "name": "advice",
                     "label": "advice",

@@ -429,7 +429,7 @@ MEASURED = {
         (MANY, [FEW], [MEASURED], False),
         (share("z"), [share("y", from_="steps[3].observation.value"), share("y", from_="7 * 7")], [MEASURED], 49),
         # Labels that are none of the slot's, and numbers that are none.
-        (ExactSlot(name="how", label="h", value="a", distractors=("b",)), [], [MEASURED], None),
+        (ExactSlot(name="how", label="h", value="a", choices=("a", "b")), [], [MEASURED], None),
         (share("z"), [share("z", from_="'text'"), share("z", from_="1 / 0")], [], None),
     ],
 )  # fmt: skip

@@ -126,7 +126,7 @@ def test_a_label_told_alone_is_the_answer_and_one_beside_its_rivals_is_not():
         marks = [_step("extract_marked_region", {"color": colour}, group=0) for colour in colours]
         sizes = [_step("measure_fruit_size", {"n": k}, f"{k}.color", group=1) for k in range(len(colours))]
         slot = ExactSlot.model_validate(
-            {"name": "larger", "label": "larger", "value": "red", "distractors": ["blue"],
+            {"name": "larger", "label": "larger", "value": "red", "choices": ["red", "blue"],
              "from": "'red' if steps[2].observation.n < steps[3].observation.n else 'blue'"}
         )  # fmt: skip
         return _sample([*marks, *sizes], slot)

@@ -106,7 +106,8 @@ def test_an_open_question_does_not_become_one_of_yes_or_no():
 
 
 def test_options_and_words_of_calls_stay_and_the_answer_is_not_told():
-    slot = ExactSlot(name="crop", label="crop", value="bean", aliases=("haricot",), distractors=("maize", "millet"))
+    crops = ("bean", "maize", "millet")
+    slot = ExactSlot(name="crop", label="crop", value="bean", aliases={"bean": ("haricot",)}, choices=crops)
     asked = "After the second visit, maize, bean or millet: which crop had the most leaves per plant?"
     assert _reason(MOST, asked, slot) is None
     assert _reason(MOST, asked.replace("maize, bean", "bean, maize"), slot) == "option"
@@ -122,7 +123,7 @@ def test_options_and_words_of_calls_stay_and_the_answer_is_not_told():
     assert _reason("What share do weeds have, in %?", "Is 41.7 % the share that weeds have?", SHARE) == "number"
     slot = FileSlot(name="file", label="photo", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
     assert _reason("Which photo shows more weeds?", "More weeds: which photo, image_2.jpg?", slot) == "file"
-    told = ExactSlot(name="kind", label="kind", value="rust", distractors=())
+    told = ExactSlot(name="kind", label="kind", value="rust")
     assert _reason("What kind of rust is it?", "Which kind of rust might it be?", told) == "leak"
 
 
@@ -169,7 +170,7 @@ def test_any_text_at_all_is_judged(text):
 
 
 def test_what_is_fixed_is_told_and_the_first_wording_kept():
-    slot = ExactSlot(name="crop", label="crop", value="bean", distractors=("maize", "millet"))
+    slot = ExactSlot(name="crop", label="crop", value="bean", choices=("bean", "maize", "millet"))
     assert {"maize", "bean", "millet", "crop"} <= set(fixed_parts(MOST, _sample(MOST, slot)))
     assert {"image_1.jpg", "image_2.jpg", "12.5 %", "3 m", "weed"} <= set(fixed_parts(WEEDS, _sample(WEEDS)))
     assert "10,20,30,40" in fixed_parts(BOXES, _sample(BOXES))

@@ -23,7 +23,13 @@ from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.plain_sample import plain_sample
 
 HEIGHT = ToleranceSlot(name="height", label="height", value=34.5, unit="cm", abs_tol=2)
-RUST = ExactSlot(name="disease", label="disease", value="leaf rust", aliases=("锈病",), distractors=("mildew",))
+RUST = ExactSlot(
+    name="disease",
+    label="disease",
+    value="leaf rust",
+    aliases={"leaf rust": ("锈病",)},
+    choices=("leaf rust", "mildew"),
+)
 
 
 def _picture(seed: int) -> Image.Image:

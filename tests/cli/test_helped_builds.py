@@ -36,7 +36,7 @@ def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("agrotools.build.sources.build_sources", ready_at_once)
 
     def run(*options: object) -> Result:
-        command = ["build", "--source", "field=x", "--out", str(tmp_path / "out"), *map(str, options)]
+        command = ["build", "--source", "deepweeds=x", "--out", str(tmp_path / "out"), *map(str, options)]
         return CliRunner().invoke(app, command)
 
     return run

@@ -10,6 +10,7 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, RunStoreError, UsageError
 from agrotools.runner.predictions import import_predictions
+from support.sums_benchmark import write_sums
 from support.text_benchmark import write_text_benchmark
 
 
@@ -28,11 +29,16 @@ def imported(file, benchmark, **options):
     return at.read_run(run), counts
 
 
+def named(counts, problem):
+    """What the problem that begins with these words names."""
+    return next((tuple(entries) for kind, entries in counts.problems.items() if kind.startswith(problem)), ())
+
+
 def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_path, benchmark):
     first = at.evaluate(benchmark, "baseline:random", mode="no-tool", out=tmp_path / "run")
     rows = [{"id": row["sample"], "prediction": row["answer"]} for row in first.rows()]
     second, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark, model="mine")
-    assert (counts.rows, counts.matched, counts.by, counts.without_row) == (20, 20, {"id": 20}, ())
+    assert (counts.rows, counts.matched, counts.by, named(counts, "samples without a row")) == (20, 20, {"id": 20}, ())
     assert second.manifest.protocol == "predictions"
     assert {name: score.value for name, score in second.scores.items()} == {
         name: score.value for name, score in first.scores.items()
@@ -58,9 +64,9 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
     rows = [{"sample": "q0", "response": "value: 0"}, {"sample": "q0", "response": "2"}, {"sample": "x", "response": 3}]
     file = write_lines(tmp_path / "p.jsonl", [*rows, {"sample": "q1", "response": "Failed to obtain answer via API."}])
     run, counts = imported(file, benchmark)
-    assert counts.without_sample == ("row 3 (sample x)",)
-    assert counts.repeated == ("row 2 (sample q0)",)
-    assert len(counts.without_row) == 18
+    assert named(counts, "rows without a sample") == ("row 3 (sample x)",)
+    assert named(counts, "repeated rows") == ("row 2 (sample q0)",)
+    assert len(named(counts, "samples without a row")) == 18
     assert run.valid == 1
     assert {record.invalid for record in run.samples() if record.invalid} == {
         "no prediction in p.jsonl",
@@ -89,7 +95,7 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
 def test_a_row_without_a_prediction_is_invalid_not_wrong(tmp_path, benchmark, name, content):
     (tmp_path / name).write_text(content)
     run, counts = imported(tmp_path / name, benchmark)
-    assert counts.empty == ("row 2 (id q1)", "row 3 (id q2)")
+    assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)")
     assert (counts.matched, run.valid) == (3, 1)
     assert run.scores["agrotools.fas"].value == 1
 
@@ -109,7 +115,7 @@ def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tm
     book.active.merge_cells("B5:B6")
     book.save(tmp_path / "p.xlsx")
     run, counts = imported(tmp_path / "p.xlsx", benchmark)
-    assert counts.empty == ("row 2 (id q1)", "row 3 (id q2)", "row 5 (id q4)")
+    assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)", "row 5 (id q4)")
     assert (run.valid, run.scores["agrotools.fas"].value) == (2, 1)
 
 
@@ -200,13 +206,6 @@ def test_wrong_files_are_refused_with_a_hint(tmp_path, benchmark, name, content,
     assert raised.value.hint
 
 
-def test_a_benchmark_whose_samples_all_need_tools_is_refused(tmp_path):
-    folder = write_text_benchmark(tmp_path / "questions", 2, no_tool_eligible=False)
-    file = write_lines(tmp_path / "p.jsonl", [{"id": "q0", "prediction": "0"}])
-    with pytest.raises(UsageError, match="every sample of questions needs tools"):
-        imported(file, load_benchmark(folder))
-
-
 @pytest.mark.parametrize(
     "arguments", [["--benchmark", "embedded"], ["--predictions", "x"], ["--model", "x", "run"], []]
 )
@@ -221,5 +220,205 @@ def test_rows_of_samples_that_need_tools_are_refused_as_such(tmp_path):
     lines[0]["no_tool_eligible"] = False
     (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     file = write_lines(tmp_path / "p.jsonl", [{"id": lines[0]["id"], "prediction": "0"}])
-    with pytest.raises(UsageError, match="asked without tools; of others: 1"):
+    with pytest.raises(UsageError, match="asks in no-tool; of others: 1"):
         import_predictions(file, load_benchmark(folder), "questions", out=tmp_path / "run")
+
+
+@pytest.fixture
+def sums(tmp_path):
+    return load_benchmark(write_sums(tmp_path / "sums", 10))
+
+
+def mean_of(number):
+    return (7.5 + number / 100) / 2
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda name, mean: {"id": name, "prediction": f"The mean follows.\nmean: {mean} t/ha"},
+        lambda name, mean: {"id": name, "prediction": {"Mean yield": {"value": mean, "unit": "t/ha"}}},
+        lambda name, mean: {"id": name, "prediction": json.dumps({"mean": mean})},
+        lambda name, mean: {"id": name, "prediction": f"{mean} t/ha"},
+        lambda name, mean: {"id": name, "mean": mean},
+        lambda name, mean: {"Sample": name, "Mean Yield": f"{1000 * mean} kg/ha", "answer": "gold"},
+    ],
+)
+def test_every_form_of_an_answer_gives_fas(tmp_path, sums, row):
+    rows = [row(f"sum-{number:04d}", mean_of(number)) for number in range(10)]
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
+    assert (counts.matched, named(counts, "samples without a row")) == (10, ())
+    assert run.scores["agrotools.fas"].value == 1
+    assert run.summary.modes["no-tool"].no_form.n == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".xlsx"])
+def test_a_table_may_have_a_column_for_each_value(tmp_path, sums, suffix):
+    rows = [["id", "mean yield", "seconds"], *([f"sum-{n:04d}", str(mean_of(n)), "3"] for n in range(9))]
+    rows.append(["sum-0009", "", "3"])
+    path = tmp_path / f"p{suffix}"
+    if suffix == ".xlsx":
+        book = pytest.importorskip("openpyxl", reason="extra build").Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(path)
+    else:
+        path.write_text("\n".join(("\t" if suffix == ".tsv" else ",").join(row) for row in rows))
+    run, counts = imported(path, sums)
+    assert (named(counts, "rows without a prediction"), named(counts, "columns that")) == (
+        ("row 10 (id sum-0009)",),
+        ("seconds",),
+    )
+    assert (run.valid, run.scores["agrotools.fas"].value) == (9, 1)
+
+
+@pytest.mark.parametrize(("formless", "is_shown"), [(2, True), (3, False)])
+def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(tmp_path, sums, formless, is_shown):
+    texts = [f"The mean is {mean_of(n)} t/ha." if n < formless else f"mean: {mean_of(n)}" for n in range(10)]
+    rows = [{"id": f"sum-{n:04d}", "prediction": text} for n, text in enumerate(texts)]
+    file = write_lines(tmp_path / "p.jsonl", rows)
+    command = ["score", "--benchmark", str(sums.root), "--predictions", str(file), "--out", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == int(not is_shown), result.output
+    assert f"no_form {10 * formless}.0 %: {formless} of 10 answers hold no complete form" in result.output
+    assert ("words 100.0" in result.output) == (not is_shown)
+    part = at.read_run(tmp_path / "run").summary.modes["no-tool"]
+    assert part.headline == is_shown
+    assert part.metrics["agrotools.fas_text"].overall.value == 1
+    assert CliRunner().invoke(app, [*command, "--allow-invalid"]).exit_code == 0
+
+
+def called(*calls):
+    functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
+    listed = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
+    return {"role": "assistant", "content": None, "tool_calls": listed}
+
+
+def told(number, result):
+    return {"role": "tool", "tool_call_id": f"c{number}", "content": json.dumps(result)}
+
+
+def said(text, role="assistant"):
+    return {"role": role, "content": text}
+
+
+ADD, HALVE = ("calculate", {"expression": "3 + 4.5"}), ("calculate", {"expression": "7.5 / 2"})
+
+
+def transcripts(messages, **more):
+    return [{"id": f"sum-{n:04d}", "messages": messages, **more} for n in range(10)]
+
+
+def test_a_conversation_becomes_an_ordinary_run(tmp_path, sums):
+    messages = [
+        said("Answer.", "system"),
+        said("What is the mean?", "user"),
+        said("First the sum."),
+        said("Go on.", "user"),
+        called(ADD, ("nonsense", {})),
+        told(1, {"error": "no such tool"}),
+        told(0, {"value": 7.5}),
+        said('Action: calculate\nAction Input: {"expression": "7.5 / 2"}'),
+        said('Observation: <observation>{"tool": "calculate", "result": {"value": 3.75}}</observation>', "user"),
+        said([{"type": "text", "text": "It is 3.75 t/ha."}]),
+        said("Copy it.", "user"),
+        said("mean: 3.75"),
+    ]
+    usage = {"prompt_tokens": 900, "completion_tokens": 40}
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", transcripts(messages, usage=usage)), sums)
+    assert (named(counts, "invalid transcripts"), run.manifest.modes) == ((), ("end-to-end",))
+    record = run.samples()[0]
+    steps = record.trajectory.steps
+    assert [step.kind for step in steps] == ["call", "call", "call", "answer"]
+    assert [step.observation.result for step in steps[:3]] == [{"value": 7.5}, None, {"value": 3.75}]
+    assert (steps[0].thought, steps[1].observation.error.message) == ("First the sum.", "no such tool")
+    assert record.spending[:2] == (900, 40)
+    assert run.scores["agrotools.fas"].value == 0.8  # 3.75 is right for the first eight questions
+    assert run.scores["agrotools.fas_text"].value == 0.8
+    assert run.summary.modes["end-to-end"].no_form.share == 0
+    page = str(tmp_path / "page.html")
+    for command, *more in (["score"], ["explain", "sum-0000"], ["report", "--out", page]):
+        result = CliRunner().invoke(app, [command, str(run.path), *more])
+        assert result.exit_code == 0, result.output
+    other, _ = imported(write_lines(tmp_path / "q.jsonl", transcripts([said("3.75")])), sums)
+    assert at.compare(run, other)[0].value == 0
+
+
+@pytest.mark.parametrize(
+    ("messages", "termination", "calls"),
+    [
+        ([called(ADD), told(0, {"value": 7.5})], "max_steps", 1),
+        ([called(ADD)], "max_steps", 1),
+        ([said("")], "unparseable", 0),
+        ([said("The mean cannot be told.")], "answered", 0),
+    ],
+)
+def test_a_conversation_without_a_form_scores_nothing(tmp_path, sums, messages, termination, calls):
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", transcripts(messages)), sums)
+    trajectory = run.samples()[0].trajectory
+    assert (trajectory.termination, len(trajectory.calls), named(counts, "invalid transcripts")) == (
+        termination,
+        calls,
+        (),
+    )
+    assert run.scores["agrotools.fas"].value == 0
+
+
+def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
+    arguments = {"expression": "x + y", "variables": {"x": 3, "y": 4.5}}
+    rows = [
+        {"id": f"sum-{n:04d}", "steps": [called(("calculate", arguments)), said("3.75"), said(f"mean: {mean_of(n)}")]}
+        for n in range(10)
+    ]
+    run, _ = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
+    values = {name: score.value for name, score in run.scores.items()}
+    assert values["agrotools.tool_acc"] == 0.5
+    assert values["agrotools.ear"] == 0.5
+    assert values["agrotools.arg_acc"] == 0.05  # the first question alone has these numbers
+    assert values["agrotools.st_acc"] == pytest.approx(2 / 3)
+    assert values["agrotools.summ_acc"] == 1
+    for row in rows:
+        row["steps"][2] = said("It is in the text.")
+    run, _ = imported(write_lines(tmp_path / "q.jsonl", rows), sums)
+    assert "agrotools.summ_acc" not in run.scores
+    assert run.scores["agrotools.tool_acc"].value == 0.5
+    assert run.summary.modes["step-by-step"].headline
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"steps": [said("3.75")]}, "1 steps, not 3: one for each reference call, and one for the answer"),
+        ({"messages": "mean: 3.75"}, "messages is not a list of messages"),
+        ({"messages": [said("What?", "user")]}, "it has no message of the assistant"),
+        ({"messages": [{"role": "assistant", "content": {"mean": 3}}]}, "the content of the message is no text: dict"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "a call of the message has no name"),
+        ({"messages": [called(ADD), {"role": "tool", "content": 7.5}, said("x")]}, "content of the message is no text"),
+    ],
+)
+def test_a_damaged_transcript_is_invalid_and_named(tmp_path, sums, row, reason):
+    rows = [{"id": "sum-0000", **row}, {"id": "sum-0001", "messages": [said("mean: 3.755")]}]
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
+    assert len(named(counts, "invalid transcripts")) == 1
+    assert named(counts, "invalid transcripts")[0].startswith("sum-0000")
+    assert reason in named(counts, "invalid transcripts")[0]
+    assert run.valid == 1
+
+
+def test_a_chart_counts_if_the_transcript_has_its_spec(tmp_path):
+    spec = {"kind": "bar", "series": [{"name": "area", "x": ["a", "b"], "y": [1.0, 2.0]}], "title": "area"}
+    slot = {"type": "plot", "name": "chart", "label": "chart", "value": spec}
+    folder = write_sums(tmp_path / "charts", 2)
+    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    changes = {"answer": [slot], "answer_type": "plot", "toolset": ["calculate", "plot"]}
+    write_lines(folder / "samples.jsonl", [line | changes for line in lines])
+    header = (folder / "benchmark.toml").read_text().replace('["calculate"]', '["calculate", "plot"]')
+    (folder / "benchmark.toml").write_text(header)
+    drawn = [called(("plot", {"kind": "bar"})), told(0, {"figure": "plot_1.png", "spec": spec}), said("Drawn.")]
+    own = [called(("python", {"code": "plt.bar(...)"})), told(0, {"file": "plot_1.png"}), said("Drawn.")]
+    rows = [{"id": f"sum-{n:04d}", "messages": messages} for n, messages in enumerate((drawn, own))]
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), load_benchmark(folder))
+    assert named(counts, "transcripts without a result") == ("sum-0001",)
+    assert run["sum-0000"].scores[0].value > 0.8
+    assert run["sum-0001"].scores[0].value == 0
+    assert run["sum-0001"].scores[0].reading["rule"] == "no figure came from a successful call"

@@ -162,7 +162,7 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
         (CHANGE, "change: 3 % or 9 %", ["✗ 0.0  change", "the value is not a number"]),
         (CHANGE, "It is 4.2 %.", ["✗ 0.0  change", "does not give all values in the form"]),
         (
-            ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),
+            ExactSlot(name="weed", label="weed", value="Lantana", choices=("Lantana", "Parthenium")),
             "weed: parthenium",
             ["expected      Lantana", "answer names Parthenium; missing Lantana; wrong: Parthenium"],
         ),

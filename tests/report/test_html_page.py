@@ -100,7 +100,7 @@ def test_a_mode_with_too_many_invalid_records_gets_no_headline(tmp_path: Path):
     run = write_run(tmp_path / "run", records)
     page = page_of(run)
     assert "no score: more than 1 %" in page.everything
-    assert "1 invalid (7.7 %): too many to report scores" in page.shown
+    assert "1 invalid (7.7 %); no score: more than 1 % of its records are invalid" in page.shown
     assert "connection refused" in page.everything
     assert page.head["runs"][0]["score"] is None
     assert page.head["runs"][0]["withheld"]

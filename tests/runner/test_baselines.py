@@ -58,9 +58,7 @@ def sample(name: str, cluster: str, weeds: float, *, crop: str = "carrot", many:
         reference=ReferenceTrajectory(steps=steps),
         answer=(
             ToleranceSlot(name="double", label="double", value=2 * weeds, **{"from": "steps[1].observation.value"}),
-            ExactSlot(
-                name="crop", label="crop", value=crop, distractors=("beet",) if crop == "carrot" else ("carrot",)
-            ),
+            ExactSlot(name="crop", label="crop", value=crop, choices=(crop, "beet" if crop == "carrot" else "carrot")),
             BooleanSlot(name="many", label="many", value=many),
         ),
     )
@@ -124,8 +122,8 @@ async def test_random_is_the_same_for_the_same_seed_and_epoch_and_differs_betwee
 
 
 def test_a_guesser_knows_no_more_of_a_slot_than_the_answer_form_says():
-    labels = ExactSlot(name="crop", label="crop", value="maize", distractors=("beet", "bean"))
-    count = ExactSlot(name="rows", label="rows", value=7, distractors=("8", "9"))
+    labels = ExactSlot(name="crop", label="crop", value="maize", choices=("maize", "beet", "bean"))
+    count = ExactSlot(name="rows", label="rows", value=7, choices=("7", "8", "9"))
     assert form_item(labels).choices == ("bean", "beet", "maize")
     assert form_item(count).choices == ()
     assert answer_form([count]).splitlines()[0] == "rows: <number>"

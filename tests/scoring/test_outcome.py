@@ -20,7 +20,7 @@ from agrotools.scoring import outcome_scores, score_record
 from support.plain_sample import plain_sample
 
 AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
-WEED = ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",))
+WEED = ExactSlot(name="weed", label="weed", value="Lantana", choices=("Lantana", "Parthenium"))
 ADVICE = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)), Fact(phrases=("spray",))))
 SPEC = {
     "kind": "bar", "series": [{"name": "weeds", "x": ["a", "b"], "y": [1, 2]}], "title": "Share of weeds",

@@ -12,7 +12,7 @@ LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", 
 SLOTS = (
     ToleranceSlot(name="share", label="share of weeds", value=12.5, unit="%", abs_tol=0.2),
     ToleranceSlot(name="trees", label="number of trees", value=14),
-    ExactSlot(name="species", label="species", value="Siam weed", distractors=("Snake weed", "Lantana")),
+    ExactSlot(name="species", label="species", value="Siam weed", choices=("Siam weed", "Snake weed", "Lantana")),
     ExactSlot(name="rows", label="rows", value=3),
     BooleanSlot(name="more", label="more weeds", value=True),
     ChoiceSetSlot(name="parts", label="parts", value=("leaf",), choices=("leaf", "stem")),
@@ -67,8 +67,8 @@ def test_the_same_quantity_in_another_unit_scores_the_same(value: float, unit: s
 
 @given(TEXTS, st.sampled_from(LABELS))
 def test_a_further_distractor_never_raises_a_score(text: str, extra: str):
-    few = ExactSlot(name="species", label="species", value="Siam weed", distractors=("Lantana",))
-    many = few.model_copy(update={"distractors": ("Lantana", extra)})
+    few = ExactSlot(name="species", label="species", value="Siam weed", choices=("Siam weed", "Lantana"))
+    many = few.model_copy(update={"choices": (*few.choices, extra)})
     if extra not in ("Lantana", "Siam weed"):
         assert score_slot(many, [many], text).value <= score_slot(few, [few], text).value
 

@@ -266,20 +266,20 @@ WEEDS = ("Lantana", "Parthenium", "Siam weed")
 
 def test_an_exact_slot_takes_the_implied_label_even_outside_its_set():
     also = {"Parthenium": ("Congress grass",), "Lantana": ("wild sage",)}
-    wrong = slot(ExactSlot, LABEL, value="Parthenium", aliases=also, distractors=("Lantana", "Siam weed"))
+    wrong = slot(ExactSlot, LABEL, value="Parthenium", aliases=also, choices=WEEDS)
     assert summary([wrong], "own: lantana")[:2] == (1, 0)
     assert summary([wrong], "own: parthenium")[:2] == (0, 1)
     assert summary([wrong], "own: Congress grass")[:2] == (0, 1)
     assert summary([wrong], "own: lantana or congress grass")[:2] == (0, 0)
     assert summary([wrong], "own: lantana or siam weed")[:2] == (0, 0)
-    outside = slot(ExactSlot, "'giant hogweed'", value="Lantana", distractors=WEEDS[1:])
+    outside = slot(ExactSlot, "'giant hogweed'", value="Lantana", choices=WEEDS)
     assert summary([outside], "own: giant hogweed")[:2] == (1, 0)
 
 
 ROUNDED = "round(steps[2].observation.value)"
 LARGER = "'image_1.jpg' if steps[0].observation.weed_pct > steps[1].observation.weed_pct else 'image_2.jpg'"
 NUMBER = slot(ExactSlot, ROUNDED, value=2)
-GRADE = slot(ExactSlot, ROUNDED, value="2", distractors=("1", "3"))
+GRADE = slot(ExactSlot, ROUNDED, value="2", choices=("1", "2", "3"))
 QUESTION = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=False)
 CHOSEN = slot(
     ChoiceSetSlot, "['siam_weed', 'Lantana']", value=("Parthenium",), choices=WEEDS, aliases={"Lantana": ("sage",)}

@@ -95,7 +95,7 @@ def chart_sample(folder: Path, sample_id: str = "tiny-2", picture: int = 2) -> d
         {"type": "plot", "name": "chart", "label": "yields", "value": spec, "from": "steps[1].observation.spec"},
         {
             "type": "exact", "name": "taller", "label": "taller bar: north or south", "value": "north",
-            "distractors": ["south"],
+            "choices": ["north", "south"],
             "from": "'north' if steps[0].observation.value > 3.0 else 'south'",
         },
     ]  # fmt: skip

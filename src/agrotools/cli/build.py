@@ -20,7 +20,7 @@ def build(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            help="Data set and its folder, NAME=DIR, e.g. field=data; agml:NAME=DIR for a data set of AgML."
+            help="Data set and its folder, NAME=DIR, e.g. clcd=data; agml:NAME=DIR for a data set of AgML."
             " Repeat it to join public data sets; docs/building.md lists the real files that their adapters have read."
         ),
     ] = None,

@@ -211,7 +211,7 @@ def show_runs(
     if silent:
         typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
         return 3
-    code = int(any(part.invalid.n for part in parts) or any(summary.missing for summary in summaries))
+    code = int(any(part.invalid.n or not part.headline for part in parts) or any(each.missing for each in summaries))
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
     if paper or not evaluated:

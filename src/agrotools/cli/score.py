@@ -26,8 +26,8 @@ def score(
     predictions: Annotated[
         Path | None,
         typer.Option(
-            help="Make a run of a file with a sample id (or index, or question) and a prediction in each row, and score"
-            " it: JSON Lines, JSON, CSV, parquet, or TSV or XLSX of VLMEvalKit.",
+            help="Make a run of a file with a sample id (or index, or question) and a prediction, values or a"
+            " transcript in each row, and score it: JSON Lines, JSON, CSV, TSV, XLSX or parquet.",
             metavar="FILE",
         ),
     ] = None,
@@ -126,17 +126,9 @@ def make_run(
     run, counts = import_predictions(file.expanduser(), loaded, benchmark, chosen, model=model, out=out)
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
-    kinds = {
-        "rows without a sample": counts.without_sample,
-        "repeated rows (the first of a sample counts)": counts.repeated,
-        "rows without a prediction (invalid, not wrong)": counts.empty,
-        "rows of samples that no-tool leaves out": counts.not_planned,
-        "samples without a row (invalid, left out of the scores)": counts.without_row,
-    }
-    for kind, entries in kinds.items():
-        if entries:
-            more = ", ..." if len(entries) > _LISTED else ""
-            typer.echo(f"warning: {len(entries)} {kind}: {', '.join(entries[:_LISTED])}{more}", err=True)
+    for kind, entries in counts.problems.items():
+        more = ", ..." if len(entries) > _LISTED else ""
+        typer.echo(f"warning: {len(entries)} {kind}: {', '.join(entries[:_LISTED])}{more}", err=True)
     return run
 
 

@@ -19,7 +19,6 @@ from pydantic import (
     JsonValue,
     TypeAdapter,
     WithJsonSchema,
-    model_validator,
 )
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
@@ -117,23 +116,6 @@ class ExactSlot(Slot):
     choices: tuple[str, ...] = ()
     aliases: dict[str, tuple[str, ...]] = {}
     unit: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_first_form(cls, data: Any) -> Any:
-        """Convert the form of older folders and runs: ``aliases`` of the value only, and ``distractors``."""
-        if not isinstance(data, dict):
-            return data
-        fields = dict(cast(dict[str, Any], data))
-        value, wrong = str(fields.get("value")), fields.pop("distractors", ())
-        if isinstance(fields.get("aliases"), list | tuple):
-            names = tuple(cast("list[str]", fields.pop("aliases")))
-            fields["aliases"] = {value: names} if names else {}
-        if wrong and isinstance(wrong, list | tuple):
-            fields["choices"] = (value, *cast("list[str]", wrong))
-        elif wrong:
-            fields["distractors"] = wrong  # not a list: refused like other unknown fields
-        return fields
 
     @property
     def names(self) -> tuple[str, ...]:

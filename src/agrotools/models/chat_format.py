@@ -54,7 +54,7 @@ def read_reply(
     if _says_something(data.get("error")):
         return read_error(_status_of(data["error"]), body, request)
     choices = data.get("choices")
-    usage = _usage(data.get("usage"), data.get("timings"))
+    usage = read_usage(data.get("usage"), data.get("timings"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         if _blocked(data):
             blocked = "the prompt was blocked"
@@ -76,7 +76,7 @@ def read_reply(
         raise MalformedReply("the message is one of those that were sent, not a reply")
     calls = _requested_calls(message)
     fields = {
-        "text": _content(message.get("content")) or _text(message.get("refusal")),
+        "text": content_text(message.get("content")) or _text(message.get("refusal")),
         "tool_calls": calls,
         "usage": usage,
         "finish_reason": reason or ("tool_calls" if calls else "stop"),
@@ -174,7 +174,7 @@ def _json(body: bytes) -> Any:
         raise MalformedReply(f"the reply is not JSON: {body[:2000].decode(errors='replace')}") from error
 
 
-def _content(content: Any) -> str:
+def content_text(content: Any) -> str:
     """Return the content of a message as text.
 
     Raises:
@@ -224,7 +224,8 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
     return tuple(calls)
 
 
-def _usage(usage: Any, timings: Any) -> Usage:
+def read_usage(usage: Any, timings: Any = None) -> Usage:
+    """Return the counts of tokens that a server states; zero where it states none."""
     if not isinstance(usage, dict):
         return Usage()
     sent = _count(usage.get("prompt_tokens"))

@@ -111,9 +111,9 @@ def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableTy
     for run in comparison.unread.get(mode, ()):
         text = f"most replies of {harmless(run)} could not be read: its score says nothing about answers, and false"
         yield line(f"{text} confidence and false refusal are not compared", "yellow")
-    for run in comparison.withheld.get(mode, ()):
-        text = f"the score of {harmless(run)} is withheld, because more than 1 % of its records are invalid:"
-        yield line(f"{text} the difference is of the samples with valid records alone", "yellow")
+    for run, reason in comparison.withheld.get(mode, {}).items():
+        text = f"the score of {harmless(run)} is withheld, because {reason}:"
+        yield line(f"{text} the difference is of the valid records, with or without a form", "yellow")
     if name == FAS and (left_out := comparison.no_open_text.get(mode)):
         n, *other = dict.fromkeys(left_out)
         runs = f"{n} samples of the first, {other[0]} of the second run" if other else count_text(n, "sample")

@@ -12,9 +12,10 @@ import orjson
 
 from agrotools.core import Record, UsageError
 from agrotools.core.files import sha256_of_json, write_whole
-from agrotools.report.transcript import ScoredRun, Turn, final_answer, gold_text
+from agrotools.report.transcript import ScoredRun, Turn, gold_text
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.scoring.metrics import METRICS
+from agrotools.scoring.slots import answer_of
 from agrotools.scoring.summary import Metric, ModeSummary
 
 SCHEMA = "0.3.0"
@@ -175,7 +176,7 @@ def _rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
 
 def _row(run: ScoredRun, record: Record, result: str, score: float) -> dict[str, Any]:
     question, reply = run.question(record), run.reply(record)
-    answer, gold = final_answer(record), gold_text(record)
+    answer, gold = answer_of(record), gold_text(record)
     turns = [_message(index, turn) for index, turn in enumerate([*question, *reply])]
     agentic = record.mode != "no-tool"
     tokens = (record.spending.input_tokens or 0, record.spending.output_tokens or 0)

@@ -412,10 +412,6 @@ def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     return ""
 
 
-def _cut(text: str) -> str:
-    return f"{text[: _LONGEST_ARGUMENT - 1]}…" if len(text) > _LONGEST_ARGUMENT else text
-
-
 def _headline(slot: Slot, value: float) -> Text:
     mark = RIGHT if value >= 1 else WRONG
     line = Text("  ")

@@ -16,8 +16,9 @@ import orjson
 from agrotools.core import Mode, Record
 from agrotools.core.files import MANIFEST_FILE, sha256_of_json, temporary_sibling
 from agrotools.report.layout import expected_text
-from agrotools.report.transcript import ScoredRun, Turn, final_answer
+from agrotools.report.transcript import ScoredRun, Turn
 from agrotools.runner.records import RECORDS_FILE
+from agrotools.scoring.slots import answer_of
 
 _SCHEMA = 2
 _ERROR_TYPES = {"timeout": "timeout", "file_not_found": "file_not_found", "limit": "limit"}
@@ -61,7 +62,7 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
     question = [_message(turn, attachments) for turn in run.question(record)]
     reply = [_message(turn, attachments) for turn in run.reply(record)]
     when = _time(run.path / RECORDS_FILE)
-    answer, trajectory = final_answer(record), record.trajectory
+    answer, trajectory = answer_of(record), record.trajectory
     ended = trajectory.termination if trajectory else "answered"
     scores = run.scores.get(record.key, [])
     explanations: dict[str, list[str]] = {}

@@ -11,8 +11,9 @@ from agrotools.core import CallTools, Record, Step
 from agrotools.core.base import arrow_and_parquet
 from agrotools.core.files import temporary_sibling
 from agrotools.core.record import Action
-from agrotools.report.transcript import ScoredRun, final_answer, gold_text
+from agrotools.report.transcript import ScoredRun, gold_text
 from agrotools.runner.records import flat_row
+from agrotools.scoring.slots import answer_of
 
 SAMPLES_TABLE, STEPS_TABLE = "samples.parquet", "steps.parquet"
 _BATCH = 2000
@@ -68,7 +69,7 @@ def _sample_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
                 "cluster": sample.cluster,
                 "query": sample.query,
                 "gold": gold_text(record),
-                "answer": final_answer(record),
+                "answer": answer_of(record),
             }
 
 

@@ -58,7 +58,7 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring import METRICS, ModeSummary, Summary
-from agrotools.scoring.metrics import FAS
+from agrotools.scoring.metrics import FAS, FAS_TEXT, PREDICTIONS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
@@ -260,7 +260,9 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         bounds = (
             f"{on_scale(score.bounds.lower, out_of)}..{on_scale(score.bounds.upper, out_of)}" if score.bounds else ""
         )
-        return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
+        words = metrics[FAS_TEXT].overall.value if metric == FAS and of_mode.no_form and FAS_TEXT in metrics else None
+        below = bounds if words is None else f"words {percent(words)}"
+        return stacked([f"—{notes.mark(_no_headline(of_mode, bounds))}", below], value_style="dim")
     below = [size(score.overall)] if with_size else []
     variants = [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
     below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
@@ -273,7 +275,7 @@ def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Text:
     if ratio is None:
         return notes.dash("no sample whose reference has calls was answered")
     if not of_mode.headline:
-        return notes.dash(_NO_HEADLINE)
+        return notes.dash(_no_headline(of_mode))
     return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed} calls", count_text(ratio.n, "sample")])
 
 
@@ -293,10 +295,9 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
     return f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
 
 
-_NO_HEADLINE = (
-    "no score: more than 1 % of the records are invalid (--allow-invalid shows it anyway); "
-    "below, the bounds if all of them were wrong or all correct"
-)
+def _no_headline(part: ModeSummary, bounds: str = "") -> str:
+    below = "; below, the bounds if all of them were wrong or all correct" if bounds else ""
+    return f"no score: {part.withheld} (--allow-invalid shows it anyway){below}"
 
 
 def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) -> str:
@@ -333,7 +334,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableTyp
         gain = summary.no_tool_part.gain if summary.no_tool_part else {}
         hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)
         if hidden or not gain:
-            note = "too many invalid records in one of the modes" if hidden else "needs both modes"
+            note = "one of the modes has no score" if hidden else "needs both modes"
             table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
             continue
         cells = [
@@ -379,7 +380,8 @@ def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]
-    if any(part.invalid.n for summary in summaries for part in summary.modes.values()):
+    own = [summary for summary in summaries if summary.protocol != PREDICTIONS]
+    if any(part.invalid.n for summary in own for part in summary.modes.values()):
         lines.append(
             "Run the same agrotools eval command again to retry invalid samples, if necessary with a smaller "
             "--concurrency or a larger --timeout."

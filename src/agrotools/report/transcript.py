@@ -175,14 +175,6 @@ def gold_text(record: Record) -> str:
     )
 
 
-def final_answer(record: Record) -> str | None:
-    """Return the answer text of a record in any mode; None if there is none."""
-    if record.trajectory is not None:
-        return record.trajectory.answer
-    last = (record.actions or (None,))[-1]
-    return last.text if isinstance(last, Answer) else None
-
-
 def replace_id(call: ToolCall, number: int | str) -> ToolCall:
     """Return a call with an id that is unique in its conversation; models repeat or omit theirs."""
     return call.model_copy(update={"id": f"call_{number}"})

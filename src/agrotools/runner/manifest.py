@@ -112,7 +112,7 @@ class Manifest(FrozenModel):
     sample_ids: tuple[str, ...]
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
-    """Number of records of a complete run, by mode; empty in runs of older versions."""
+    """Number of records of a complete run, by mode."""
     shard: Annotated[Shard | None, Field(exclude_if=lambda shard: shard is None)] = None
     """Part of a run that this run is; ``sample_ids`` and ``planned`` are those of the part. None: a whole run."""
 
@@ -172,14 +172,7 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
     for a run at another one.
     """
-    # Fields of later versions are left out if they have no effect, so that folder names stay the same.
-    without_effect = {
-        field for field in ("degrade", "faults", "server", "vlm_base_url") if not getattr(manifest, field)
-    }
-    without_effect |= {"tools"} if manifest.tools == "all" else set()
-    without_effect |= set() if manifest.quick else {"quick"}
-    identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
-    fields = manifest.model_dump(mode="json", include=identity_fields)
+    fields = manifest.model_dump(mode="json", include={*IDENTITY, "base_url", "vlm_base_url"})
     if manifest.shard:
         del fields["shard"]["number"]  # the same for all shards of a run
     return sha256_of_json(fields)

@@ -1,10 +1,11 @@
 """Prediction files: export of runs for the published scorers, and runs made of somebody's answers to a benchmark.
 
-A file of answers has a row per sample: JSON Lines, JSON, CSV, parquet, or a table of VLMEvalKit (TSV or Excel).
+A file of answers has a row per sample: JSON Lines, JSON, CSV, parquet, or a table of VLMEvalKit (TSV or Excel). A row
+has a prediction, a value for each item of the answer form, or a transcript (:mod:`agrotools.runner.transcripts`).
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -13,21 +14,21 @@ import orjson
 
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.rows import SUFFIXES, TABLES, read_rows
-from agrotools.core import Mode, Record, Sample, Step, Trajectory, UsageError, imported
+from agrotools.core import MODES, Mode, PlotSlot, Record, Sample, Step, Trajectory, UsageError, imported
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
-from agrotools.runner.records import iter_records
+from agrotools.runner.records import Key, iter_records
 from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
-from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
-from agrotools.text.submission import read_submission, read_value
+from agrotools.runner.transcripts import MODES_OF_KEYS, in_form, read_transcript
+from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
+from agrotools.scoring.plots import drawn_spec
+from agrotools.text.submission import item_names, name_key
 
-PROTOCOL = "predictions"
-"""Protocol of a run that was made of a file of answers."""
 _ANSWERS = ("prediction", "response", "output", "answer")
 """Columns with the answer; the first that a file has is read. Last ``answer``: beside another, it is the gold."""
 _QUESTIONS = ("question", "query")
@@ -91,23 +92,16 @@ def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
 
 
 class RowCounts(NamedTuple):
-    """Rows of a file of answers and samples of a benchmark, as far as they belong together."""
+    """Rows of a file of answers and samples of a benchmark, as far as they belong together.
+
+    ``matched``: number of samples with a row, in each mode. ``by``: number of matched rows by what identified the
+    sample, a column or ``position``. ``problems``: names of rows (``row 3 (id 7)``), samples or columns.
+    """
 
     rows: int
     matched: int
-    """Samples with a row."""
-    by: dict[str, int]
-    """Number of matched rows by what identified the sample: a column, or ``position``."""
-    without_sample: tuple[str, ...] = ()
-    """Rows, as ``row 3 (id 7)``, that belong to no sample of the benchmark."""
-    repeated: tuple[str, ...] = ()
-    """Further rows of a sample; its first one counts."""
-    empty: tuple[str, ...] = ()
-    """Rows of a sample without a prediction; the record is invalid, as that of a sample without a row."""
-    not_planned: tuple[str, ...] = ()
-    """Ids of samples with a row that no-tool leaves out: they need raster processing, a table or a figure."""
-    without_row: tuple[str, ...] = ()
-    """Ids of samples without a row; their records are invalid."""
+    by: Mapping[str, int]
+    problems: dict[str, list[str]]
 
 
 def import_predictions(
@@ -119,7 +113,9 @@ def import_predictions(
     model: str = "",
     out: Path | None = None,
 ) -> tuple[Path, RowCounts]:
-    """Write a run folder (mode no-tool) with the answers of ``file``, and return it with what was matched.
+    """Write a run folder with the answers or transcripts of ``file``, and return it with what was matched.
+
+    The modes are those of the rows: no-tool of a prediction, end-to-end of ``messages``, step-by-step of ``steps``.
 
     Args:
         benchmark_path: name or folder under which the benchmark was loaded.
@@ -135,23 +131,23 @@ def import_predictions(
     """
     rows = _read_table(file)
     answers, counts = _match(rows, benchmark, file)
-    plan = work_items(benchmark.samples, ["no-tool"], 1)
-    planned = [plan.samples[at] for part in plan.parts for at in part.positions]
-    if not planned:
+    modes: list[Mode] = [mode for mode in MODES if any(key[0] == mode for key in answers)]
+    plan = work_items(benchmark.samples, modes, 1)
+    planned = dict.fromkeys(plan.keys())
+    if not planned.keys() & answers.keys():
         raise UsageError(
-            f"every sample of {benchmark.name} needs tools, and a row holds only an answer",
-            hint="--format scores published prediction files; agrotools eval runs the benchmark",
+            f"no row of {file.name} belongs to a sample that {benchmark.name} asks in {' or '.join(modes)}; "
+            f"of others: {len(answers)}",
+            hint="answer the samples whose no_tool_eligible is true, or give the transcript of an agent (messages)",
         )
-    wanted = {sample.id for sample in planned}
-    counts = counts._replace(
-        not_planned=tuple(name for name in answers if name not in wanted),
-        without_row=tuple(sample.id for sample in planned if sample.id not in answers),
-    )
-    if not wanted & {*answers}:
-        raise UsageError(
-            f"no row of {file.name} belongs to a sample that is asked without tools; of others: {len(answers)}",
-            hint="answer the samples whose no_tool_eligible is true",
-        )
+    problems = counts.problems
+    for key in answers:
+        if key not in planned:
+            problems["rows of samples that the mode leaves out"].append(_label(key, modes))
+    for key in planned:
+        if key not in answers:
+            problems["samples without a row (invalid, left out of the scores)"].append(_label(key, modes))
+    turns = [len(row[key]) for row in rows for key in MODES_OF_KEYS if isinstance(row.get(key), list)]
     manifest = Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -163,41 +159,48 @@ def import_predictions(
         synthetic=benchmark.synthetic,
         model=model or file.stem,
         model_hash=sha256_of_file(file),
-        protocol=PROTOCOL,
-        max_steps=1,
+        protocol=PREDICTIONS,
+        max_steps=max(turns, default=1),
         seed=0,
         toolset_hash=sha256_of_json({}),
         prompt_hash="",
-        modes=("no-tool",),
+        modes=tuple(modes),
         epochs=1,
         sample_ids=plan.sample_ids(),
         planned=plan.sizes(),
     )
     folder = out or default_folder(manifest)
     with RunStore(folder, manifest) as store:
-        for sample in planned:
-            record = _record(sample, answers.get(sample.id), file.name)
+        for item in plan:
+            row = answers.get(item.key)
+            if isinstance(row, Mapping):
+                record = read_transcript(benchmark, item.sample, item.mode, row)
+                if record.invalid:
+                    problems["invalid transcripts"].append(f"{item.sample.id}: {record.invalid}")
+                elif _lacks_chart(record):
+                    problems["transcripts without a result of plot with its spec (charts score 0)"] += [item.sample.id]
+            else:
+                record = _record(item.sample, item.mode, row, file.name)
             if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
 
 
-def _record(sample: Sample, text: str | None, file: str) -> Record:
+def _label(key: Key, modes: Sequence[Mode]) -> str:
+    return f"{key[1]} ({key[0]})" if len(modes) > 1 else key[1]
+
+
+def _lacks_chart(record: Record) -> bool:
+    asks = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
+    return asks and record.trajectory is not None and drawn_spec(record.trajectory) is None
+
+
+def _record(sample: Sample, mode: Mode, text: str | None, file: str) -> Record:
     if text is None or text.strip() == _API_FAILURE:
         reason = f"no prediction in {file}" if text is None else f"no reply in {file}: {_API_FAILURE}"
-        return Record(sample=sample, mode="no-tool", invalid=reason)
-    step = Step(turn=0, kind="answer", text=_in_form(sample, text))
-    return Record(sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered"))
-
-
-def _in_form(sample: Sample, text: str) -> str:
-    """Return ``text`` as a line of the form if it is nothing but the only value that is asked for."""
-    items = asked_items(sample.answer)
-    if len(items) != 1 or items[0].free_text or read_submission(text, items):
-        return text
-    value = read_value(items[0], (text,))
-    is_label = bool(value.names) and (not items[0].choices or {*value.names} <= {*items[0].choices})
-    return f"{items[0].name}: {text}" if value.number or value.yes is not None or is_label else text
+        return Record(sample=sample, mode=mode, invalid=reason)
+    step = Step(turn=0, kind="answer", text=in_form(sample, text))
+    return Record(sample=sample, mode=mode, trajectory=Trajectory(steps=(step,), termination="answered"))
 
 
 def _read_table(file: Path) -> list[Mapping[str, Any]]:
@@ -217,45 +220,75 @@ def _read_table(file: Path) -> list[Mapping[str, Any]]:
 
 def _match(
     rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path
-) -> tuple[dict[str, str | None], RowCounts]:
-    """Return the answers by sample id, None for a row without one, and the counts of rows."""
+) -> tuple[dict[Key, str | Mapping[str, Any] | None], RowCounts]:
+    """Return the answers by key of the record (None for a row without one, the row of a transcript), and the counts."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    column = next((name for name in _ANSWERS if name in columns), None)
-    if column is None:
-        raise UsageError(
-            f"{file.name} has no column of predictions; it has {', '.join(columns)}",
-            hint=f"name it {', '.join(_ANSWERS[:-1])} or {_ANSWERS[-1]}",
-        )
-    names, n_questions = list[str](), Counter[str]()
+    samples, n_questions = dict[str, dict[str, str]](), Counter[str]()
     by_question: dict[str, str] = {}
     for sample in benchmark.samples:
-        names.append(sample.id)
+        samples[sample.id] = item_names(asked_items(sample.answer))
         n_questions[question := " ".join(sample.query.split())] += 1
         by_question[question] = sample.id
     by_question = {question: name for question, name in by_question.items() if n_questions[question] == 1}
-    known = set(names)
-    found = [_sample_of(row, known, by_question) for row in rows]
+    names = list(samples)
+    items = {name for of_sample in samples.values() for name in of_sample}
+    of_items = [name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])]
+    column = next((name for name in (_ANSWERS[:-1] if of_items else _ANSWERS) if name in columns), "")
+    if not column and not of_items and not MODES_OF_KEYS.keys() & {*columns}:
+        raise UsageError(
+            f"{file.name} has no column of predictions; it has {', '.join(columns)}",
+            hint=f"name it {', '.join(_ANSWERS[:-1])} or {_ANSWERS[-1]}, or by a value asked for, such as "
+            + ", ".join(sorted(items)[:3]),
+        )
+    found = [_sample_of(row, samples, by_question) for row in rows]
     if not any(found):
         found = _by_position(rows, names)
-    answers: dict[str, str | None] = {}
-    unknown, repeated, empty = list[str](), list[str](), list[str]()
+    answers: dict[Key, str | Mapping[str, Any] | None] = {}
+    problems = defaultdict[str, list[str]](list)
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
-        label = next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
-        if match is None or match[0] in answers:
-            (unknown if match is None else repeated).append(f"row {number}{label}")
-        else:
-            answers[match[0]] = text = _prediction(row.get(column), of_table=file.suffix in TABLES)
-            empty += [f"row {number}{label}"] if text is None else []
+        label = f"row {number}" + next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
+        if match is None:
+            problems["rows without a sample"].append(label)
+            continue
+        for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
+            if (key := (mode, match[0], 0)) in answers:
+                problems["repeated rows (the first of a sample counts)"].append(label)
+                continue
+            answers[key] = answer
+            if answer is None:
+                problems["rows without a prediction (invalid, not wrong)"].append(label)
     if not answers:
+        first = problems["rows without a sample"][0]
         raise UsageError(
-            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {unknown[0]}",
+            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {first}",
             hint=f"ids of samples are such as {names[0]}; name the column {_IDS[0]} or {_IDS[2]}, or give the question",
         )
     by = dict(Counter(match[1] for match in found if match))
-    return answers, RowCounts(len(rows), len(answers), by, tuple(unknown), tuple(repeated), tuple(empty))
+    if of_items and not column and (unused := [name for name in columns if name not in (*of_items, *_IDS)]):
+        problems["columns that are no value of an answer"] = unused
+    return answers, RowCounts(len(rows), len(answers), by, problems)
 
 
-def _sample_of(row: Mapping[str, Any], known: set[str], by_question: Mapping[str, str]) -> tuple[str, str] | None:
+def _answers(
+    row: Mapping[str, Any], column: str, items: Mapping[str, str], *, of_table: bool
+) -> Iterator[tuple[Mode, str | Mapping[str, Any] | None]]:
+    """Yield mode and answer of a row: the row itself for a transcript, else the text of its column, or of its items."""
+    transcripts: list[Mode] = [mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None]
+    for mode in transcripts:
+        yield mode, row
+    if transcripts:
+        return
+    if column:
+        yield "no-tool", _prediction(row.get(column), items, of_table=of_table)
+    else:
+        given = {name: row[name] for name in row if name_key(name) in items}
+        values = {name: text for name, each in given.items() if (text := _prediction(each, {}, of_table=of_table))}
+        yield "no-tool", _answer_text(values, items) or None
+
+
+def _sample_of(
+    row: Mapping[str, Any], known: Mapping[str, object], by_question: Mapping[str, str]
+) -> tuple[str, str] | None:
     """Return the sample of a row and the column that names it; None if no column does."""
     for column in _IDS:
         text = _plain(row.get(column))
@@ -279,18 +312,25 @@ def _plain(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _prediction(value: Any, *, of_table: bool) -> str | None:
+def _prediction(value: Any, items: Mapping[str, str], *, of_table: bool) -> str | None:
     """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists."""
-    text = _answer_text(value)
+    text = _answer_text(value, items)
     no_value = value is None or value != value or text.strip().casefold() in _NO_VALUES
     return None if no_value or (of_table and not text.strip()) else text
 
 
-def _answer_text(value: Any) -> str:
+def _answer_text(value: Any, items: Mapping[str, str]) -> str:
     """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form."""
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
-        return "\n".join(f"{name}: {_answer_text(item)}" for name, item in fields.items())
+        values = {items.get(name_key(name), name): " ".join(_value_text(each).split()) for name, each in fields.items()}
+        return "\n".join(f"{name}: {text}" for name, text in values.items())
+    return _value_text(value)
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(map(_value_text, cast("Mapping[str, Any]", value).values()))
     if isinstance(value, list):
-        return ", ".join(_answer_text(item) for item in cast("list[Any]", value))
+        return ", ".join(map(_value_text, cast("list[Any]", value)))
     return "" if value is None or value != value else _plain(value)

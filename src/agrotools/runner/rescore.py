@@ -32,6 +32,7 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
+from agrotools.scoring.metrics import PREDICTIONS
 from agrotools.scoring.pairs import pair_of, pair_rows
 from agrotools.scoring.repeats import rerun_interval
 
@@ -412,7 +413,7 @@ def summary_of(
     summary = tally.summary(
         allow_invalid=allow_invalid,
         planned=manifest.planned,
-        is_baseline=is_baseline(manifest.model),
+        is_baseline=is_baseline(manifest.model) or manifest.protocol == PREDICTIONS,
         looks=manifest.looks,
     )
     update["warnings"] = (*tally.notes, *summary.warnings)

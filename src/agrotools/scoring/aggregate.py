@@ -9,6 +9,7 @@ from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.base import count_text
+from agrotools.core.form_item import asked_items
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.attribution import CauseTally
@@ -21,6 +22,7 @@ from agrotools.scoring.event_counts import (
     ending_of,
     missing_of,
     mostly_unread,
+    no_form_lines,
     warnings_of,
 )
 from agrotools.scoring.metrics import (
@@ -31,20 +33,24 @@ from agrotools.scoring.metrics import (
     GUESS_METRIC,
     OPEN_TEXT,
     OUTCOME_METRICS,
+    PREDICTIONS,
     SCORING_VERSION,
     SLOTS_OF_METRIC,
     STEP_METRICS,
+    SUMMARY_METRICS,
     is_invalid,
     is_judged_text,
 )
 from agrotools.scoring.pairs import NO_TWIN, PairTally
 from agrotools.scoring.repeats import repeats_of
-from agrotools.scoring.slots import score_record
+from agrotools.scoring.slots import answer_of, score_record
 from agrotools.scoring.summary import (
+    MAX_INVALID_SHARE,
     Correlation,
     Invalid,
     Metric,
     ModeSummary,
+    NoForm,
     NoToolPart,
     Summary,
     with_gains_adjusted,
@@ -59,13 +65,10 @@ from agrotools.scoring.units import (
     units_of,
     units_where,
 )
+from agrotools.text.submission import is_complete
 
 if TYPE_CHECKING:
     from agrotools.scoring.units import FloatArray, IntArray
-
-_ROUNDING = 1e-9
-MAX_INVALID_SHARE = 0.01
-"""Maximum share of invalid records in a mode with a headline."""
 
 
 class RunAggregator:
@@ -125,7 +128,7 @@ class RunAggregator:
         ]
         summary = Summary(
             scoring=SCORING_VERSION,
-            warnings=(*left_out, *warnings_of(of_modes, missing, is_baseline=is_baseline)),
+            warnings=(*no_form_lines(of_modes), *left_out, *warnings_of(of_modes, missing, is_baseline=is_baseline)),
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(),
@@ -181,6 +184,8 @@ class ModeAggregator:
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
         self._mode = mode
+        self._reads_forms = protocol == PREDICTIONS
+        self._n_answers = self._n_no_form = 0
         self.pairs = PairTally()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
@@ -198,6 +203,9 @@ class ModeAggregator:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
+        if self._reads_forms and (complete := _has_form(record)) is not None:
+            self._n_answers += 1
+            self._n_no_form += not complete
         if not record.sample.answerable:
             rows = [row for row in rows if row.metric not in (FAS, GUESS_METRIC)]  # they depend on the twin
         if (pair := self.pairs.add(record, place, rows)) is not None:
@@ -235,6 +243,7 @@ class ModeAggregator:
         """
         theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
         apart = (FALSE_CONFIDENCE, FALSE_REFUSAL) if self.is_unread else ()
+        apart += SUMMARY_METRICS if self.no_form and self.no_form.too_many else ()
         ours = [metric for metric in self._rows if metric.startswith(ENGINE) and metric not in apart]
         return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
 
@@ -247,6 +256,20 @@ class ModeAggregator:
     def invalid_share(self) -> float:
         """Share of the records that are invalid."""
         return sum(self._invalid) / sum(self._epochs)
+
+    @property
+    def no_form(self) -> NoForm | None:
+        """Answers without a complete form, in a run of a prediction file; None in others, and if none is asked for."""
+        return NoForm(n=self._n_no_form, of=self._n_answers) if self._n_answers else None
+
+    @property
+    def withheld(self) -> str:
+        """Reason why there is no headline unless it is allowed; empty if there is none."""
+        if self.invalid_share > MAX_INVALID_SHARE:
+            return "more than 1 % of its records are invalid"
+        if self._mode != "step-by-step" and self.no_form and self.no_form.too_many:
+            return "more than 20 % of its answers hold no complete form"
+        return ""
 
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
@@ -273,7 +296,6 @@ class ModeAggregator:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
         import numpy as np
 
-        share = self.invalid_share
         clusters = clusters_of(np.array(self._samples), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True
@@ -285,9 +307,11 @@ class ModeAggregator:
                 self._mode == "end-to-end" and not self._table.kind(sample).derivable for sample in self._samples
             ),
             epochs=self._n_epochs,
-            invalid=Invalid(n=sum(self._invalid), share=share, reasons=dict(self._reasons)),
+            invalid=Invalid(n=sum(self._invalid), share=self.invalid_share, reasons=dict(self._reasons)),
             endings=dict(self._endings),
-            headline=allow_invalid or share <= MAX_INVALID_SHARE,
+            headline=allow_invalid or not self.withheld,
+            withheld=self.withheld,
+            no_form=self.no_form,
             metrics=_metrics(units, self._table),
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
@@ -316,6 +340,14 @@ class ModeAggregator:
             self._epochs.append(0)
             self._invalid.append(0)
         return self._place_of[number]
+
+
+def _has_form(record: Record) -> bool | None:
+    """Return True if the answer holds its complete form; None if there is no answer, or it needs no form."""
+    text, items = answer_of(record), asked_items(record.sample.answer)
+    if text is None or all(item.free_text for item in items) or plugins_of_slots(record.sample.answer):
+        return None
+    return is_complete(text, items)
 
 
 class _UnitsOfMode(Mapping[str, Units]):

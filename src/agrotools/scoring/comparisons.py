@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score, UsageError
 from agrotools.core.base import count_text
-from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator, metric_differences, tallied
+from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
@@ -78,7 +78,7 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
         named = [*zip((mine, other), names, strict=True)]
         if unread := tuple(name for run, name in named if run.is_unread):
             fields["unread"][mode] = unread
-        if withheld := tuple(name for run, name in named if run.invalid_share > MAX_INVALID_SHARE):
+        if withheld := {name: run.withheld for run, name in named if run.withheld}:
             fields["withheld"][mode] = withheld
         if any(left_out := (len(mine.without_open_text), len(other.without_open_text))):
             fields["no_open_text"][mode] = left_out

@@ -9,7 +9,7 @@ from statistics import median
 from agrotools.core import CallTools, Halt, Mode, Record, Score, ToolCall, Unparseable, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.record import UNREAD_CALL
-from agrotools.scoring.metrics import SLOT_METRIC, is_invalid, scores_sample
+from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 from agrotools.scoring.units import SampleTable, by_part
 from agrotools.tools import get_tool
@@ -304,6 +304,23 @@ def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -
     """Return the number of ``planned`` records missing in each mode; complete modes are left out."""
     sizes = {mode: part.n_records for mode, part in modes.items()}
     return {mode: n - sizes.get(mode, 0) for mode, n in planned.items() if n > sizes.get(mode, 0)}
+
+
+def no_form_lines(modes: Mapping[Mode, ModeSummary]) -> list[str]:
+    """Return the share of answers without a complete form in each mode of a run of a prediction file."""
+    lines: list[str] = []
+    for mode, part in modes.items():
+        if (form := part.no_form) is None:
+            continue
+        scores = "they score 0"
+        if form.too_many and (mode == "step-by-step" or not part.headline):
+            words = part.metrics.get(FAS_TEXT)
+            scores = f"FAS text, of the words, is {100 * words.overall.value:.1f}" if words else ""
+            scores = "no SummAcc" if mode == "step-by-step" else "; ".join(filter(None, ("no FAS", scores)))
+        remedy = f": {scores}. Give values as lines `name: value unit`, in one JSON object or in columns of their own"
+        of_answers = f"{form.n} of {count_text(form.of, 'answer')} hold no complete form{remedy if form.n else ''}"
+        lines.append(f"{mode}: no_form {100 * form.share:.1f} %: {of_answers}.")
+    return lines
 
 
 def warnings_of(

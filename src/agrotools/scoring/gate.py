@@ -12,9 +12,10 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator
+from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
+from agrotools.scoring.summary import MAX_INVALID_SHARE
 from agrotools.scoring.units import shown_mean
 
 if TYPE_CHECKING:

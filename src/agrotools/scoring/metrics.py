@@ -7,6 +7,8 @@ from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
 from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_for_slot_types
 from agrotools.text.answer_form import counts_as_guessable
 
+PREDICTIONS = "predictions"
+"""Protocol of a run that was made of a file of answers or transcripts of another program."""
 SLOT_METRIC = "agrotools.slot"
 FAS = "agrotools.fas"
 GUESS_METRIC = "agrotools.guess"

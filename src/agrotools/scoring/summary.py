@@ -5,17 +5,15 @@ The p-values of differences that a table shows together are adjusted for their n
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.repeats import Repeats
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
-_WITH_FORMER_KEYS = ConfigDict(extra="ignore")
-"""Configuration of models whose stored versions may have keys that no longer exist."""
 
 
 class Metric(FrozenModel):
@@ -167,11 +165,34 @@ class CallRatio(FrozenModel):
     needed: int
 
 
+MAX_INVALID_SHARE = 0.01
+"""Maximum share of invalid records in a mode with a headline."""
+MAX_NO_FORM_SHARE = 0.2
+"""Maximum share of answers without a complete form in a mode with a headline, in runs of prediction files."""
+
+
+class NoForm(FrozenModel):
+    """Number ``n`` of answers that hold no complete answer form, of those (``of``) that are asked for one."""
+
+    n: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.n / self.of
+
+    @property
+    def too_many(self) -> bool:
+        """True if the scores of the forms say nothing about the answers."""
+        return self.share > MAX_NO_FORM_SHARE
+
+
 class ModeSummary(FrozenModel):
     """Metrics of one mode.
 
-    ``headline`` is True if they may be reported as results (at most 1 % invalid records, or allowed explicitly). Counts
-    of a benchmark plug-in have keys of their own (:meth:`part`).
+    ``headline`` is True if they may be reported as results (at most 1 % invalid records and, in prediction files, at
+    most 20 % of the answers without a complete form; or allowed explicitly). Counts of a benchmark plug-in have keys of
+    their own (:meth:`part`).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -186,6 +207,10 @@ class ModeSummary(FrozenModel):
     endings: dict[str, int] = {}
     """Number of records without an answer by cause; ``infrastructure`` counts the invalid ones."""
     headline: bool = True
+    withheld: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """Reason why there is no headline unless it is allowed explicitly; empty if there is none."""
+    no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
+    """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
     without_open_text: Annotated[int, Field(exclude_if=operator.not_)] = 0
     """Number of samples whose open text is not in FAS, because no judge graded it."""
@@ -216,8 +241,6 @@ def tokens_of(parts: Iterable[ModeSummary]) -> tuple[float, float | None, float]
 
 class NoToolPart(FrozenModel):
     """End-to-end metrics on the samples of no-tool, and the gain by tools, paired on samples valid in both modes."""
-
-    model_config = _WITH_FORMER_KEYS
 
     n_excluded: int
     """Number of samples that no-tool leaves out because they need raster processing or a plot."""
@@ -337,8 +360,6 @@ class Panel(FrozenModel):
 class Summary(FrozenModel):
     """Scores of one run: model, benchmark, and the metrics of each mode."""
 
-    model_config = _WITH_FORMER_KEYS
-
     format: int = 1
     scoring: str = "1"
     """Scoring version. The field is near the top because it is searched for in long files."""
@@ -351,13 +372,13 @@ class Summary(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
-    quick: bool = False
+    quick: Annotated[bool, Field(exclude_if=operator.not_)] = False
     """True if only the quick part of the benchmark was run."""
     shard: Annotated[str, Field(exclude_if=operator.not_)] = ""
     """``3/16`` if only this part of the samples was run, to be merged with the others."""
     model: str = ""
     protocol: str = ""
-    tools: str = "all"
+    tools: Annotated[str, Field(exclude_if=lambda tools: tools == "all")] = "all"
     """Tools that each sample offered: ``all``, ``needed`` (those of the reference calls) or ``+N``."""
     privileged: bool = False
     """True if the policy saw the gold."""
@@ -373,14 +394,6 @@ class Summary(FrozenModel):
     """Differences between all pairs of runs that were scored together; the same for each of these runs."""
     judging: Panel | None = None
     """Judges of the run's answers; None if no judge was asked."""
-
-    @model_serializer(mode="wrap")
-    def _without_later_defaults(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        data = serialise(self)
-        for name, default in (("tools", "all"), ("quick", False)):
-            if data.get(name) == default:
-                del data[name]
-        return data
 
 
 class Flip(FrozenModel):
@@ -442,8 +455,8 @@ class Comparison(FrozenModel):
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
     no_open_text: Annotated[dict[Mode, tuple[int, int]], Field(exclude_if=operator.not_)] = {}
     """Numbers of samples whose open text is not in FAS, in the first and in the second run."""
-    withheld: dict[Mode, tuple[str, ...]] = {}
-    """Runs with more than 1 % invalid records, whose own score is withheld."""
+    withheld: dict[Mode, dict[str, str]] = {}
+    """Runs whose own score is withheld, with the reason."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------

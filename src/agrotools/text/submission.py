@@ -47,22 +47,23 @@ def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
     if not items:
         return None
     text = _SPECIAL.sub(" ", text[-_MOST_CHARACTERS:])
-    names = _names(tuple(items))
+    names = item_names(tuple(items))
     found = _last_object(text, items, names)
     after = _last_lines(text[found[0] :] if found else text, items, names)
     return after or (found[1] if found else None)
 
 
 @lru_cache(maxsize=1_000)
-def _names(items: tuple[FormItem, ...]) -> dict[str, str]:
+def item_names(items: tuple[FormItem, ...]) -> dict[str, str]:
     """Return the names of the items by what may stand before a value: name or label."""
     names: dict[str, str] = {}
     for item in items:
-        names.setdefault(_key(item.label), item.name)
-    return names | {_key(item.name): item.name for item in items}
+        names.setdefault(name_key(item.label), item.name)
+    return names | {name_key(item.name): item.name for item in items}
 
 
-def _key(name: str) -> str:
+def name_key(name: str) -> str:
+    """Return a name or label without case, widths and the marks around it."""
     return normalise(name).strip(_MARKS).replace("_", " ")
 
 
@@ -83,7 +84,7 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
 def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     values: dict[str, tuple[str, ...]] = {}
     for key, value in fields.items():
-        if (name := names.get(_key(key))) and value is not None:
+        if (name := names.get(name_key(key))) and value is not None:
             values[name] = (*values.get(name, ()), _as_text(value))
     return values
 
@@ -130,7 +131,7 @@ def _value_in(line: str, names: Mapping[str, str]) -> tuple[str, str] | None:
     if colon is None:
         return None
     written = _NUMBERED.sub("", line[: colon.start()].lstrip(_MARKS), 1)
-    name = names.get(_key(written)) or names.get(_key(_REMARK.sub("", written)))
+    name = names.get(name_key(written)) or names.get(name_key(_REMARK.sub("", written)))
     value = line[colon.end() :].strip(" \t*`")
     return (name, value) if name and value.strip(_QUOTES) and not _PLACEHOLDER.match(value) else None
 

@@ -38,7 +38,7 @@ def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return read_header(out)
 
     monkeypatch.setattr("agrotools.build.sources.build_sources", ready_at_once)
-    command = ["build", "--source", "field=x", "--out", str(tmp_path / "out"), "--propose", "m"]
+    command = ["build", "--source", "deepweeds=x", "--out", str(tmp_path / "out"), "--propose", "m"]
     return lambda *options: CliRunner().invoke(app, [*command, *map(str, options)])
 
 

@@ -31,7 +31,7 @@ def test_numbers_are_guessable_if_close_together_with_a_wide_tolerance():
     ("slot", "chance"),
     [
         (BooleanSlot(name="a", label="a", value=True), 0.5),
-        (ExactSlot(name="a", label="a", value="x", distractors=("y", "z")), 1 / 3),
+        (ExactSlot(name="a", label="a", value="x", choices=("x", "y", "z")), 1 / 3),
         (ExactSlot(name="a", label="a", value="x"), 0),
         (ToleranceSlot(name="a", label="a", value=10, unit="%", abs_tol=1e9), 1),
         (ToleranceSlot(name="a", label="a", value=1, unit="%", abs_tol=0), 0),

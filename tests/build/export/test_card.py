@@ -81,7 +81,7 @@ def test_no_answer_is_told(tmp_path):
         if slot.type in ("exact", "file"):
             updates["value"] = mark
         if slot.type == "exact":
-            updates |= {"aliases": (mark,), "distractors": (mark,)}
+            updates |= {"aliases": {mark: (mark,)}, "choices": (mark,)}
         if slot.type == "choice_set":
             updates |= {"value": (mark,), "choices": (mark,)}
         if slot.type == "plot":

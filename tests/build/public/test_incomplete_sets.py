@@ -47,8 +47,8 @@ def test_lists_without_a_file_and_other_sources_are_refused_even_so(own_set, scr
     (folder / "images").mkdir()
     with pytest.raises(BenchmarkError, match="lacks"):
         adapter_of("deepweeds")(folder, scratch, 20, allow_missing=True)
-    with pytest.raises(UsageError, match="--allow-missing does not apply to 'field'"):
-        build_source(f"field={tmp_path}", tmp_path / "out", allow_missing=True)
+    with pytest.raises(UsageError, match="--allow-missing does not apply to 'gta'"):
+        build_source(f"gta={tmp_path}", tmp_path / "out", allow_missing=True)
 
 
 def test_one_kind_of_fruit_is_enough(own_set: Callable[[str], Path], scratch: Path) -> None:

@@ -13,7 +13,6 @@ from PIL import Image
 from rasterio.transform import from_origin
 
 from agrotools.build.scenes.stands import make_block
-from agrotools.build.sources.reading import read_items
 from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods
@@ -22,6 +21,7 @@ from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from agrotools.vision import strangeness, vegetation
 from agrotools.vision.strangeness import FLAG, Strangeness
+from prepared import read_items
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector
 from support.tool_errors import tool_error

@@ -21,7 +21,6 @@ from agrotools.build.scenes.countryside import (
     Light,
     Plane,
     Spectrum,
-    build_town,
     draw_stages,
     lay_ground,
     light_of,
@@ -91,24 +90,6 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn_event = EVENTS[int(rng.integers(len(EVENTS)))]
     return _draw(rng, levels("ponds")[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
-
-
-@one_thread()
-def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
-    """Draw a settlement among fields without ponds; its roofs, roads and yards must not be mistaken for water.
-
-    Returns:
-        uint8 (384, 512, 3), natural colours.
-    """
-    rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
-    level = levels("ponds")[difficulty]
-    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
-    build_town(rng, ground, int(rng.integers(40, 260)))
-    sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
-    stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
-    bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
-    paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
-    return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
 def _draw(rng: np.random.Generator, level: Level, event: PondEvent, gsd_m: float) -> Scene:

@@ -15,7 +15,6 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
     "source",
     "agrotools.sources",
     {
-        "field": "agrotools.build.sources.field:build_field",
         "gta": "agrotools.build.export.gta_in:build_gta",
         "sessions": "agrotools.build.sources.sessions:build_sessions",
     },

@@ -21,8 +21,8 @@ from pydantic.dataclasses import dataclass
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.photos import fruit_subjects, weed_subjects
 from agrotools.build.sources.part import TABLES, DataSet, Listing, Part, first_few, hint_on_error, named, pairs_of
+from agrotools.build.sources.photos import fruit_subjects, named_weeds, weed_subjects
 from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
@@ -279,7 +279,7 @@ def _weeds(of: AgmlDataSet, data: DataSet) -> Part:
     root = _class_root(of, data)
     pictures = [(path, name.replace("_", " ")) for name in of.classes for path in files_in(root / name, SUFFIXES)]
     some = spread(pictures, lambda picture: picture[1], data.wanted, _SEED)
-    return data.part(weed_subjects("agml", some, data), ["weed"])
+    return data.part(weed_subjects("agml", named_weeds(some, data)), ["weed"])
 
 
 def _weed_areas(of: AgmlDataSet, data: DataSet) -> Part:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -28,7 +28,6 @@ T = TypeVar("T")
 JPEG = (".jpg", ".jpeg")
 LOSSLESS = (".png", ".tif", ".tiff")
 SUFFIXES = (*JPEG, ".png")
-TRUTH_FILE = "truth.json"
 _DEPTH = 3
 _MOST_FOLDERS = 500
 _MOST_ROWS = 2_000_000
@@ -82,13 +81,6 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
     for suffix in reversed(suffixes):
         best |= {path.stem: path for path in some if path.suffix.lower() == suffix}
     return {path.stem: path for path in some if best[path.stem] == path}
-
-
-def require_files(root: Path, names: Iterable[str]) -> None:
-    """Raise a BenchmarkError if some of ``names`` are not in ``root``."""
-    missing = [name for name in names if not (root / name).is_file()]
-    if missing:
-        raise BenchmarkError(f"{root} lacks {first_few(missing)}")
 
 
 NOT_THERE = "listed files that are missing"
@@ -157,32 +149,6 @@ def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     if len(rows) > _MOST_ROWS:
         raise BenchmarkError(f"{path} has more than {_MOST_ROWS} rows")
     return rows
-
-
-def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return the items of a prepared data set, from its ``truth.json``.
-
-    Args:
-        needed: keys that every item must have.
-        files: keys that every item must have and whose values are names of files in the folder.
-
-    Raises:
-        BenchmarkError: ``truth.json`` is missing or invalid, or a file is missing or outside the folder.
-    """
-    path = folder / TRUTH_FILE
-    content = read_json(path)
-    if not isinstance(content, list) or not all(isinstance(item, dict) for item in cast(list[Any], content)):
-        raise BenchmarkError(f"{path} is not a list of objects")
-    items = cast(list[dict[str, Any]], content)
-    for number, item in enumerate(items):
-        lacks = [key for key in (*needed, *files) if key not in item]
-        if lacks:
-            raise BenchmarkError(f"{path}, item {item.get('id', number)} lacks {', '.join(lacks)}")
-        for key in files:
-            if is_outside(str(item[key])):
-                raise BenchmarkError(f"{path}: {item[key]} leads out of the folder")
-    require_files(folder, (str(item[key]) for item in items for key in files))
-    return items
 
 
 def is_outside(path: str) -> bool:

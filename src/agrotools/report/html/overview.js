@@ -36,7 +36,7 @@ function estimateText([value, low, high, n]) {
 }
 
 function figure(run) {
-  if (!run.score) return el("span.figure.none", { title: run.withheld ? "more than 1 % of the records are invalid" : "" }, run.withheld ? "withheld" : "no score");
+  if (!run.score) return el("span.figure.none", { title: run.withheld }, run.withheld ? "withheld" : "no score");
   const [value, low, high] = run.score;
   const spread = low === null ? "" : `${onScale(low)} to ${onScale(high)}`;
   return el("span.figure", { title: estimateText(run.score) }, el("b", {}, onScale(value)), el("small", {}, spread));

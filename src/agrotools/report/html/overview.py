@@ -111,7 +111,7 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "label": harmless(name),
         "role": "baseline" if run.manifest.faults and role != "model" else role,
         "score": estimate_data(estimate) if estimate else None,
-        "withheld": bool(metric and estimate is None),
+        "withheld": summary.modes[measure[0].mode].withheld if measure and metric and estimate is None else "",
         "possible": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
         "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,

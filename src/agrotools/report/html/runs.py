@@ -365,7 +365,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 
 def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
-    hidden = "" if part.headline else ": too many to report scores"
+    hidden = "" if part.headline else f"; no score: {part.withheld}"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
     return f"{count_text(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"

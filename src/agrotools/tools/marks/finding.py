@@ -51,6 +51,8 @@ _TOP_HAT_LEVELS = (110, 70, 40)
 _WHITE_LEVELS = (240, 215)
 _MOST_HOLES = 60
 _MOST_PX = 12_000_000
+_PURE = 140
+"""Least purity of a drawn stroke; a paler one must be long and uniform."""
 _BLEED_PX = 1
 """Distance, pixels, to which the colour of a stroke bleeds, as JPEG files store colours at half resolution."""
 
@@ -212,8 +214,7 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> boo
         return (
             one_sided <= (0.1 if is_short else 0.25) and (uneven <= 8 or not is_short) and stroke.width_px <= thickest
         )
-    pure = purity(stroke.rgb, PURE_COLOURS[colour])
-    if pure >= 140:
+    if purity(stroke.rgb, PURE_COLOURS[colour]) >= _PURE:
         return one_sided <= (0.15 if is_short else 0.4) and (uneven <= 18 or not is_short)
     # A pale or mixed colour is accepted only for long and uniform lines.
     even = middling <= 8 and uneven <= 14 and one_sided <= 0.15
@@ -252,10 +253,22 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
 def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
     """Keep the best of marks found several times: at several levels or in similar colours."""
     distinct: list[DrawnMark] = []
-    for mark in sorted(marks, key=lambda mark: -mark.score):
-        if all(_overlap(mark.box, other.box) < (0.45 if mark.colour == other.colour else 0.7) for other in distinct):
+    for mark in sorted(marks, key=lambda mark: (_is_pale(mark), -mark.score)):
+        if not any(_is_duplicate(mark, better) for better in distinct):
             distinct.append(replace(mark))
     return distinct
+
+
+def _is_duplicate(mark: DrawnMark, better: DrawnMark) -> bool:
+    if mark.colour == better.colour:
+        return _overlap(mark.box, better.box) >= 0.45
+    # A mark drawn on a plant that is slightly larger leaves a ring of the plant, which encloses that mark.
+    is_ring = _is_pale(mark) and _overlap(mark.inner_box, better.box) >= 0.6
+    return is_ring or _overlap(mark.box, better.box) >= 0.7
+
+
+def _is_pale(mark: DrawnMark) -> bool:
+    return purity(mark.rgb, PURE_COLOURS[mark.colour]) < _PURE
 
 
 def _overlap(a: Box, b: Box) -> float:

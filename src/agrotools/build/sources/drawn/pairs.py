@@ -18,7 +18,7 @@ from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
 from agrotools.build.sources.drawn.saving import measured_in_mark
-from agrotools.build.sources.field.land import change_truth
+from agrotools.build.sources.land import change_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject

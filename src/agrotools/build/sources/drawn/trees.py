@@ -14,7 +14,7 @@ from agrotools.build.scenes.scene import Difficulty, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
 from agrotools.build.sources.drawn.saving import measured_in_mark, save_heights
-from agrotools.build.sources.field.land import BREAK_M, height_truth
+from agrotools.build.sources.land import BREAK_M, height_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject

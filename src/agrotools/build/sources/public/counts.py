@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from agrotools.build.sources.field.photos import fruit_subjects
 from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
+from agrotools.build.sources.photos import fruit_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,

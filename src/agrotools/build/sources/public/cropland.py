@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.sources.field.land import change_subjects
+from agrotools.build.sources.land import change_subjects
 from agrotools.build.sources.part import DataSet, Part, adapter
 from agrotools.build.sources.reading import (
     JPEG,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.field.land import change_truth
+from agrotools.build.sources.land import change_truth
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.public.cropland import DATES, Files, dated, distinct_pairs, picture_file
 from agrotools.build.sources.reading import (

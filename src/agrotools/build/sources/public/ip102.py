@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.field.photos import diagnosis_of
 from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
+from agrotools.build.sources.photos import diagnosis_of
 from agrotools.build.sources.public.ip102_pests import (
     CLASSES,
     DIAGNOSE,

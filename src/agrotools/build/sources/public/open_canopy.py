@@ -21,7 +21,7 @@ from rasterio.features import bounds as bounds_of
 from rasterio.warp import transform_bounds
 
 from agrotools.build.area_truth import LEAST_COVER
-from agrotools.build.sources.field.land import canopy_subjects
+from agrotools.build.sources.land import canopy_subjects
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
 from agrotools.build.templates.thing import Subject

@@ -11,8 +11,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.sources.field.photos import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
+from agrotools.build.sources.photos import TOGETHER, apple_subject
 from agrotools.build.sources.reading import (
     existing_files,
     find_root,

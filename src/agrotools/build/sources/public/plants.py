@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agrotools.build.sources.field.photos import diagnosis_of, weed_subjects
 from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_subject, photo_thing
+from agrotools.build.sources.photos import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
@@ -286,4 +286,4 @@ def deepweeds(data: DataSet) -> Part:
     there = existing_files(data, root / "images", (path.name for path, _ in pictures))
     pictures = [picture for picture in pictures if picture[0].name in there]
     some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
-    return data.part(weed_subjects("deepweeds", some, data), ["weed"])
+    return data.part(weed_subjects("deepweeds", named_weeds(some, data)), ["weed"])

@@ -22,8 +22,8 @@ from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
-from agrotools.build.sources.field.weeds import describe_separation
 from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, named, pairs_of, photo_thing, reasons
+from agrotools.build.sources.photos import describe_separation
 from agrotools.build.sources.reading import find_root, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates

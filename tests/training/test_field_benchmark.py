@@ -6,16 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_cwfid import write_prepared
+from field_parts import PARTS, build_field
+from field_parts.weeds import read_cwfid
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.choosing import choose
-from agrotools.build.sources import build_source
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.field import PARTS
-from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.build.sources.part import listing_of
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import BenchmarkError
 from agrotools.core.files import pairs_by_hash, sha256_of_file
 from support.caches import separate_cache
 
@@ -33,7 +32,7 @@ def own_cache(tmp_path_factory):
 def built(tmp_path_factory):
     base = tmp_path_factory.mktemp("field")
     told = []
-    header = build_source(f"field={write_prepared(base / 'set', 4)}", base / "out", lambda *how: told.append(how))
+    header = build_field(write_prepared(base / "set", 4), base / "out", lambda *how: told.append(how))
     return base / "out", header, told
 
 
@@ -114,7 +113,7 @@ def test_gold_comes_from_the_masks_and_names_tell_nothing(built, tmp_path):
 def test_building_again_gives_the_same_content(built, tmp_path):
     folder = built[0]
     before = load_folder(folder).content_hash
-    build_source(f"field={write_prepared(tmp_path / 'set', 4)}", folder)
+    build_field(write_prepared(tmp_path / "set", 4), folder)
     assert load_folder(folder).content_hash == before
 
 
@@ -123,22 +122,17 @@ def test_a_failed_build_leaves_nothing_and_spares_other_folders(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep")
     with pytest.raises(BenchmarkError, match="not a benchmark"):
-        build_source(f"field={source}", tmp_path / "mine")
+        build_field(source, tmp_path / "mine")
     assert (tmp_path / "mine" / "notes.txt").read_text() == "keep"
     (source / "masks/002.png").unlink()
     with pytest.raises(BenchmarkError, match=r"masks/002\.png"):
-        build_source(f"field={source}", tmp_path / "out")
+        build_field(source, tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "set"]
 
 
-def test_wrong_sources_are_explained(tmp_path):
-    with pytest.raises(UsageError, match="--source is 'field'"):
-        build_source("field", tmp_path)
-    with pytest.raises(UsageError, match="unknown source 'fields'") as caught:
-        build_source("fields=x", tmp_path)
-    assert "field" in caught.value.hint
+def test_two_images_are_too_few(tmp_path):
     with pytest.raises(BenchmarkError, match="at least four"):
-        build_source(f"field={write_prepared(tmp_path / 'set', 2)}", tmp_path / "out")
+        build_field(write_prepared(tmp_path / "set", 2), tmp_path / "out")
 
 
 @pytest.mark.skipif(not (_DATA / "truth.json").is_file(), reason=f"no CWFID images in {_DATA}")
@@ -151,21 +145,3 @@ def test_the_real_images_give_the_field_benchmark():
     assert {slot.type for item in chosen for slot in item.slots} == {"tolerance", "exact", "boolean", "file", "plot"}
     assert {len(item.instance.calls) for item in chosen} == {1, 2, 3, 4, 5}
     _assert_gold_is_what_the_masks_say(_DATA, [(item.instance.files, item.instance.calls) for item in chosen])
-
-
-def test_the_command_builds_and_prints_terms(tmp_path):
-    import typer
-    from typer.testing import CliRunner
-
-    from agrotools.cli.build import build
-
-    app = typer.Typer()
-    app.command()(build)
-    source = write_prepared(tmp_path / "set", 4)
-    arguments = ["--source", f"field={source}", "--out", str(tmp_path / "out")]
-    first = CliRunner().invoke(app, arguments)
-    assert first.exit_code == 0, first.output
-    assert "non-commercial" in first.stdout
-    assert " samples (2 clusters) in " in first.stdout
-    assert "reference calls: " in first.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]

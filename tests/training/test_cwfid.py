@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from fake_cwfid import fake_field, write_original, write_prepared
+from field_parts.weeds import read_cwfid
 
-from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.core import BenchmarkError
 from agrotools.core.files import sha256_of_file
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import rasterio
 from fake_parts import write_canopy, write_change, write_leaves
+from field_parts import PARTS, build_field
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.choosing import choose
-from agrotools.build.sources import build_source
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.field import PARTS
 from agrotools.core import BenchmarkError
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -64,7 +63,7 @@ def test_names_of_files_tell_nothing_and_the_terms_of_all_sources_are_carried(tm
     data = tmp_path / "data"
     write_leaves(data / "coffee_lesions", [1, 9])
     write_change(data / "dsifn_cd", [10, 30])
-    header = build_source(f"field={data}", tmp_path / "out")
+    header = build_field(data, tmp_path / "out")
     assert {source.name for source in header.sources} == {"BRACOL coffee leaves", "DSIFN-CD"}
     assert "MIT" in header.licence
     assert "not stated" in header.licence
@@ -85,7 +84,7 @@ def test_a_folder_that_is_cut_short_is_refused(tmp_path):
     write_leaves(data / "coffee_lesions", [1, 9])
     (data / "coffee_lesions/masks/1.png").unlink()
     with pytest.raises(BenchmarkError, match=r"lacks masks/1\.png"):
-        build_source(f"field={data}", tmp_path / "out")
+        build_field(data, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

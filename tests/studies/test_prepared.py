@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from agrotools.build.sources.reading import read_items
 from agrotools.core import BenchmarkError
+from prepared import read_items
 
 
 def _folder(tmp_path, truth):

@@ -4,18 +4,22 @@ Each data set is a part: an adapter reads it into subjects and names the templat
 do not exist are left out and listed in the metadata.
 """
 
+import sys
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi, scene, trees
-from agrotools.build.sources.field.photos import apples, leaf_photos, leaves, orchard, weed_photos
-from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))  # for the reader of prepared data sets
+
+from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
+from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
+from field_parts.weeds import weeds
 
 PARTS: dict[str, Adapter] = {
     "cwfid": weeds,
@@ -48,7 +52,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
     """
     check_replaceable(out)
     if not folder.is_dir():
-        raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data sets: --source field=DIR")
+        raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data sets")
     there = [name for name in PARTS if (folder / name).is_dir()]
     # Without subfolders, read CWFID in its authors' layout, or raise an error that describes what is missing.
     parts = [PARTS[name](folder / name) for name in there] or [weeds(folder)]

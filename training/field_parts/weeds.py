@@ -8,9 +8,7 @@ The images form fixed pairs in the order of their hashes, and a question about t
 are as many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +18,13 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
-from agrotools.build.sources.reading import TRUTH_FILE, read_items, require_files
+from agrotools.build.sources.photos import describe_separation
 from agrotools.build.templates import load_templates
-from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
+from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
-from agrotools.core import BenchmarkError, Sample, SampleFile
+from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.base import NoFileError
-from agrotools.tools.crop_weed.heads import list_heads
+from prepared import TRUTH_FILE, read_items, require_files
 
 NOTE = (
     "Carrot field seen straight from above, two-band camera shown in false colour: the green channel is near infrared,"
@@ -59,7 +57,7 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
         BenchmarkError: the folder does not exist or has another layout, or files are missing or do not match.
     """
     if not folder.is_dir():
-        raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data set: --source field=DIR")
+        raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data set")
     if (folder / "cwfid").is_dir():
         folder = folder / "cwfid"
     entries = list(_entries(folder))
@@ -127,30 +125,6 @@ def weeds(data: DataSet) -> Part:
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
     questions = [*field_templates(), *load_templates("surely")]
     return data.part(subjects, questions, counts, describe_separation)
-
-
-def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
-    """Return the methods that separated crop from weeds in the recorded observations, and the heads that were used.
-
-    With method ``none`` the observation has no crop and no weeds, so an agent that trusts the tool cannot answer.
-    """
-    observations = [
-        step.observation.result
-        for sample in samples
-        for step in (sample.reference.steps if sample.reference else ())
-        if step.tool == MEASURE and step.observation and step.observation.result
-    ]
-    methods = Counter(str(result.get("method")) for result in observations)
-    notes = " ".join(str(result.get("notes")) for result in observations)
-    used = set(re.findall(r"by head ([\w.-]+)", notes))
-    heads: dict[str, JsonValue] = {head.name: head.weights_sha256 for head in list_heads()[0] if head.name in used}
-    how: dict[str, JsonValue] = {"separation": dict(methods), "heads": heads}
-    if methods["none"]:
-        how["note"] = (
-            f"In {methods['none']} of {methods.total()} recorded measurements crop and weeds were not told apart. Train"
-            " heads (agrotools packs train crop-weed) and build again: each pair then has a head that never saw it."
-        )
-    return how
 
 
 def _subject(number: int, pair: list[tuple[SampleFile, FieldImage]]) -> Subject:

@@ -1,27 +1,26 @@
 """Photographs: lesions outlined by hand, diseases and weeds named by experts, apples measured, fruit counted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, adapter, named, photo_pairs, photo_thing
-from agrotools.build.sources.reading import read_items
+from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, adapter, photo_pairs, photo_thing
+from agrotools.build.sources.photos import NO_WEED, TOGETHER, apple_subject, fruit_subjects, named_weeds, weed_subjects
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, SampleFile
-from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
+from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
 _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
 """Words for labels in questions, if they differ from the label."""
-_NO_WEED = "negative"
 _SPARE_NO_WEED = 4
 
 
@@ -76,7 +75,7 @@ def _with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[
     spare: list[Photo[str]] = []
     for label in sorted({label for _, label in photos}):
         ours = sorted((each for each in photos if each[1] == label), key=lambda each: str(each[0].sha256))
-        spare += ours[: _SPARE_NO_WEED if number and label.lower() == _NO_WEED else number]
+        spare += ours[: _SPARE_NO_WEED if label.lower() == NO_WEED else number]
     return [each for each in photos if each not in spare], spare
 
 
@@ -95,7 +94,7 @@ def _with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spar
             done.append(subject)
             continue
         left.remove(other)
-        kinds = ("another", "no_weed") if other[1].lower() == _NO_WEED else ("another",)
+        kinds = ("another", "no_weed") if other[1].lower() == NO_WEED else ("another",)
         done.append(replace(subject, instead={kind: dict.fromkeys(paths, other[0]) for kind in kinds}))
     return done
 
@@ -111,54 +110,13 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
 
-def diagnosis_of(label: str, entry: Entry) -> dict[str, Any]:
-    """Return the result of a perfect ``diagnose_pest_disease`` for a picture with the label ``label``."""
-    candidate = {
-        "label": label,
-        "common_name": entry.names.en,
-        "scientific_name": entry.names.sci,
-        "kind": entry.kind,
-        "kb_id": entry.id,
-    }
-    return {"best": entry.id, "abstained": False, "candidates": [candidate]}
-
-
 @adapter("field.deepweeds")
 def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
-    pictures = [(data.folder / item["image"], str(item["label"])) for item in items]
-    return data.part(weed_subjects("weed-photos", pictures, data, spares=2), ["weed"])
-
-
-def weed_subjects(name: str, pictures: Iterable[tuple[Path, str]], data: DataSet, *, spares: int = 0) -> list[Subject]:
-    """Return subjects of pairs of pictures with their labels (one of the eight weeds, or ``negative``).
-
-    ``spares``: number of pictures of each label that are only shown in place of others.
-
-    Raises:
-        BenchmarkError: the knowledge base has no plant of that name.
-    """
-    note = "Rangeland in northern Australia, seen from above."
-    photos = [(data.originals.file(path, note=note), label) for path, label in pictures]
-
-    def thing(file: SampleFile, label: str, _: int) -> Thing:
-        truth = _weed_truth(label)
-        words = {"shows": truth["common_name"] or "another plant", "id": truth["best"]}
-        return photo_thing(file, "identify_weed", truth, f"I need to know which weed {file.name} shows, if any.", words)
-
-    paired, spare = _with_spares(photos, spares)
-    return _with_others(photo_pairs(name, paired, thing, {}, "weed_photo"), photos, spare)
-
-
-def _weed_truth(label: str) -> dict[str, Any]:
-    if label.lower() == _NO_WEED:
-        return {"common_name": None, "species": None, "best": _NO_WEED, "kb_id": None, "is_weed": False}
-    entry = kb_names().of_shipped(label.lower().replace(" ", "_"))
-    if entry is None:
-        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools kb search NAME")
-    names = {"common_name": entry.names.en, "species": entry.names.sci}
-    return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}
+    photos = named_weeds(((data.folder / item["image"], str(item["label"])) for item in items), data)
+    paired, spare = _with_spares(photos, 2)
+    return data.part(_with_others(weed_subjects("weed-photos", paired), photos, spare), ["weed"])
 
 
 FOCAL_PX = 955.0
@@ -167,8 +125,6 @@ FOCAL_PX = 955.0
 It is not documented, but estimated from the two calibration spheres in every frame (60 and 120 mm).
 """
 _SPHERES = "BALL"
-TOGETHER = 3
-"""Maximum number of fruits in a question, and number of fruits of one subject."""
 _WELL_SEEN = "NO"
 """Value of ``occluded`` for fully visible fruits, the only ones whose size is asked for."""
 
@@ -202,26 +158,6 @@ def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[tuple[int, ...], f
         raise BenchmarkError(f"{folder}: the fruits of {item.get('id')} cannot be read: {error!r}") from error
 
 
-def apple_subject(
-    name: str, files: tuple[SampleFile, SampleFile], fruits: Sequence[tuple[tuple[int, ...], float]]
-) -> Subject:
-    """Return a subject of fruits in one picture, with a box and a diameter in millimetres for each.
-
-    ``files``: the picture and its depth.
-    """
-    image, depth = named(files[0], "image", 1), named(files[1], "depth", 1)
-
-    def shown(index: int, place: int) -> Thing:
-        box, diameter_mm = fruits[index]
-        arguments: dict[str, Any] = {"image": image.name, "depth": depth.name, "boxes": [[*box]]}
-        truth: dict[str, Any] = {"fruits": [{"id": 1, "diameter_mm": diameter_mm}], "n": 1}
-        words = {"box": f"({', '.join(map(str, box))})"}
-        thought = f"I need the diameter of the fruit in the box {words['box']}."
-        return Thing((image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words)
-
-    return Subject(name, len(fruits), shown, {"subject": name}, of="apple")
-
-
 PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
 
 
@@ -241,16 +177,3 @@ def orchard(fruit: str, folder: str) -> Adapter:
         )
 
     return read
-
-
-def fruit_subjects(
-    name: str, fruit: str, plural: str, counted: Iterable[tuple[SampleFile, int]], *, of: str
-) -> list[Subject]:
-    """Return subjects of pairs of pictures with their number of fruits; ``fruit`` is the counting tool's target."""
-
-    def thing(file: SampleFile, count: int, _: int) -> Thing:
-        thought = f"I need to know how many {plural} there are in {file.name}."
-        words = {"fruit": fruit, "fruits": plural}
-        return photo_thing(file, "count_objects", {"count": count}, thought, words, target=fruit)
-
-    return photo_pairs(name, counted, thing, {"fruit": fruit}, of)

@@ -1,0 +1,145 @@
+"""Subjects of land from above, with the results of perfect tools: changes between two dates, and canopy heights."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.area_truth import Region, cut_out, halves, quarters
+from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
+from agrotools.core import Arguments, SampleFile
+from agrotools.tools.result import round_significant
+
+_DIGITS = 6
+
+
+def change_subjects(
+    name: str, files: tuple[SampleFile, ...], mask: NDArray[np.bool_], changed: str, gsd_m: float | None
+) -> list[Subject]:
+    """Return the subjects of a pair of pictures (``files``: before, after), as a whole and by its halves.
+
+    Args:
+        mask: True for changed pixels.
+        changed: the kind of change, as a participle that follows "was".
+    """
+    across, down = halves(mask.shape[1], mask.shape[0])
+
+    def shown(parts: list[tuple[str, Region | None]]) -> Callable[[int, int], Thing]:
+        def thing(index: int, _: int) -> Thing:
+            called, region = parts[index]
+            arguments: Arguments = {"before": files[0].name, "after": files[1].name, "target": "farmland"}
+            if region is not None:
+                arguments["region"] = [*region]
+            where = "" if region is None else f" in the {called} half"
+            thought = f"I need to know how much of the ground{where} was {changed}."
+            words = {"changed": changed, "before": files[0].name, "after": files[1].name}
+            return Thing(
+                files, "detect_change", arguments, change_truth(cut_out(mask, region), gsd_m), called, thought, words
+            )
+
+        return thing
+
+    return [
+        Subject(name, 1, shown([("the scene", None)]), {"pair": name}, of="change"),
+        Subject(f"{name}-across", 2, shown([*across]), {"pair": name}, of="change_half"),
+        Subject(f"{name}-down", 2, shown([*down]), {"pair": name}, of="change_half"),
+    ]
+
+
+def change_truth(change: NDArray[np.bool_], gsd_m: float | None, **more: Any) -> dict[str, Any]:
+    """Return the result of a perfect ``detect_change`` that marks these pixels, with further fields in ``more``."""
+    changed_px = int(np.count_nonzero(change))
+    area_m2 = None if gsd_m is None else round_significant(changed_px * gsd_m**2, _DIGITS)
+    return {
+        "changed": changed_px > 0,
+        "change_px": changed_px,
+        "change_pct": round_significant(100 * changed_px / change.size, _DIGITS),
+        "change_area_m2": area_m2,
+        "change_area_ha": None if area_m2 is None else round_significant(area_m2 / 10_000, _DIGITS),
+        "total_px": change.size,
+        **more,
+        "gsd_m": gsd_m,
+    }
+
+
+_CANOPY_FILE = "canopy_heights.tif"
+BREAK_M = 2.0
+_BINS_M = (2.0, 5.0, 10.0, 15.0, 20.0)
+
+
+def canopy_subjects(
+    name: str, file: SampleFile, heights: NDArray[np.float32], rng: np.random.Generator
+) -> list[Subject]:
+    """Return subjects of one raster: the whole raster, its halves, its quarters, and three boxes drawn by ``rng``.
+
+    Args:
+        file: the raster, without its final name.
+        heights: metres (rows, columns), NaN without data (less than a tenth of the raster).
+    """
+    file = file.model_copy(update={"name": _CANOPY_FILE})
+    rows, columns = heights.shape
+    across, down = halves(columns, rows)
+    boxes = _boxes(rng, rows, columns)
+    windows = [(f"window {number}", box) for number, box in enumerate(boxes, start=1)]
+
+    def subject(of: str, parts: Sequence[tuple[str, Region | None]]) -> Subject:
+        @cache  # a part is used in many questions, and its percentiles are slow to compute
+        def shown(index: int, _: int) -> Thing:
+            return _canopy_thing(file, heights, parts[index][1], parts[index][0])
+
+        return Subject(f"{name}-{of}-{parts[0][0]}", len(parts), shown, {"raster": name}, of=of)
+
+    return [
+        subject("canopy", [("the area", None)]),
+        subject("canopy_half", across),
+        subject("canopy_half", down),
+        subject("canopy_quarter", quarters(columns, rows)),
+        subject("canopy_box", windows),
+    ]
+
+
+def _canopy_thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None, called: str) -> Thing:
+    arguments: Arguments = {"chm": file.name} if region is None else {"chm": file.name, "region": [*region]}
+    part = "" if region is None else f" ({called})" if not called.startswith("window") else " in the window asked for"
+    words: dict[str, str] = dict(zip(("x0", "y0", "x1", "y1"), map(str, region or ()), strict=False))
+    thought = f"I need the heights in {file.name}{part}."
+    truth = height_truth(heights, region, file.gsd_m)
+    return Thing((file,), "estimate_canopy_height", arguments, truth, called, thought, words)
+
+
+def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
+    """Return a perfect ``estimate_canopy_height`` result for heights in metres (rows, columns), NaN without data."""
+    values = cut_out(heights, region).astype(np.float64)
+    values = values[np.isfinite(values)]
+    canopy = values[values >= BREAK_M]
+    edges = (-math.inf, *_BINS_M, math.inf)
+    counted = [int(np.sum((values >= lo) & (values < hi))) for lo, hi in pairwise(edges)]
+    figures = {
+        "mean_m": values.mean(),
+        "median_m": np.median(values),
+        "p95_m": np.percentile(values, 95),
+        "max_m": values.max(),
+        "cover_pct": 100 * canopy.size / values.size,
+    }
+    if gsd_m is not None:
+        figures |= {"area_m2": values.size * gsd_m**2, "canopy_area_m2": canopy.size * gsd_m**2}
+    return {
+        **{name: round_significant(float(value), _DIGITS) for name, value in figures.items()},
+        "bins": [{"pct": round_significant(100 * count / values.size, _DIGITS)} for count in counted],
+        "measured_px": values.size,
+    }
+
+
+def _boxes(rng: np.random.Generator, rows: int, columns: int) -> list[Region]:
+    """Return three windows of a third to a half of each side."""
+    regions: list[Region] = []
+    for _ in range(3):
+        width, height = (round(side * rng.uniform(0.33, 0.5)) for side in (columns, rows))
+        x0, y0 = int(rng.integers(0, columns - width + 1)), int(rng.integers(0, rows - height + 1))
+        regions.append((x0, y0, x0 + width, y0 + height))
+    return regions
