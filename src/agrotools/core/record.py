@@ -201,8 +201,13 @@ class Trajectory(FrozenModel):
 
     @property
     def answer(self) -> str | None:
-        """The final answer, or None if there is none."""
-        if self.termination in ("answered", "max_steps") and self.steps and self.steps[-1].kind == "answer":
+        """The final answer; None if there is none, or if its form is not given."""
+        return self.answer_text if self.termination != "no_form" else None
+
+    @property
+    def answer_text(self) -> str | None:
+        """The text of the final answer, also without its form; None if there is none."""
+        if self.termination in ("answered", "no_form", "max_steps") and self.steps and self.steps[-1].kind == "answer":
             return self.steps[-1].text
         return None
 

@@ -277,7 +277,7 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
     if _repeated(names) - _repeated(reference):
         errors.add("repeated_tool", key)
     needs_calls = record.mode != "no-tool" and bool(reference)
-    answer = record.trajectory.answer
+    answer = record.trajectory.answer_text
     if needs_calls and answer is not None and not names:
         errors.add("single_step_answer", key)
     if answer is None and not names:

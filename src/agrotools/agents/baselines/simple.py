@@ -331,7 +331,7 @@ def _turns(record: Record) -> tuple[Action, ...]:
             calls = tuple(step.call for step in steps if step.call is not None)
             refused = first.observation.error if first.refused and first.observation else None
             actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused))
-    if record.trajectory.termination not in ("answered", "max_steps", "unparseable"):
+    if record.trajectory.termination not in ("answered", "no_form", "max_steps", "unparseable"):
         halt = record.trajectory
         actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))
     return tuple(actions)
