@@ -231,6 +231,7 @@ def _answer_step(turn: int, answer: Answer) -> Step:
         thought=kept_text(answer.thought),
         reply=answer.reply,
         form_replies=answer.form_replies,
+        formless=answer.formless,
     )
 
 
@@ -259,6 +260,7 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
             "thought": kept_text(action.thought) if index == 0 else "",
             "reply": action.reply if index == 0 else None,
             "form_replies": (),
+            "formless": False,
             "seconds": float(outcome.seconds),
             "cached": outcome.cached,
             "recorded": outcome.recorded,

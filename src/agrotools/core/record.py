@@ -96,6 +96,8 @@ class Answer(FrozenModel):
     reply: Reply | None = None
     form_replies: tuple[Reply, ...] = ()
     """Replies to the closing messages, which ask for the answer form; ``text`` ends with the last one."""
+    formless: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """True if an agent takes no closing message, so that its own words alone are scored."""
 
 
 UNREAD_CALL = "the output calls a tool in markup that is not understood"
@@ -180,7 +182,8 @@ class Step(FrozenModel):
     thought: str = ""
     reply: Reply | None = None
     form_replies: tuple[Reply, ...] = ()
-    """See :class:`Answer`."""
+    formless: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Both as in :class:`Answer`."""
     seconds: float = 0.0
     """Wall time of the tool call, seconds."""
     cached: bool = False

@@ -205,7 +205,7 @@ def _counts_cells(part: ModeSummary) -> list[str]:
     counts, spent = part.counts, part.counts.spent
     return [
         str(part.n_records),
-        DASH if part.no_form is None else percent(part.no_form),
+        DASH if part.no_form_share is None else percent(part.no_form_share),
         str(counts.unparseable),
         str(counts.tool_calls),
         str(sum(counts.tool_errors.values())),

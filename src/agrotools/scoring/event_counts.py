@@ -38,6 +38,11 @@ class EventCounts:
         self._known = Counter[str]()
         """Number of records in each total."""
 
+    @property
+    def formless(self) -> int:
+        """Number of answers of an agent that takes no closing message."""
+        return self._counts["formless"]
+
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a valid record and its score rows."""
         self._n += 1
@@ -49,6 +54,7 @@ class EventCounts:
             self._terminations[termination] += 1
             self._counts["at limit"] += termination == "max_steps" and record.trajectory.answer is not None
             for step in record.trajectory.steps:
+                self._counts["formless"] += step.formless
                 self._counts[step.kind] += 1
                 self._counts["recorded"] += step.recorded
                 self._counts["read_texts"] += _texts_read(step.call) if step.call else 0
@@ -89,6 +95,7 @@ class EventCounts:
             successes=successes,
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
+            formless=self.formless,
             unparseable=self._counts["unparseable"],
             unread_calls=self._counts["unread calls"],
             answered_at_limit=self._counts["at limit"],
@@ -174,7 +181,7 @@ def _spent(record: Record) -> dict[str, float]:
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
         **{name: amount for name, amount in zip(spending._fields, spending, strict=True) if amount is not None},
-        **({"closing_tokens": closing} if record.form_replies else {}),
+        **({"closing_tokens": closing} if record.form_replies and record.agent_replies is None else {}),
         "seconds": record.seconds,
         "tool_seconds": sum([step.seconds for step in steps]),
     }

@@ -57,6 +57,8 @@ class Counts(FrozenModel):
     """Number of unanswerable samples that are left out of FAS, because the answerable twin has no valid record."""
     terminations: dict[str, int] = {}
     """Number of records by termination; in step-by-step, of steps without a call or a complete answer."""
+    formless: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of answers of an agent that takes no closing message; with any, the mode has no score of the form."""
     unparseable: int = 0
     """Number of outputs that were neither a call nor an answer."""
     unread_calls: Annotated[int, Field(exclude_if=operator.not_)] = 0
@@ -219,8 +221,10 @@ class ModeSummary(FrozenModel):
     """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
 
     @property
-    def no_form(self) -> float | None:
-        """Share of the valid records whose form was asked for and is not given; None without valid records."""
+    def no_form_share(self) -> float | None:
+        """Share of the valid records (of prediction files: of the answers) without their form; None if there are none."""
+        if self.no_form is not None:
+            return self.no_form.share
         n = self.n_records - self.invalid.n
         return self.counts.terminations.get("no_form", 0) / n if n else None
 

@@ -323,8 +323,8 @@ def _turns(record: Record) -> tuple[Action, ...]:
         steps = list(group)
         first = steps[0]
         if first.kind == "answer":
-            forms = first.form_replies
-            actions.append(Answer(text=first.text, thought=first.thought, reply=first.reply, form_replies=forms))
+            given = {name: getattr(first, name) for name in ("text", "thought", "reply", "form_replies", "formless")}
+            actions.append(Answer(**given))
         elif first.kind == "unparseable":
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:

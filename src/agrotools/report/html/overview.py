@@ -155,7 +155,7 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     counts = [part.counts if part else None for part in parts]
     failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
     unparsed = [each.unparseable if each else None for each in counts]
-    formless = [part.no_form if part else None for part in parts]
+    formless = [part.no_form_share if part else None for part in parts]
     spent = [part.counts.spent.get("closing_tokens") if part else None for part in parts]
     refused = "share of calls that ended in an error, also where that is right: a tool refuses what it cannot measure"
     formless_of = "share of samples whose answer form was asked for and not given (end-to-end)"

@@ -13,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
+from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
 from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
 from agrotools.core.form_item import asked_items
@@ -278,9 +279,8 @@ def floor_and_ceiling(
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:
             place, options = data_root or manifest.data_root, manifest.benchmark_options
-            benchmark = load_benchmark(
-                manifest.benchmark_path, place, options=options, quick=manifest.quick, files_later=True
-            )
+            loading = Loading(place and Path(place), options, quick=manifest.quick, files_later=True)
+            benchmark = load_as(manifest.benchmark_path, loading)
         else:
             benchmark = load_benchmark(run.roots[0])
         if benchmark.content_hash == manifest.benchmark_hash:
