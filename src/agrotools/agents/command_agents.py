@@ -20,7 +20,8 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
-from agrotools.agents.external import AgentStopped, CallTool, FormExchange
+from agrotools.agents.external import AgentStopped, CallTool
+from agrotools.agents.form_exchange import FormExchange
 from agrotools.agents.mcp_server import (
     Headers,
     ReportProgress,

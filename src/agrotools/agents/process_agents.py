@@ -18,7 +18,8 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from agrotools.agents.external import CallTool, FormExchange, form_task
+from agrotools.agents.external import CallTool
+from agrotools.agents.form_exchange import FormExchange, form_task
 from agrotools.agents.task import SendUsage
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders

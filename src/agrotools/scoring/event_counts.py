@@ -152,7 +152,7 @@ class CallCounts:
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
         if record.mode != "end-to-end" or not needed:
             return
-        if record.trajectory is not None and record.trajectory.answer is not None:
+        if record.trajectory is not None and record.trajectory.answer_text is not None:
             n_calls = len(record.trajectory.calls)
             self._ratios.append(n_calls / needed)
             self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
