@@ -279,7 +279,7 @@ def floor_and_ceiling(
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:
             place, options = data_root or manifest.data_root, manifest.benchmark_options
-            loading = Loading(place and Path(place), options, quick=manifest.quick, files_later=True)
+            loading = Loading(Path(place) if place else None, options, quick=manifest.quick, files_later=True)
             benchmark = load_as(manifest.benchmark_path, loading)
         else:
             benchmark = load_benchmark(run.roots[0])
