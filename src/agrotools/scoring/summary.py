@@ -222,7 +222,7 @@ class ModeSummary(FrozenModel):
 
     @property
     def no_form_share(self) -> float | None:
-        """Share of the valid records (of prediction files: of the answers) without their form; None if there are none."""
+        """Share of the valid records (prediction files: of the answers) without their form; None if there are none."""
         if self.no_form is not None:
             return self.no_form.share
         n = self.n_records - self.invalid.n
