@@ -396,9 +396,9 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
         if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
     ]
     for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
-        digests = {manifest.tool_data.get(tool) for manifest in manifests}
+        digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
         if len(digests) > 1:
-            where = "that only some of the runs had" if None in digests else "that changed between the runs"
+            where = "that only some of the runs had" if "" in digests else "that changed between the runs"
             differences.append(f"{tool} has data files (e.g. trained heads) {where}")
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:
