@@ -174,12 +174,12 @@ class Run:
 
     def scores_of(self, record: Record, *, live: bool = False) -> list[Score]:
         """Score a record, and count its scores in the summary."""
-        scores = score_record(record, self.comparisons)
+        scores = self.judges.joined(record, score_record(record, self.comparisons))
         self.replaceable.pop(record.key, None)
         if live and record.invalid is not None:
             self.replaceable[record.key] = record
         elif self.tally is not None:
-            self.tally.add(record, [*scores, *self.judges.rows(record)])
+            self.tally.add(record, scores)
         return [*scores, *twin_rows(record, scores, self.records)]
 
 
@@ -233,7 +233,7 @@ def name_of(folder: Path) -> str:
 def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True) -> None:
     """Set the summaries of runs whose records have all been scored.
 
-    Unless a run is ``finished``, what needs its records again is left out: chance level and published metrics.
+    Unless a run is ``finished``, what needs its records again is left out: published metrics.
     """
     tallies: list[RunAggregator] = []
     for run in runs:
@@ -242,9 +242,6 @@ def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True
         tally = deepcopy(run.tally) if run.replaceable else run.tally
         for record in run.replaceable.values():
             tally.add(record, [])
-        if tally.wants_answers and finished:
-            for record in run.records:
-                tally.add_answer(record)
         tallies.append(tally)
         run.scored = summary_of(
             run.folder,
