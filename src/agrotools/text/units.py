@@ -132,24 +132,13 @@ _HYPHENED = late_pattern(r"-(?P<power>[1-4])(?!\d|[.,]\d)")
 _NO_RANGE = late_pattern(rf"(?! ?(?:[a-z%°{CJK}]|-? ?\d))")
 _DIVIDED = late_pattern(r" ?[/÷] ?| per | ?每 ?")
 _ONE_OVER = late_pattern(r" 1 ?/ ?")
-_DIVIDED_EACH = late_pattern(r" (?:(?:on|in|to|for) )?(?:each|every|a) ")
 _TENFOLD = late_pattern(r"(?P<tens>10{1,4}|1,000|10,000)(?!\d) ?")
 _TIMES = late_pattern(r" ?[·⋅•∙*×] ?|\.(?=[a-z])| |-(?=[a-z])")
 _SUBSTANCE = late_pattern(r" (?:of )?(?P<words>[a-z][a-z\d]*(?: [a-z][a-z\d]*)?)")
 _COUNTED = late_pattern(rf" ?-?(?P<words>[a-z][a-z-]+(?: [a-z][a-z-]+){{0,3}}|[{CJK}]{{1,4}})")
-_NO_NOUN = frozenset(
-    "a an the in on of for at and or to by with from is are was were be been than as but not that this which it per "
-    "each every out over between across if so while where when then has have had about".split()
-)
-# "in" means inches only at the end of a statement or before a word such as "long" or "wide" ("14 in the field").
-_INCH_END = late_pattern(
-    r"(?=\.?\s*(?:$|[\n.,;:!?)\]|×*/}±]|\(|(?:long|wide|tall|high|deep|thick|across|(?:in|on) [a-z]+er|on average)\b))"
-)
-
-
+_NO_INCH = late_pattern(r" (?!per )[a-z]")
+"""A word after "in", which then means inches nowhere but in "in per"."""
 _MOST_FACTORS = 6
-_NEVER_GLUED = frozenset("dkqsw")
-"""Names that are no unit directly after digits: 3D, 5K, the 1990s."""
 
 
 class _Factor(NamedTuple):
@@ -181,9 +170,7 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
             return _Factor(unit, int(text[end]), end + 1)
         if text[end : end + 1].isdigit() or text[end : end + 1] in ("_", "^"):
             return None
-        if text[at:end] == "in" and not _INCH_END.match(text, end):
-            return None
-        if text[at:end] in _NEVER_GLUED and text[at - 1 : at].isdigit():
+        if text[at:end] == "in" and _NO_INCH.match(text, end):
             return None
     return _Factor(unit, 1, end)
 
@@ -225,10 +212,6 @@ class _Product:
         self._factor *= unit.factor**power / float(tens or 1)
         self._offset = unit.offset if first and power == 1 else 0.0
 
-    def has_share_of(self, factor: _Factor) -> bool:
-        """Return True if "a" divides: "120 kg a hectare", "5 mm a day"; "22 kg of feed a day" is a mass."""
-        return factor.power * dict(factor.unit.exponents).get("length", 0) == 2 or self._exponents == {"length": 1}
-
     def adds_up(self, factor: _Factor) -> bool:
         """Return True if the units are a product without a sign: percent days, degree days."""
         return factor.unit.exponents == (("time", 1),) and self._exponents in ({}, {"temperature": 1})
@@ -253,7 +236,7 @@ def _expression(text: str, at: int, *, counted: bool = False) -> tuple[Unit, int
 
 def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) -> int | None:
     """Multiply ``product`` by the next unit after ``at`` and return its end; None if no further unit belongs to it."""
-    if (end := _divide(text, at, product, each=begun)) is not None:
+    if (end := _divide(text, at, product, begun=begun)) is not None:
         return end
     if not begun and not counted:
         return None
@@ -264,7 +247,7 @@ def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) 
             return factor.end
     said = _SUBSTANCE.match(text, at) if begun else None
     for end in _noun_ends(text, said) if said else ():
-        if (after := _divide(text, end, product, each=True)) is not None:
+        if (after := _divide(text, end, product, begun=True)) is not None:
             return after
         times = _TIMES.match(text, end)
         factor = _factor(text, times.end(), joined=True) if times else None
@@ -274,15 +257,15 @@ def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) 
     return None
 
 
-def _divide(text: str, at: int, product: _Product, *, each: bool) -> int | None:
-    sign = _DIVIDED.match(text, at) or (_DIVIDED_EACH if each else _ONE_OVER).match(text, at)
+def _divide(text: str, at: int, product: _Product, *, begun: bool) -> int | None:
+    sign = _DIVIDED.match(text, at) or (None if begun else _ONE_OVER.match(text, at))
     if not sign:
         return None
     begin = sign.end()
     bracket = text[begin : begin + 1] in ("(", "{")
     tens = _TENFOLD.match(text, begin + bracket)
     factor = _factor(text, tens.end() if tens else begin + bracket, divided=True)
-    if factor is None or factor.power < 0 or (_DIVIDED_EACH.fullmatch(sign[0]) and not product.has_share_of(factor)):
+    if factor is None or factor.power < 0:
         return None
     if not (factor.unit.symbol == "px" and factor.power == 1):  # "0.03 m per pixel" is the size of a pixel
         product.multiply(factor.unit, -factor.power, tens["tens"].replace(",", "") if tens else "")
@@ -326,14 +309,12 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
 
 
 def _noun_ends(text: str, words: re.Match[str]) -> Iterator[int]:
-    """Return the ends of the first word, of the first two words..., up to one that belongs to no noun."""
+    """Return the ends of the first word, of the first two words..."""
     start, stop = words.span("words")
     if text[start] > "\u2e80":
         yield from range(start + 1, stop + 1)
         return
     for word in words["words"].split(" "):
-        if word in _NO_NOUN:
-            return
         yield (start := start + len(word))
         start += 1
 
@@ -377,9 +358,9 @@ def convert(value: float, unit: str, to: str) -> float:
     return (value * first.factor + first.offset - second.offset) / second.factor
 
 
-_MEGAGRAM = late_pattern(r"(?P<number>\d(?:[\s~$]|\\[ ,;]?)*(?:\\(?:text|mathrm)\s?\{[\s~]*)?)Mg(?![A-Za-z])")
+_MEGAGRAM = late_pattern(r"(?<=\d)(\s?)Mg(?![A-Za-z])")
 
 
 def fold_case(text: str) -> str:
     """Return ``text`` with t for Mg, the only unit that differs from another one only in its capital letter."""
-    return _MEGAGRAM.sub(r"\g<number>t", text) if "Mg" in text else text
+    return _MEGAGRAM.sub(r"\1t", text)
