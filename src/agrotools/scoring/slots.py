@@ -59,11 +59,10 @@ MAX_EXCERPT = 240
 
 
 class SlotScore(NamedTuple):
-    """Score of a slot in [0, 1], the reading that it is based on, and True if the answer used the form."""
+    """Score of a slot in [0, 1], and the reading that it is based on."""
 
     value: float
     reading: dict[str, JsonValue]
-    used_form: bool
 
 
 def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
@@ -124,10 +123,10 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
         if len({slot.weight for slot, _ in pairs}) > 1:
             reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
-        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading)))
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
     if GUESS_METRIC in of_metrics and answerable:
-        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
+        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {})))
     return rows
 
 
@@ -138,8 +137,8 @@ def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
         return []
     if not sample.answerable:
         wrong = answer is not None and not any(score.value for score in scored)
-        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
-    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}, used_form=False))]
+        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
+    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
@@ -154,7 +153,7 @@ def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) ->
     words = step.text.removesuffix(form).strip() or form
     scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
     mean = sum(slot.weight * scored[slot.name] for slot in slots) / sum(slot.weight for slot in slots)
-    return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}, used_form=False))
+    return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}))
 
 
 def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotScore]]) -> list[Score]:
@@ -169,7 +168,7 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
         if made := find_harmful(slot, answer):
             count += len(made)
             score.reading["harmful"] = [*made]
-    return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
+    return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}))]
 
 
 class _Asked(NamedTuple):
@@ -209,14 +208,14 @@ def _scored(at: int, asked: _Asked, sample: Sample, trajectory: Trajectory) -> S
     slot = asked.slots[at]
     answer = trajectory.answer
     if answer is None:
-        return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
+        return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination})
     if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory):
-        return SlotScore(0.0, {"rule": "answered"}, used_form=False)
+        return SlotScore(0.0, {"rule": "answered"})
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
         value, reading = score_plot(_reference_chart(slot), drawn_spec(trajectory))
-        return SlotScore(value=value, reading=reading, used_form=False)
+        return SlotScore(value=value, reading=reading)
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
@@ -283,7 +282,7 @@ def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None
         "slot": slot,
         "step": None,
         "value": score.value,
-        "reading": {**score.reading, "used_form": score.used_form} if slot else score.reading,
+        "reading": score.reading,
         "judge": None,
         "judge_prompt_hash": None,
     }
@@ -346,15 +345,15 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     form = _submission(answer, asked_items(slots))
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
-        return SlotScore(float(refused), {"rule": "refused" if refused else "answered"}, form is not None)
+        return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})
     if isinstance(slot, _IN_WORDS):
-        return _score_words(slot, submitted_text(slot, slots, answer), used_form=form is not None)
+        return _score_words(slot, submitted_text(slot, slots, answer))
     if form is None:
-        return SlotScore(0.0, {"rule": "no form"}, used_form=False)
+        return SlotScore(0.0, {"rule": "no form"})
     item, written = form_item(slot), form.values[slot.name]
     value = read_value(item, written)
     details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(item, value, written)}
-    return SlotScore(float(_is_right(slot, value, details)), details, value.readable)
+    return SlotScore(float(_is_right(slot, value, details)), details)
 
 
 def _details(item: FormItem, value: FormValue, written: Sequence[str]) -> dict[str, JsonValue]:
@@ -408,16 +407,16 @@ def within(value: float, margin: float, low: float, high: float) -> bool:
     return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
 
 
-def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: str, *, used_form: bool) -> SlotScore:
+def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: str) -> SlotScore:
     from agrotools.scoring.keywords import score_keywords, score_texts
     from agrotools.scoring.open_text import score_facts
 
     if not text.strip():
-        return SlotScore(0.0, {"rule": "the answer is empty"}, used_form=False)
+        return SlotScore(0.0, {"rule": "the answer is empty"})
     if isinstance(slot, KeywordsSlot):
         value, reading = score_keywords(slot, text)
     elif isinstance(slot, ReferenceTextsSlot):
         value, reading = score_texts(slot, text)
     else:
         value, reading = score_facts(slot, text)
-    return SlotScore(value, {"text": text[:MAX_EXCERPT], **reading}, used_form)
+    return SlotScore(value, {"text": text[:MAX_EXCERPT], **reading})
