@@ -17,6 +17,7 @@ OPEN_TEXT = "agrotools.ots"
 """Score of open text by judges. It counts in FAS where a judge graded the answer."""
 
 FAS_TEXT = "agrotools.fas_text"
+FAS_READ = "agrotools.fas_read"
 FALSE_CONFIDENCE = "agrotools.false_confidence"
 FALSE_REFUSAL = "agrotools.false_refusal"
 HARMFUL_ADVICE = "agrotools.harmful_advice"
@@ -84,6 +85,13 @@ _ENGINE_METRICS = {
         "mean score of labels, yes/no, sets, files and numbers in the model's own words, before the form",
         slots=lambda slot: slot.type in _OWN_CLOSED,
         on_request=True,
+    ),
+    FAS_READ: MetricInfo(
+        "FAS read",
+        "FAS text, with the values that a model copied from the words (--read-prose)",
+        slots=lambda slot: slot.type in _OWN_CLOSED,
+        on_request=True,
+        by_judge=True,
     ),
     "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
     "agrotools.tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),

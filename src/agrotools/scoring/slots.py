@@ -144,13 +144,18 @@ def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
 
 
+def own_words(trajectory: Trajectory) -> str:
+    """Return the model's own words of its answer, without the form that followed them."""
+    step = trajectory.steps[-1]
+    form = step.form_replies[-1].text.strip() if step.form_replies else ""
+    return step.text.removesuffix(form).strip() or form
+
+
 def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) -> Score:
     """Return the row of the score of the model's own words."""
     from agrotools.scoring.own_words import read_words
 
-    step = trajectory.steps[-1]
-    form = step.form_replies[-1].text.strip() if step.form_replies else ""
-    words = step.text.removesuffix(form).strip() or form
+    words = own_words(trajectory)
     scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
     mean = sum(slot.weight * scored[slot.name] for slot in slots) / sum(slot.weight for slot in slots)
     return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}))

@@ -7,7 +7,7 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
@@ -22,14 +22,18 @@ from agrotools.core import (
     FrozenModel,
     OpenTextSlot,
     Record,
+    Slot,
     UsageError,
 )
+from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
-from agrotools.scoring.metrics import OPEN_TEXT, is_judged_text
+from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, SLOTS_OF_METRIC, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
-from agrotools.scoring.slots import submitted_text
+from agrotools.scoring.slots import own_words, score_slot, submitted_text
+from agrotools.text.answer_form import answer_form
 from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
+from agrotools.text.submission import is_complete
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
@@ -211,7 +215,10 @@ def has_rubrics(metric: str) -> bool:
 
 JUDGED_METRICS = WithPlugins(
     "judged metric",
-    {OPEN_TEXT: JudgedMetric(is_judged_text)},
+    {
+        OPEN_TEXT: JudgedMetric(is_judged_text),
+        FAS_READ: JudgedMetric(lambda slot: SLOTS_OF_METRIC[FAS_READ](slot)),
+    },
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
@@ -227,15 +234,33 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
 
     ``rubrics`` are those of the user's file, None for the shipped ones.
     """
-    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     questions = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
-    if answer is None or not answer.strip():
+    if record.trajectory is None or record.invalid is not None:
         return questions
-    for slot in record.sample.answer:
-        if isinstance(slot, OpenTextSlot) and is_judged_text(slot):
-            text = submitted_text(slot, record.sample.answer, answer)
-            questions.append(rubric_question(slot, record.sample.query, text))
+    sample, answer = record.sample, record.trajectory.answer or ""
+    if answer.strip():
+        for slot in sample.answer:
+            if isinstance(slot, OpenTextSlot) and is_judged_text(slot):
+                questions.append(rubric_question(slot, sample.query, submitted_text(slot, sample.answer, answer)))
+    closed = [slot for slot in sample.answer if SLOTS_OF_METRIC[FAS_READ](slot)]
+    if closed and record.trajectory.answer_text is not None and (words := own_words(record.trajectory)):
+        questions.append(copying_question(closed, sample.query, words))
     return questions
+
+
+def copying_question(slots: Sequence[Slot], question: str, words: str) -> JudgeQuestion:
+    """Return the request to copy the values of an answer in words into the answer form of ``slots``.
+
+    Its grade is the mean score of the slots by the values of the form.
+    """
+    system, user, prompt = _filled(_words()["copying"]["en"], question, answer_form(slots), words[:_LONGEST_ANSWER])
+
+    def read(reply: str) -> float | None:
+        if not is_complete(reply, asked_items(slots)):
+            return None
+        return sum(each.weight * score_slot(each, slots, reply).value for each in slots) / sum(s.weight for s in slots)
+
+    return JudgeQuestion(FAS_READ, "", system, user, prompt, most=1, read=read)
 
 
 def open_question(metric: str, slot: str, question: str, reference: str, answer: str) -> JudgeQuestion:
