@@ -95,15 +95,11 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     if record.trajectory is None:
         why = f"the {record.mode} record of sample {record.sample.id} holds no trajectory"
         raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
-    asked = _Asked.of(record.sample.answer)
-    places = [at for at, slot in enumerate(asked.slots) if not slot.judged]
-    slots = [asked.slots[at] for at in places]
+    slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
         if plugin.scoring.score_record is not None:
             return plugin.scoring.score_record(record, record.trajectory, comparisons)
-    scored = [
-        _scored(at, asked, record.sample, record.trajectory) for at, slot in enumerate(asked.slots) if not slot.judged
-    ]
+    scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
         scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
@@ -126,7 +122,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading)))
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
     if GUESS_METRIC in of_metrics and answerable:
-        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {})))
+        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {})))
     return rows
 
 
@@ -176,41 +172,7 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
     return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}))]
 
 
-class _Asked(NamedTuple):
-    """Slots of a sample as a key: short answers, options and gold repeat among samples, epochs and runs."""
-
-    gold: bytes
-    slots: tuple[Slot, ...]
-
-    @classmethod
-    def of(cls, slots: Sequence[Slot]) -> "_Asked":
-        return cls(b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in slots]), tuple(slots))
-
-    def __hash__(self) -> int:
-        return hash(self.gold)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self.gold == other.gold
-
-
-_LONGEST_REPEATED = 400
-"""Characters of the longest answer that is expected to repeat."""
-
-
-@lru_cache(maxsize=4_000)
-def _score_repeated(at: int, asked: _Asked, answer: str) -> SlotScore:
-    return score_slot(asked.slots[at], asked.slots, answer)
-
-
-def _score_text(at: int, asked: _Asked, answer: str) -> SlotScore:
-    if len(answer) > _LONGEST_REPEATED:
-        return score_slot(asked.slots[at], asked.slots, answer)
-    score = _score_repeated(at, asked, answer)
-    return score._replace(reading={**score.reading})
-
-
-def _scored(at: int, asked: _Asked, sample: Sample, trajectory: Trajectory) -> SlotScore:
-    slot = asked.slots[at]
+def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     answer = trajectory.answer
     if answer is None:
         return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination})
@@ -224,7 +186,7 @@ def _scored(at: int, asked: _Asked, sample: Sample, trajectory: Trajectory) -> S
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
-    return _score_text(at, asked, answer)
+    return score_slot(slot, sample.answer, answer)
 
 
 def _reference_chart(slot: PlotSlot) -> PlotSpec:
@@ -243,35 +205,30 @@ a benchmark, and counts or yes and no repeat among its questions."""
 _GUESSED_FROM = {"query", "files", "answer", "answerable", "may_abstain"}
 
 
-def guess_score(sample: Sample, asked: _Asked | None = None) -> float:
+def guess_score(sample: Sample) -> float:
     """Return the score of the answer and the chart that the prompt alone suggests."""
-    asked = asked or _Asked.of(sample.answer)
-    key = blake2b(asked.gold, digest_size=16).digest()
-    if not sample.may_abstain and (known := _guesses.get(key)) is not None:
-        return known
-    if sample.may_abstain or not guessed_from_form(asked.slots):
-        prompt = sample.model_dump_json(include=_GUESSED_FROM).encode()
-        key = blake2b(prompt, digest_size=16).digest()
-    if (known := _guesses.get(key)) is None:
-        known = _score_of_guess(sample, asked, guessed_text(sample, sample.answer))
+    gold = b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in sample.answer])
+    if sample.may_abstain or not guessed_from_form(sample.answer):
+        gold = sample.model_dump_json(include=_GUESSED_FROM).encode()
+    key = blake2b(gold, digest_size=16).digest()
+    if key not in _guesses:
         if len(_guesses) >= _MOST_GUESSES:
             _guesses.clear()
-        _guesses[key] = known
-    return known
+        _guesses[key] = _score_of_guess(sample)
+    return _guesses[key]
 
 
-def _score_of_guess(sample: Sample, asked: _Asked, answer: str) -> float:
-    weights = sum(slot.weight for slot in asked.slots if SLOTS_OF_METRIC[FAS](slot))
-    counted = [at for at, slot in enumerate(asked.slots) if SLOTS_OF_METRIC[GUESS_METRIC](slot)]
-    asks_chart = any(isinstance(asked.slots[at], PlotSlot) for at in counted)
+def _score_of_guess(sample: Sample) -> float:
+    answer, counted = guessed_text(sample, sample.answer), [*filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)]
+    asks_chart = any(isinstance(slot, PlotSlot) for slot in counted)
     chart = guessed_chart(sample) if asks_chart and answer != UNKNOWN else None
-    return sum(asked.slots[at].weight * _score_of_part(at, asked, answer, chart) for at in counted) / weights
+    weights = sum(slot.weight for slot in sample.answer if SLOTS_OF_METRIC[FAS](slot))
+    return sum(slot.weight * _score_of_part(slot, sample.answer, answer, chart) for slot in counted) / weights
 
 
-def _score_of_part(at: int, asked: _Asked, answer: str, chart: PlotSpec | None) -> float:
-    slot = asked.slots[at]
+def _score_of_part(slot: Slot, slots: Sequence[Slot], answer: str, chart: PlotSpec | None) -> float:
     if not isinstance(slot, PlotSlot):
-        return _score_text(at, asked, answer).value
+        return score_slot(slot, slots, answer).value
     from agrotools.scoring.plots import score_plot
 
     return score_plot(_reference_chart(slot), chart)[0]
