@@ -33,6 +33,8 @@ def late_pattern(regex: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]
     return cast("re.Pattern[str]", _LatePattern(regex, flags))
 
 
+TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
+"""A word, or a character of a script without spaces."""
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _SUPERSCRIPT_RUN = late_pattern("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _ZEROS = "٠۰०০੦૦୦௦౦೦൦๐໐༠၀០"

@@ -130,8 +130,7 @@ _EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?[1-4]) ?[)}
 _GLUED = late_pattern(r"[23](?![\d^]|[.,]\d)")
 _HYPHENED = late_pattern(r"-(?P<power>[1-4])(?!\d|[.,]\d)")
 _NO_RANGE = late_pattern(rf"(?! ?(?:[a-z%°{CJK}]|-? ?\d))")
-_DIVIDED = late_pattern(r" ?[/÷] ?| per | ?每 ?")
-_ONE_OVER = late_pattern(r" 1 ?/ ?")
+_DIVIDED = late_pattern(r"(?: 1)? ?[/÷] ?| per | ?每 ?")
 _TENFOLD = late_pattern(r"(?P<tens>10{1,4}|1,000|10,000)(?!\d) ?")
 _TIMES = late_pattern(r" ?[·⋅•∙*×] ?|\.(?=[a-z])| |-(?=[a-z])")
 _NOUN = late_pattern(rf" ?-?(?P<words>[a-z][a-z\d-]*(?: [a-z][a-z\d-]*){{0,3}}|[{CJK}]{{1,4}})")
@@ -246,7 +245,7 @@ def _adds_up(factors: Sequence[_Factor], factor: _Factor) -> bool:
 
 
 def _divide(text: str, at: int, factors: list[_Factor]) -> int | None:
-    sign = _DIVIDED.match(text, at) or (None if factors else _ONE_OVER.match(text, at))
+    sign = _DIVIDED.match(text, at)
     if not sign:
         return None
     bracket = text[sign.end() : sign.end() + 1] in ("(", "{")
@@ -265,7 +264,6 @@ def _divide(text: str, at: int, factors: list[_Factor]) -> int | None:
 
 
 _BEFORE = late_pattern(r" ?-? ?(?:(?P<open>[(\[]) ?|')?")
-_CLOSING = late_pattern(r" ?[)\]]")
 _UNKNOWN = late_pattern(r" ?[a-zμ]+(?:[ ·/][a-zμ]+)?\^-\d")
 """A unit outside the table, which is none of the slot's whatever it means; "trees^2" has a footnote."""
 _PER_NOUN = late_pattern(r" ?/ ?(?!pixels?\b|px\b)[a-z]{3,}")
@@ -290,8 +288,8 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
         found = Unit(written, ((written, 1),), 1.0), noun.end()
     if found is None or not before["open"]:
         return found
-    closing = _CLOSING.match(text, found[1])
-    return (found[0], closing.end()) if closing else None
+    closing = found[1] + text.startswith(" ", found[1])
+    return (found[0], closing + 1) if text.startswith((")", "]"), closing) else None
 
 
 def _noun_ends(text: str, words: re.Match[str]) -> Iterator[int]:
