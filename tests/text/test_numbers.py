@@ -26,6 +26,8 @@ def test_a_number_is_read(text: str, value: float):
     assert quantity.low == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["14+ trees", "一般", "more than 14", "12,34,5", "12.5.6", "1204 204", "forty"])
+@pytest.mark.parametrize(
+    "text", ["14+ trees", "一般", "more than 14", "12,34,5", "12.5.6", "12.5.6e3", "1204 204", "forty"]
+)
 def test_other_text_is_no_value(text: str):
     assert read_quantity(normalise(text)) is None

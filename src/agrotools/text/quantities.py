@@ -102,12 +102,12 @@ def _alike(value: float, other: float) -> bool:
 
 # --- numerals --------------------------------------------------------------------------------------------------------
 
-_DIGITS = r"(?:\d+(?:[.,']\d+|(?<!\d{4}) \d{3}(?!\d))*|\.\d+)"
+_DIGITS = r"(?:\d++(?:[.,']\d++|(?<!\d{4}) \d{3}(?!\d))*+|\.\d++)"
 _TEN_TO = r"10\s?(?:\^|\*\*)\s?[({]?(?P<power>[-+]?\d{1,4})[)}]?"
 NUMERAL = late_pattern(
     rf"(?:{WORD_START}(?<![)\]}}^])(?P<sign>[-+]))?{WORD_START}(?<![.^])(?<!\^[-+])"
     rf"(?:(?:(?P<mantissa>{_DIGITS})\s?[x×*·]\s?)?{_TEN_TO}"
-    rf"|(?P<whole>\d+ )?(?P<top>\d+)(?P<slash>[/⁄])(?P<bottom>[1-9]\d*)(?![/\d])"
+    rf"|(?P<whole>\d{{1,6}} )?(?P<top>\d{{1,6}})(?P<slash>[/⁄])(?P<bottom>[1-9]\d{{0,5}})(?![/\d])"
     rf"|(?P<digits>{_DIGITS})(?:e(?P<e>[-+]?\d{{1,4}})(?!\d))?)"
 )
 """A number in digits: with marks between its groups and a decimal mark, a power of ten, or a fraction."""
@@ -122,17 +122,7 @@ _WORDS = {
     for value, word in enumerate(words.split())
 } | {"〇": 0.0, "两": 2.0}
 _WORD = late_pattern(rf"(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}){WORD_END}")
-_TIMES = {
-    "百": 1e2,
-    "千": 1e3,
-    "万": 1e4,
-    "亿": 1e8,
-    "k": 1e3,
-    "hundred": 1e2,
-    "thousand": 1e3,
-    "million": 1e6,
-    "billion": 1e9,
-}
+_POWERS = {"百": 2, "千": 3, "万": 4, "亿": 8, "k": 3, "hundred": 2, "thousand": 3, "million": 6, "billion": 9}
 _MULTIPLIER = late_pattern(
     rf"\s?(?P<word>[万亿]|[百千](?![分克米瓦])|(?:(?<=\d)k|hundred|thousand|million|billion){WORD_END})"
 )
@@ -148,11 +138,10 @@ def numeral_value(text: str, numeral: re.Match[str]) -> tuple[float, int]:
     """Return the value of a :data:`NUMERAL` with its multiplier, and the end of both; NaN if that is no number."""
     power = numeral["power"] or numeral["e"]
     value = _decimal(numeral["digits"] or numeral["mantissa"] or ("1" if power else numeral["top"]))
-    if power:
+    if power and isfinite(value):
         # Via text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
-        value = (
-            float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(int(power), 300))
-        )
+        exponent = max(-300, min(int(power), 300))
+        value = float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0**exponent
     end = numeral.end()
     if numeral["slash"]:
         value = int(numeral["whole"] or 0) + value / int(numeral["bottom"])
@@ -163,14 +152,9 @@ def numeral_value(text: str, numeral: re.Match[str]) -> tuple[float, int]:
 
 def _decimal(written: str) -> float:
     """Return the value of digits with marks between groups of three and a decimal point or comma; else NaN."""
-    marks = [mark for mark in written if not mark.isdigit()]
-    whole, decimals = written, ""
-    if (
-        marks
-        and marks[-1] in ".,"
-        and marks.count(marks[-1]) == 1
-        and not (marks == [","] and _GROUPS.fullmatch(written))
-    ):
+    marks, whole, decimals = [mark for mark in written if not mark.isdigit()], written, ""
+    last = marks[-1] if marks else ""
+    if marks.count(last) == 1 and (last == "." or (last == "," and not _GROUPS.fullmatch(written))):
         whole, _, decimals = written.rpartition(marks[-1])
     if whole and not whole.isdigit() and not _GROUPS.fullmatch(whole):
         return nan
@@ -179,5 +163,5 @@ def _decimal(written: str) -> float:
 
 def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
     while multiplier := _MULTIPLIER.match(text, end):
-        value, end = value * _TIMES[multiplier["word"]], multiplier.end()
+        value, end = value * 10 ** _POWERS[multiplier["word"]], multiplier.end()
     return nan if _GOES_ON.match(text, end) else value, end
