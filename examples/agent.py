@@ -1,4 +1,4 @@
-"""An agent without a model: it asks one tool about each picture and answers with the first number it gets.
+"""An agent without a model: it asks one tool about each picture and answers with the numbers it gets.
 
 agrotools eval embedded --quick --limit 6 --mode end-to-end --model python:agent:solve     (in this folder)
 """
@@ -8,9 +8,12 @@ import re
 from agrotools import Task, ToolError
 
 
-def solve(task: Task) -> str:
-    """Return an answer in the form that the task asks for."""
-    numbers = []
+def solve(task: Task, form: str | None = None) -> str:
+    """Return an answer; when its form is asked for, the form with the numbers of the answer."""
+    if form:
+        names = re.findall(r"^(\w+): <", form, re.MULTILINE)
+        return "\n".join(f"{name}: {number}" for name, number in zip(names, task.answer.split(), strict=False))
+    numbers: list[str] = []
     for file in task.files:
         try:
             result = task.tools.describe_region(image=file.name)
@@ -18,5 +21,4 @@ def solve(task: Task) -> str:
             print(f"{file.name}: {error.message} ({error.hint})")  # printed text goes to the log
             continue
         numbers += re.findall(r"\d+\.?\d*", str(result))
-    names = re.findall(r"^(\w+): <", task.answer_form, re.MULTILINE)
-    return "\n".join(f"{name}: {number}" for name, number in zip(names, numbers, strict=False))
+    return " ".join(numbers)

@@ -40,8 +40,8 @@ def to_message(text: str, pictures: Iterable[Any]) -> HumanMessage:
     return HumanMessage([{"type": "text", "text": text}, *urls])
 
 
-async def solve(task: Task) -> str:
-    """Return the agent's last message."""
+async def solve(task: Task, form: str | None = None) -> str:
+    """Return the agent's last message; with ``form``, the task asks for the form of its answer, and has no tools."""
     tools = [to_tool(function) for function in task.tools.values()]
     model = ChatOpenAI(model=os.environ["OPENAI_MODEL"]).bind_tools(tools)
 
@@ -67,5 +67,7 @@ async def solve(task: Task) -> str:
     graph.add_conditional_edges("model", tools_condition)
     graph.add_edge("tools", "model")
     config = {"recursion_limit": 3 * task.max_steps}
-    result = await graph.compile().ainvoke({"messages": [to_message(task.prompt, task.pictures)]}, config)
+    result = await graph.compile().ainvoke(
+        {"messages": [to_message(task.prompt, [] if form else task.pictures)]}, config
+    )
     return result["messages"][-1].text

@@ -46,8 +46,8 @@ class Usage(RunHooks[Any]):
         )
 
 
-async def solve(task: Task) -> str:
-    """Return the agent's last message."""
+async def solve(task: Task, form: str | None = None) -> str:
+    """Return the agent's last message; with ``form``, the task asks for the form of its answer, and has no tools."""
     tools = [to_tool(function) for function in task.tools.values()]
     agent = Agent("agronomist", model=os.environ["OPENAI_MODEL"], tools=tools)
     config = RunConfig(
@@ -56,7 +56,9 @@ async def solve(task: Task) -> str:
         tool_not_found_behavior="return_error_to_model",
     )
     text = {"type": "input_text", "text": task.prompt}
-    pictures = [{"type": "input_image", "image_url": each.url, "detail": "auto"} for each in task.pictures]
+    pictures = [
+        {"type": "input_image", "image_url": each.url, "detail": "auto"} for each in ([] if form else task.pictures)
+    ]
     question = [{"role": "user", "content": [text, *pictures]}]
     result = await Runner.run(agent, question, max_turns=None, hooks=Usage(task), run_config=config)
     return result.final_output

@@ -47,10 +47,10 @@ def to_tool(function: Callable[..., Any]) -> Tool:
     return Tool.from_schema(run, spec.name, spec.description, dict(spec.parameters))
 
 
-async def solve(task: Task) -> str:
-    """Return the agent's last message."""
+async def solve(task: Task, form: str | None = None) -> str:
+    """Return the agent's last message; with ``form``, the task asks for the form of its answer, and has no tools."""
     tools = [to_tool(function) for function in task.tools.values()]
     agent = Agent(ReportingModel(task), tools=tools, retries=task.max_steps)
-    question = [task.prompt, *to_contents(task.pictures)]
+    question = [task.prompt, *to_contents([] if form else task.pictures)]
     result = await agent.run(question, usage_limits=UsageLimits(request_limit=None))
     return result.output

@@ -55,8 +55,8 @@ def to_image(picture: Any) -> Image.Image:
     return Image.open(io.BytesIO(picture.data))
 
 
-def solve(task: Task) -> str:
-    """Return the agent's final answer."""
+def solve(task: Task, form: str | None = None) -> str:
+    """Return the agent's final answer; with ``form``, the task asks for the form of its answer, and has no tools."""
     pictures: list[Image.Image] = []
 
     def show_pictures(step: ActionStep, **_: object) -> None:
@@ -70,4 +70,4 @@ def solve(task: Task) -> str:
         step_callbacks=[show_pictures],
         verbosity_level=0,
     )
-    return str(agent.run(task.prompt, images=[to_image(each) for each in task.pictures]))
+    return str(agent.run(task.prompt, images=[to_image(each) for each in ([] if form else task.pictures)]))

@@ -40,7 +40,7 @@ def test_public_names_and_signatures():
             *("out", "progress", "options"),
         ],
         "expected_costs": ["runs", "table", "mode"],
-        "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick", "files_later"],
+        "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "merge": ["runs", "out", "allow_missing"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],

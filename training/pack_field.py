@@ -36,7 +36,7 @@ from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
 OUT = pack_path("field")
-VERSION = "7"
+VERSION = "8"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
 _NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be reproduced byte for byte"

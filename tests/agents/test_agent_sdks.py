@@ -59,12 +59,14 @@ class ScriptedModel:
         self.requests.append(body)
         question = next(text_of(message) for message in body["messages"] if "Question: " in text_of(message))
         part = next(part for part in SCRIPTS if part in question)
-        if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
-            return self._response(completion(str(SCRIPTS[part][-1]).rpartition("\n")[2]))
-        reply = SCRIPTS[part][self._turns[part]]
-        self._turns[part] += 1
-        self.offered = {tool["function"]["name"]: tool["function"] for tool in body["tools"]}
-        if isinstance(reply, str) and "final_answer" in self.offered:
+        offered = {tool["function"]["name"]: tool["function"] for tool in body.get("tools", ())}
+        if any("Now copy the values of your answer" in text_of(message) for message in body["messages"]):
+            reply = str(SCRIPTS[part][-1]).rpartition("\n")[2]
+        else:
+            reply = SCRIPTS[part][self._turns[part]]
+            self._turns[part] += 1
+            self.offered = offered
+        if isinstance(reply, str) and "final_answer" in offered:
             reply = [("final_answer", {"answer": reply})]
         if isinstance(reply, str):
             return self._response(completion(reply))
@@ -96,7 +98,7 @@ def outcome(run: at.Run) -> Any:
                 step.kind,
                 step.call and (step.call.tool, step.call.arguments),
                 step.observation,
-                step.text.partition("\n\nFinal Answer:")[0],  # own agents of users get no closing message
+                step.text,
             )
             for step in record.trajectory.steps
         ]
@@ -174,7 +176,7 @@ def evaluated_with(
 def test_an_agent_on_an_sdk_has_the_trajectory_of_the_own_loop(sdk, expected, folder, tmp_path, monkeypatch):
     run, model = evaluated_with(sdk, folder, tmp_path, monkeypatch)
     assert outcome(run) == expected[0]
-    requests = [len(SCRIPTS[part]) for part in ("What is the mean yield?", "show the mean yields as bars")]
+    requests = [len(SCRIPTS[part]) + 1 for part in ("What is the mean yield?", "show the mean yields as bars")]
     assert [record.spending[:2] for record in run.samples()] == [(100 * n, 10 * n) for n in requests]
     for name, tool in expected[1].offered.items():
         offered = model.offered[name]
@@ -195,7 +197,7 @@ def test_calls_that_an_sdk_refuses_do_not_end_its_run(sdk: str, tmp_path: Path, 
     (record,) = run.samples()
     called = [step.call.tool for step in record.trajectory.calls if step.call]
     assert called == ([] if sdk == "langgraph" else ["calculate"])
-    assert record.trajectory.steps[-1].text == ("" if sdk == "langgraph" else "mean_yield: 5.4")
+    assert record.trajectory.steps[-1].text.endswith("mean_yield: 5.4")
 
 
 def properties(tool: Body) -> Body:

@@ -73,7 +73,7 @@ async def main():
             await client.call_tool("calculate", {"expression": "1 + 1"})
             second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
             await client.call_tool("report_usage", second)
-            await client.call_tool("submit_answer", {"answer": "mean_yield: 2"})
+            await client.call_tool("final_answer", {"text": "mean_yield: 2"})
 
 asyncio.run(main())
 """
@@ -98,6 +98,8 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def reported_action(request: dict[str, Any]) -> dict[str, Any]:
     first: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}
     second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
+    if "form_request" in request:
+        return {"answer": "mean_yield: 2"}
     call = {"call": {"tool": "calculate", "arguments": {"expression": "1 + 1"}}, "usage": first}
     return {"answer": "mean_yield: 2", "usage": second} if request["steps"] else call
 

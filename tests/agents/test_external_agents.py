@@ -16,6 +16,7 @@ import agrotools as at
 from agrotools.agents.process_agents import TemporaryFolders
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.report.html import build_report
+from agrotools.report.tables import tables_text
 from agrotools.sandbox.agents import agent_command, is_available
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
@@ -34,9 +35,13 @@ async def main():
     async with httpx2.AsyncClient(headers=server["headers"]) as http:
         async with Client(streamable_http_client(server["url"], http_client=http)) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["calculate", "plot", "submit_answer"], names
+            assert names == ["calculate", "plot", "final_answer"], names
             done = await client.call_tool("calculate", my_agent.first_call(prompt))
-            print("mean_yield:", done.structured_content["value"])
+            asked = await client.call_tool("final_answer", {"text": my_agent.words(done.structured_content["value"])})
+            late = await client.call_tool("calculate", {"expression": "1 + 1"})
+            assert late.is_error
+            form = my_agent.filled(asked.structured_content["form_request"], done.structured_content["value"])
+            await client.call_tool("final_answer", {"text": form})
 
 asyncio.run(main())
 """
@@ -52,15 +57,32 @@ def first_call(query):
     a, b = numbers(query)
     return {"expression": "(a + b) / 2", "variables": {"a": float(a), "b": float(b)}}
 
-def answer(task, value):
-    assert "mean_yield: <number>" in task.answer_form
+def words(value):
+    return f"On average they yield {value} t/ha."
+
+def filled(form, value):
+    assert "mean_yield: <number>" in form
     return f"mean_yield: {value}"
 
-def solve(task):
-    return answer(task, task.tools.calculate(**first_call(task.query))["value"])
+def solve(task, form=None):
+    if form:
+        assert task.prompt.endswith(form) and task.answer in task.prompt and not task.tools
+        return filled(form, numbers(task.answer)[0])
+    return words(task.tools.calculate(**first_call(task.query))["value"])
 
-async def solve_async(task):
-    return answer(task, (await task.tools["calculate"](**first_call(task.query)))["value"])
+async def solve_async(task, form=None):
+    if form:
+        return filled(form, numbers(task.answer)[0])
+    return words((await task.tools["calculate"](**first_call(task.query)))["value"])
+
+def solve_in_words(task):
+    return words(task.tools.calculate(**first_call(task.query))["value"])
+
+def solve_with_values(task):
+    return {"mean_yield": task.tools.calculate(**first_call(task.query))["value"]}
+
+def solve_with_other_values(task):
+    return {"mean": task.tools.calculate(**first_call(task.query))["value"]}
 """
 
 
@@ -105,7 +127,9 @@ def served_action(request: dict[str, Any]) -> dict[str, Any]:
     task, steps = request["task"], request["steps"]
     if not steps:
         return {"call": {"tool": "calculate", "arguments": space["first_call"](task["query"])}}
-    return {"answer": f"mean_yield: {steps[0]['observation']['result']['value']}"}
+    value = steps[0]["observation"]["result"]["value"]
+    form = request.get("form_request")
+    return {"answer": space["filled"](form, value) if form else space["words"](value)}
 
 
 @pytest.fixture
@@ -146,9 +170,28 @@ def test_the_same_agent_over_every_route_has_the_same_scores(folder, tmp_path, a
     assert runs["server"].manifest.sealed is None
     assert at.score(first).summary.unsealed
     assert not at.score(runs["server"]).summary.unsealed
+    (step,) = [step for step in first.samples()[0].trajectory.steps if step.kind == "answer"]
+    assert (step.text, len(step.form_replies)) == ("On average they yield 5.4 t/ha.\n\nmean_yield: 5.4", 1)
     sent = REQUESTS[0]
+    assert "mean_yield" not in json.dumps(sent)
     assert "path" not in sent["task"]["files"][0]
     assert str(folder) not in json.dumps(sent)
+
+
+def test_an_agent_may_return_values_and_has_no_score_but_of_its_words_if_it_submits_no_form(
+    folder, tmp_path, agent_module
+):
+    space: dict[str, Any] = {}
+    exec(AGENT, space)
+    name = agent_module(AGENT)
+    values = evaluated(folder, f"python:{name}:solve_with_values", tmp_path / "values")
+    assert values.scores["agrotools.fas"].value == 1
+    other = evaluated(folder, space["solve_with_other_values"], tmp_path / "other")
+    assert other.scores["agrotools.fas"].value == 0
+    assert {record.trajectory.termination for record in other.samples()} == {"no_form"}
+    words = evaluated(folder, space["solve_in_words"], tmp_path / "words")
+    assert {name: each.value for name, each in words.scores.items()} == {"agrotools.fas_text": 1}
+    assert "the agent submits no form" in tables_text([at.score(words).summary])
 
 
 FAULTY = '''
@@ -498,7 +541,7 @@ def test_a_server_may_send_numbers_and_letters_that_no_record_holds(tmp_path: Pa
     with agent_serving(reply) as server:
         (record,) = evaluated(folder, server, tmp_path / "run", limit=1).samples()
     assert record.trajectory.steps[0].call.arguments == {"expression": 1e30}
-    assert record.trajectory.answer == "mean_yield: \ufffd 2"
+    assert record.trajectory.answer_text == "mean_yield: \ufffd 2\n\nmean_yield: \ufffd 2"
 
 
 def test_a_server_that_does_not_answer_ends_the_run(tmp_path: Path, folder: Path):

@@ -11,8 +11,8 @@ from agrotools.agents.baselines.simple import ReplayPolicy
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.scoring.event_counts import EventCounts
-from agrotools.scoring.slots import score_slot
+from agrotools.scoring.event_counts import EventCounts, ending_of
+from agrotools.scoring.slots import score_record, score_slot
 from support.small_sample import run_tool, small_sample, view_of
 
 CALL = RequestedCall(name="calculate", arguments='{"expression": "3+4"}')
@@ -71,7 +71,7 @@ def test_an_answer_is_asked_once_for_the_form(mode, protocol, tmp_path):
     assert [reply.text for reply in record.replies] == [f"Final Answer: {FREE}", "rows: 7"]
     tally = EventCounts()
     tally.add(record, [])
-    assert tally.counts().asked_for_form == 1
+    assert tally.counts().spent["closing_tokens"].total == 15
     assert tally.counts().spent["output_tokens"].total == 10
     assert asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool)) == trajectory
 
@@ -105,6 +105,36 @@ def test_the_form_is_asked_for_again_if_a_value_is_missing(replies, asked, score
     assert (requests, len(step.form_replies)) == (1 + asked, asked)
     assert score_slot(sample.answer[0], sample.answer, step.text).value == score
     assert step.text.startswith(FREE)
+
+
+@pytest.mark.parametrize("forms", [("As I said above.", "7"), ("rows: many", "rows: several")])
+def test_a_sample_without_its_form_ends_as_no_form_and_scores_nothing(forms: tuple[str, str], tmp_path: Path):
+    sample = small_sample(tmp_path)
+    view = view_of(sample, tmp_path)
+    replies = [said(text) for text in (f"Final Answer: {FREE}", *forms)]
+    trajectory = asyncio.run(run_end_to_end(agent(replies, "end-to-end")[0], view, run_tool))
+    assert (trajectory.termination, trajectory.answer) == ("no_form", None)
+    record = Record(sample=sample, mode="end-to-end", trajectory=trajectory)
+    values = {row.metric: row.value for row in score_record(record)}
+    assert (values["agrotools.fas"], values["agrotools.fas_text"]) == (0, 1)
+    assert ending_of(record) == "no_form"
+    assert asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool)) == trajectory
+
+
+def test_an_answer_step_without_its_form_is_still_an_answer(tmp_path: Path):
+    sample = small_sample(tmp_path)
+    assert sample.reference
+    texts = [f"Final Answer: {FREE}"] * (len(sample.reference.steps) + 1) + ["7"] * 2
+    policy, _ = agent([*map(said, texts)], "step-by-step")
+    actions = asyncio.run(run_step_by_step(policy, view_of(sample, tmp_path), sample.reference))
+    record = Record(sample=sample, mode="step-by-step", actions=actions)
+    rows = score_record(record)
+    assert {row.metric: row.value for row in rows if row.step == 2} == {
+        "agrotools.st_acc": 1, "agrotools.summ_acc": 0, "agrotools.summ_acc_truth": 0,
+    }  # fmt: skip
+    tally = EventCounts()
+    tally.add(record, rows)
+    assert tally.counts().terminations == {"no_form": 1}
 
 
 @pytest.mark.parametrize(

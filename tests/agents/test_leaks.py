@@ -144,7 +144,7 @@ async def test_no_request_holds_gold(sample: Sample, tmp_path: Path, mode, proto
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
         policy = LLMAgent(model, mode=mode, protocol=protocol, images=images)
         outcome = await run_in_mode(mode, policy, sample, view_of(sample, tmp_path))
-        assert not isinstance(outcome, Trajectory) or outcome.termination == "answered"
+        assert not isinstance(outcome, Trajectory) or outcome.termination == "no_form"
         await model.close()
     sent = endpoint.requests
     # The last two requests are for the form, of which a value is missing.
@@ -166,10 +166,10 @@ async def test_no_request_in_the_protocol_of_gta_holds_gold(sample: Sample, tmp_
         policy = LagentAgent(model, mode, images=images)
         await run_in_mode(mode, policy, sample, view_of(sample, tmp_path), 10, None)
         await model.close()
-    assert len(endpoint.requests) == 4
+    assert len(endpoint.requests) == 6  # the last two are for the form, of which a value is missing
     for number, body in enumerate(endpoint.requests):
         assert found(body, ALWAYS_HIDDEN) == []
-        shown = range(number) if mode == "step-by-step" else range(0)
+        shown = range(min(number, 3)) if mode == "step-by-step" else range(0)
         told = [marker for marker in of_steps(list(shown)) if "thought" not in marker]
         assert found(body, of_steps(range(3))) == told
         assert ("base64," in json.dumps(body)) is images

@@ -10,8 +10,9 @@ from collections import Counter
 import pytest
 
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks import Loading, load_benchmark
 from agrotools.benchmarks.embedded import load as embedded
+from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.pack import Pack, read_pack
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.templates.wording import sentences
@@ -81,7 +82,7 @@ def test_the_quick_part_is_drawn_alone_and_completed_later(folder, drawn_before,
 @pytest.mark.process
 def test_with_files_later_each_scene_is_drawn_when_a_sample_of_it_is_prepared(folder, drawn_before):
     whole = drawn_before[2]
-    later = load_benchmark("embedded", files_later=True)
+    later = load_as("embedded", Loading(files_later=True))
     assert not folder.exists()
     assert (later.content_hash, later.header) == (whole.content_hash, whole.header)
     assert [sample.cluster for sample in later.samples] == [sample.cluster for sample in whole.samples]
@@ -90,7 +91,7 @@ def test_with_files_later_each_scene_is_drawn_when_a_sample_of_it_is_prepared(fo
     assert {f"files/{path.name}" for path in (folder / "files").iterdir()} == {file.path for file in first.files}
     for file in first.files:
         assert later.file_path(file).read_bytes() == whole.file_path(file).read_bytes()
-    again = load_benchmark("embedded", files_later=True)
+    again = load_as("embedded", Loading(files_later=True))
     _alter(folder)
     assert [again.prepare(sample) for sample in (first, second)] == [first, second]
     assert embedded.is_intact(folder) is True
@@ -140,14 +141,14 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
     with pytest.raises(BenchmarkError, match="cannot be written") as caught:
         load_benchmark("embedded")
     assert "AGROTOOLS_CACHE" in caught.value.hint
-    later = load_benchmark("embedded", files_later=True)
+    later = load_as("embedded", Loading(files_later=True))
     with pytest.raises(BenchmarkError, match="cannot be written"):
         later.prepare(later.samples[0])
 
 
 _LOAD = """
 import json, pathlib, sys
-from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks import Loading, load_benchmark
 from agrotools.benchmarks.embedded import load
 from agrotools.benchmarks.pack import Pack
 pack = Pack(pathlib.Path(sys.argv[1]).read_bytes())

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from agrotools.build.choosing import ask_subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.templates import Template, Thing, load_templates
+from agrotools.build.templates.slot_draft import with_known_names
 from agrotools.build.templates.thing import Subject
-from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
+from agrotools.core import FAMILY_OF_TASK_TYPE, ExactSlot, SampleFile, ToleranceSlot
 from agrotools.core.record import resolved_value
+from agrotools.scoring.slots import score_slot
+from agrotools.text import answer_form
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import get_tool
 from agrotools.tools.result import encode_result
@@ -309,3 +312,18 @@ def test_a_question_in_chinese_names_parts_in_chinese_and_takes_english_answers(
     assert (slot.value, slot.choices) == ("右半", ("左半", "右半"))
     assert (slot.aliases, slot.label) == ({"左半": ("left half",), "右半": ("right half",)}, "哪一半：左半或右半")
     assert asked.query(template.wordings[0]) == "左半和右半，哪边更严重？"
+
+
+def test_choices_take_the_names_of_the_knowledge_base_that_none_of_the_others_has():
+    weeds = ("lantana", "rubber vine", "siam weed", "another plant")
+    by_gold = [
+        with_known_names(ExactSlot(name="weed", label="weed", value=each, choices=weeds, aliases={each: ("vine",)}))
+        for each in weeds
+    ]
+    for slot, gold in zip(by_gold, weeds, strict=True):
+        assert answer_form([slot]) == answer_form([ExactSlot(name="weed", label="weed", value=gold, choices=weeds)])
+    for text in ("马缨丹", "Lantana camara", "飞机草", "Cryptostegia grandiflora", "lantana", "another plant", "vine"):
+        right = sum(score_slot(slot, [slot], f"weed: {text}").value for slot in by_gold)
+        assert right == (text != "vine")  # an alias of the right choice alone
+    shared = with_known_names(ExactSlot(name="weed", label="weed", value="马缨丹", choices=("lantana", "马缨丹")))
+    assert shared.aliases == {}

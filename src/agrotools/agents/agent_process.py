@@ -3,7 +3,8 @@
 Started as ``python -m agrotools.agents.agent_process MODULE FUNCTION [FOLDER...]``; the folders are searched for the
 module. Lines in: ``{"number": M, "task": ...}``, then ``{"id": N, "observation": ...}`` for each call. Lines out: once
 ``{"number": 0, "ready": true}``; for each task, with its number, ``{"id": N, "tool": ..., "arguments": ...}`` and
-``{"usage": ...}``, and finally ``{"answer": ...}`` or ``{"error": ...}``. What the agent prints goes to standard error.
+``{"usage": ...}``, and finally ``{"answer": ..., "takes_form": ...}`` or ``{"error": ...}``. What the agent prints goes
+to standard error.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     sys.path[:0] = folders
-    from agrotools.agents.external import described, solve_with
+    from agrotools.agents.external import described, run_with, takes_form
 
     try:
         target: Any = importlib.import_module(module)
@@ -36,10 +37,10 @@ def main() -> None:
         _send(writing, 0, {"error": described(error)})
         raise SystemExit(1) from error
     _send(writing, 0, {"ready": True})
-    asyncio.run(_serve(solve_with(target), reading, writing))
+    asyncio.run(_serve(run_with(target), takes_form(target), reading, writing))
 
 
-async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
+async def _serve(run: Any, has_form: bool, reading: BinaryIO, writing: BinaryIO) -> None:
     from agrotools.core.base import words_of
 
     loop = asyncio.get_running_loop()
@@ -73,7 +74,8 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
     while (message := await tasks.get()) is not None:
         number = message["number"]
         try:
-            answer = {"answer": await solve(message["task"], partial(call, number), partial(report, number))}
+            given = await run(message["task"], partial(call, number), partial(report, number))
+            answer = {"answer": given, "takes_form": has_form}
         except BaseException as error:
             traceback.print_exc()
             answer = {"error": words_of(error) or type(error).__name__}

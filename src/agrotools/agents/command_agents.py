@@ -2,7 +2,8 @@
 
 For each sample the command is started once. It gets the question in ``{prompt}`` (or on standard input) and the tools
 from an MCP server on this machine, in ``{config}`` (a file in the form of ``mcpServers``) or ``{url}``. What it prints
-is its answer, unless it calls ``submit_answer``. The program reports its usage with ``report_usage``.
+is its answer, unless it calls ``final_answer``, whose first call returns the form of the answer. The program reports
+its usage with ``report_usage``.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
 from agrotools.agents.external import AgentStopped, CallTool
+from agrotools.agents.form_exchange import FormExchange
 from agrotools.agents.mcp_server import (
     Headers,
     ReportProgress,
@@ -34,10 +36,10 @@ from agrotools.core import InfrastructureError, UsageError
 from agrotools.core.processes import kill_descendants
 from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders, interpreter_of
 
-SUBMIT = ToolDescription(
-    "submit_answer",
-    "Give the final answer, with the lines that the question asks for. It ends the task.",
-    {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
+FINAL_ANSWER = ToolDescription(
+    "final_answer",
+    "Give the final answer in your own words. If it returns a form, call it again with the filled-in form.",
+    {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
 )
 REPORT_USAGE = "report_usage"
 """Tool for the program, not for its model, which does not know its usage: ``tools/list`` does not name it."""
@@ -52,13 +54,17 @@ _URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
 
 
 _ENDED = ToolReply({"error": {"kind": "sample_ended", "message": "the sample has ended"}})
+_ANSWERED = ToolReply(
+    {"error": {"kind": "sample_ended", "message": "the answer is given", "hint": "call final_answer with its form"}}
+)
 
 
 class _Session(NamedTuple):
     tools: Sequence[ToolDescription]
     call: CallTool
     report: SendUsage
-    answer: "asyncio.Future[str]"
+    exchange: FormExchange
+    ended: "asyncio.Future[None]"
 
 
 @dataclass(eq=False)
@@ -107,15 +113,16 @@ class CommandAgents:
         """SHA-256 over the command and the files that it names."""
         return code_hash(self.command, [*self._own, *(path.resolve() for path in self.paths)])
 
-    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage) -> str:
-        """Run the program on a task, and return its answer.
+    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+        """Run the program on a task, and submit its answer.
 
         Raises:
             InfrastructureError: the program failed.
         """
         url, token = await self._address(), token_urlsafe(16)
-        tools = [*(ToolDescription(**tool) for tool in task["tools"]), SUBMIT]
-        session = self._sessions[token] = _Session(tools, call, report, asyncio.get_running_loop().create_future())
+        tools = [*(ToolDescription(**tool) for tool in task["tools"]), FINAL_ANSWER]
+        ended = asyncio.get_running_loop().create_future()
+        session = self._sessions[token] = _Session(tools, call, report, exchange, ended)
         folder = self._folders.add()
         try:
             files = lay_out(task["files"], folder)
@@ -127,7 +134,7 @@ class CommandAgents:
             variables = {_URL: url, _TOKEN: token}
             if endpoint := task.get("endpoint"):
                 variables |= endpoint_variables(endpoint)
-            return await self._run(session, prompt, variables, folder)
+            await self._run(session, prompt, variables, folder)
         finally:
             del self._sessions[token]
             shutil.rmtree(folder, ignore_errors=True)
@@ -137,7 +144,7 @@ class CommandAgents:
         await self._stack.aclose()
         self._folders.remove()
 
-    async def _run(self, session: _Session, prompt: str, variables: Mapping[str, str], folder: Path) -> str:
+    async def _run(self, session: _Session, prompt: str, variables: Mapping[str, str], folder: Path) -> None:
         places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
         command = [str(self._program), *(_filled(word, places) for word in self._arguments)]
         variables = {**agent_variables(self.variables), **variables}
@@ -157,9 +164,9 @@ class CommandAgents:
         )
         exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
         try:
-            await asyncio.wait({exchange, session.answer}, return_when=asyncio.FIRST_COMPLETED)
-            if session.answer.done():
-                return session.answer.result()
+            await asyncio.wait({exchange, session.ended}, return_when=asyncio.FIRST_COMPLETED)
+            if session.ended.done():
+                return
             output, errors = exchange.result()
         finally:
             with suppress(ProcessLookupError, PermissionError):
@@ -176,7 +183,7 @@ class CommandAgents:
                 f"the agent ended with exit code {process.returncode}: {last[0]:.300}"
                 + _HIDDEN * (self.sealed and is_missing)
             )
-        return output.decode(errors="replace").strip()
+        session.exchange.submit(output.decode(errors="replace").strip())
 
     async def _address(self) -> str:
         """Return the address of the MCP server, which the first sample starts."""
@@ -201,13 +208,18 @@ class CommandAgents:
         if tool == REPORT_USAGE:
             session.report(arguments)
             return ToolReply({"result": {"reported": True}})
-        if tool != SUBMIT.name:
+        if tool != FINAL_ANSWER.name:
+            if session.exchange.words is not None:
+                return _ANSWERED
             try:
                 return to_reply(await session.call(tool, arguments))
             except AgentStopped:
                 return _ENDED
-        if not session.answer.done():
-            session.answer.set_result(str(arguments.get("answer", "")))
+        if session.ended.done():
+            return _ENDED
+        if form := session.exchange.submit(str(arguments.get("text", ""))):
+            return ToolReply({"result": {"form_request": form["form_request"]}})
+        session.ended.set_result(None)
         return ToolReply({"result": {"submitted": True}})
 
 

@@ -22,13 +22,13 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
+from agrotools.agents.form_exchange import FormExchange, form_task
 from agrotools.agents.images import describe, result_pictures
-from agrotools.agents.llm import observation_data, render, with_form_in_question
-from agrotools.agents.task import SendUsage, Task, answer_text, task_from_json
+from agrotools.agents.llm import observation_data, render
+from agrotools.agents.task import SendUsage, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
-    Answer,
     CallTools,
     EndpointUnreachable,
     Halt,
@@ -48,9 +48,11 @@ from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
-Solve = Callable[[dict[str, Any], CallTool, SendUsage], Coroutine[Any, Any, str]]
-"""Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer; its last argument, called in the
-same event loop, takes the agent's reports of its usage."""
+RunAgent = Callable[[dict[str, Any], CallTool, SendUsage], Coroutine[Any, Any, Any]]
+"""Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer, a text or a dict; the last argument,
+called in the same event loop, takes the agent's reports of its usage."""
+Solve = Callable[[dict[str, Any], CallTool, SendUsage, FormExchange], Coroutine[Any, Any, None]]
+"""Runs an agent like :data:`RunAgent`, and submits its answer and its form to the last argument."""
 Specs = Callable[[Sequence[str]], Sequence[ToolSpec]]
 AGENT_TIMEOUT_S = 600.0
 """Seconds that an agent may take for one step, by default."""
@@ -79,7 +81,8 @@ class AgentPolicy:
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
         self._usage = SampleUsage(meter)
-        self._run: asyncio.Task[str] | None = None
+        self._run: asyncio.Task[None] | None = None
+        self._exchange: FormExchange | None = None
         self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = asyncio.Queue()
         self._waiting: asyncio.Future[dict[str, Any]] | None = None
 
@@ -92,7 +95,8 @@ class AgentPolicy:
         if self._run is None:
             task = task_json(view, self._specs, self._max_steps)
             await self._usage.begin(task)
-            self._run = asyncio.create_task(self._solve(task, self._call, self._usage.report))
+            self._exchange = FormExchange(view)
+            self._run = asyncio.create_task(self._solve(task, self._call, self._usage.report, self._exchange))
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(await self._with_pictures(history[-1]))
         next_call = asyncio.ensure_future(self._calls.get())
@@ -109,7 +113,9 @@ class AgentPolicy:
             return CallTools(calls=(call,))
         next_call.cancel()
         if self._run.done():
-            return Answer(text=self._run.result())
+            self._run.result()
+            assert self._exchange is not None
+            return self._exchange.answer()
         await self.end_sample()
         return Halt(termination="timeout", reason=f"the agent took more than {self._timeout_s:g} s for one step")
 
@@ -150,7 +156,7 @@ def shown_observation(step: Step) -> dict[str, Any]:
 
 
 def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
-    """Return what an agent is told about a sample, as JSON: query, files, answer_form, prompt, tools, max_steps."""
+    """Return what an agent is told about a sample, as JSON: query, files, prompt, tools, max_steps."""
     tools = [spec.offered() for spec in (specs(view.toolset) if view.toolset else ())]
     files = [
         {
@@ -163,35 +169,55 @@ def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
         for file in view.files
     ]
     listing = [render("files", count=len(files)), *(f"- {file['description']}" for file in files)] if files else []
-    instructions = render("tool_calling_system", form_in_question=True) if tools else render("no_tool_system")
-    question = with_form_in_question(render("question", query=view.query), view)
+    instructions = render("tool_calling_system" if tools else "no_tool_system")
+    question = render("question", query=view.query)
     return {
         "query": view.query,
         "files": files,
-        "answer_form": view.answer_form,
         "prompt": view.query if view.bare else "\n\n".join([instructions, "\n".join(listing), question]),
         "tools": tools,
         "max_steps": max_steps,
     }
 
 
-def solve_with(function: Callable[[Task], Any]) -> Solve:
-    """Return how a plain or async ``function`` solves a task in this process. A plain one runs in its own thread."""
+def takes_form(function: Callable[..., Any]) -> bool:
+    """Return True if ``function`` has a parameter ``form``, so that it is called again with the closing message."""
+    return "form" in inspect.signature(function).parameters
+
+
+def solve_with(function: Callable[..., Any]) -> Solve:
+    """Return how a plain or async ``function`` solves a task in this process, see :func:`run_with`."""
+    run = run_with(function)
+
+    async def solve(task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+        request = exchange.submit(await run(task, call, report))
+        while request and takes_form(function):
+            request = exchange.submit(await run(form_task(task, request), call, report))
+
+    return solve
+
+
+def run_with(function: Callable[..., Any]) -> RunAgent:
+    """Return how a plain or async ``function`` runs on a task in this process. A plain one runs in its own thread."""
+
+    def given(data: Mapping[str, Any]) -> dict[str, Any]:
+        return {"form": data.get("form_request")} if takes_form(function) else {}
+
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
 
-        async def solve_async(data: dict[str, Any], call: CallTool, report: SendUsage) -> str:
+        async def run_async(data: dict[str, Any], call: CallTool, report: SendUsage) -> Any:
             try:
-                return answer_text(await function(task_from_json(data, call, _from_any_thread(report))))
+                return await function(task_from_json(data, call, _from_any_thread(report)), **given(data))
             except asyncio.CancelledError:
                 raise
             except BaseException as error:
                 raise _failed(error) from error
 
-        return solve_async
+        return run_async
 
-    async def solve(data: dict[str, Any], call: CallTool, report: SendUsage) -> str:
+    async def run(data: dict[str, Any], call: CallTool, report: SendUsage) -> Any:
         loop, send_usage = asyncio.get_running_loop(), _from_any_thread(report)
-        done: asyncio.Future[str] = loop.create_future()
+        done: asyncio.Future[Any] = loop.create_future()
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
             try:
@@ -205,7 +231,7 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
 
         def work() -> None:
             try:
-                answer = answer_text(function(task_from_json(data, call_tool, send_usage)))
+                answer = function(task_from_json(data, call_tool, send_usage), **given(data))
             except BaseException as error:
                 fault = _failed(error)
                 fault.__cause__ = error
@@ -216,7 +242,7 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
         threading.Thread(target=work, name="agent", daemon=True).start()
         return await done
 
-    return solve
+    return run
 
 
 def described(error: BaseException) -> str:
@@ -264,7 +290,8 @@ class HttpAgentPolicy:
 
     Request: ``{"session", "task", "steps": [{"tool", "arguments", "observation"}]}``; the files' contents (base64) are
     in the first request of a session only. Reply: ``{"call": {"tool", "arguments"}}`` or ``{"answer": TEXT}``;
-    either may have ``"usage"``, a :class:`UsageReport` on this turn.
+    either may have ``"usage"``, a :class:`UsageReport` on this turn. After an answer in words, a further request has
+    this ``"answer"`` and ``"form_request"``, the message that asks for its form.
 
     Raises:
         EndpointUnreachable: from :meth:`act`, if no server has ever answered at the address.
@@ -299,6 +326,20 @@ class HttpAgentPolicy:
             for step in history
         ]
         request = {"session": self._session, "task": {**self._task, "files": files}, "steps": steps}
+        turn = await self._turn(request)
+        if isinstance(turn, Unparseable):
+            return turn
+        if turn.call is not None:
+            return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
+        exchange = FormExchange(view)
+        form = exchange.submit(turn.answer)
+        while form:
+            self._usage.check()
+            turn = await self._turn({**request, **form})
+            form = exchange.submit("" if isinstance(turn, Unparseable) else turn.answer)
+        return exchange.answer()
+
+    async def _turn(self, request: Mapping[str, Any]) -> "_Turn | Unparseable":
         text = await self._server.ask(dumps(request))
         if self._usage.fault is not None:
             raise self._usage.fault
@@ -311,11 +352,9 @@ class HttpAgentPolicy:
             self._usage.report(turn.usage)
             if self._usage.fault is not None:
                 raise self._usage.fault
-        if turn.call is not None:
-            return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
-        if turn.answer is None:
+        if turn.call is None and turn.answer is None:
             return Unparseable(text=text, reason='the reply has neither "call" nor "answer"')
-        return Answer(text=answer_text(turn.answer))
+        return turn
 
 
 class AgentServer:

@@ -11,7 +11,7 @@ hostile text remains text. Those in ``prompts/building/`` are for models that he
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -272,7 +272,7 @@ REACT = MessageFormat(native=False, system=_react_system, turn=_react_turn)
 
 
 def _native_system(_specs: Sequence[ToolSpec]) -> str:
-    return render("tool_calling_system", form_in_question=False)
+    return render("tool_calling_system")
 
 
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
@@ -391,40 +391,14 @@ class LLMAgent:
             self._conversations.popitem(last=False)
         return conversation
 
-    def _form_is_due(self, view: SampleView) -> bool:
-        """True if this answer is scored. In step-by-step, only the closing answer is."""
-        return bool(view.form) and (self.mode != "step-by-step" or view.closing)
-
     async def _read(
         self, completion: Completion, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> Action:
         """Return the action of the reply to a request; an answer has its form."""
         action = await parse_in_thread(lambda: self._action(completion, view), output_length(completion))
-        if isinstance(action, Answer) and self._form_is_due(view):
-            return await self._with_form(action, view, messages, tools)
+        if isinstance(action, Answer) and form_is_due(view, self.mode):
+            return await with_form(action, view, lambda sent: self.model.generate(sent, tools, self.settings), messages)
         return action
-
-    async def _with_form(
-        self, answer: Answer, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
-    ) -> Answer:
-        """Return ``answer`` with the values that the model copies into the answer form, which is shown to it now.
-
-        The form is asked for again if a line is missing or cannot be read. The tools stay in the request, because
-        endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
-        """
-        most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
-        sent, said = [*messages], spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most))
-        for _ in range(FORM_REQUESTS):
-            sent = [*sent, said, Message.of("user", closing_message(view))]
-            completion = await self.model.generate(sent, tools, self.settings)
-            reply = raw_reply(completion)
-            form = await parse_in_thread(partial(_form_of, completion, reply), output_length(completion))
-            replies.append(reply)
-            text = f"{answer.text}\n\n{form}".rstrip()
-            if is_complete(form, view.form):
-                break
-            said = spoken(excerpt(form, most) or "(nothing)", reply)
-        return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
         """Return the system message for ``toolset`` (cached) and the specifications of its tools."""
@@ -459,6 +433,37 @@ class LLMAgent:
             answer_only=self.mode == "no-tool",
             reply=reply,
         )
+
+
+def form_is_due(view: SampleView, mode: Mode) -> bool:
+    """True if an answer is scored. In step-by-step, only the closing answer is."""
+    return bool(view.form) and (mode != "step-by-step" or view.closing)
+
+
+async def with_form(
+    answer: Answer,
+    view: SampleView,
+    ask: Callable[[Sequence[Message]], Awaitable[Completion]],
+    messages: Sequence[Message],
+) -> Answer:
+    """Return ``answer`` with the values that the model copies into the answer form, which is shown to it now.
+
+    The form is asked for again if a line is missing or cannot be read. The tools stay in the request, because
+    endpoints reject calls in a conversation without them, and servers reuse its beginning; a call is ignored.
+    """
+    most, text, replies = _LONGEST_ANSWER_TOLD, answer.text, list[Reply]()
+    sent, said = [*messages], spoken(excerpt(text, most), answer.reply, own=own_words(answer.reply, most))
+    for _ in range(FORM_REQUESTS):
+        sent = [*sent, said, Message.of("user", closing_message(view))]
+        completion = await ask(sent)
+        reply = raw_reply(completion)
+        form = await parse_in_thread(partial(_form_of, completion, reply), output_length(completion))
+        replies.append(reply)
+        text = f"{answer.text}\n\n{form}".rstrip()
+        if is_complete(form, view.form):
+            break
+        said = spoken(excerpt(form, most) or "(nothing)", reply)
+    return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})
 
 
 def _form_of(completion: Completion, reply: Reply) -> str:
@@ -516,13 +521,6 @@ def _question(view: SampleView, file_contents: Sequence[ContentPart]) -> tuple[C
 def closing_message(view: SampleView) -> str:
     """Return the message that asks for the form of an answer."""
     return render("form", form=view.answer_form)
-
-
-def with_form_in_question(question: str, view: SampleView) -> str:
-    """Return ``question`` followed by its answer form, for agents that get no closing message."""
-    if not view.answer_form:
-        return question
-    return f"{question}\n\n{render('form_in_question', form=view.answer_form)}"
 
 
 @cache

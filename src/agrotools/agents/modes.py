@@ -31,6 +31,7 @@ from agrotools.core import (
     Sample,
     SampleView,
     Step,
+    Termination,
     ToolCall,
     ToolOutcome,
     ToolSpec,
@@ -38,11 +39,12 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.base import from_valid
+from agrotools.core.base import count_text, from_valid
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
 from agrotools.text.loose_json import NotJson, dumps, storable, without_surrogates
+from agrotools.text.submission import lacks_form
 
 if TYPE_CHECKING:
     from agrotools.agents.usage import SampleUsage
@@ -188,8 +190,7 @@ async def run_end_to_end(
         action = await policy.act(view, tuple(steps))
         match action:
             case Answer():
-                steps.append(_answer_step(turn, action))
-                return Trajectory(steps=tuple(steps), termination="answered")
+                return _answered([*steps, _answer_step(turn, action)], view, "answered")
             case Halt():
                 return Trajectory(
                     steps=tuple(steps), termination=action.termination, reason=action.reason, halted_by=action.reply
@@ -208,9 +209,18 @@ async def run_end_to_end(
     reason = f"no answer after {max_steps} turns"
     last = await policy.answer_at_limit(view, tuple(steps)) if answers_at_limit(policy) else None
     if isinstance(last, Answer):
-        steps.append(_answer_step(max_steps, last))
-    halted_by = last.reply if last and not isinstance(last, Answer) else None
-    return Trajectory(steps=tuple(steps), termination="max_steps", reason=reason, halted_by=halted_by)
+        return _answered([*steps, _answer_step(max_steps, last)], view, "max_steps", reason)
+    return Trajectory(
+        steps=tuple(steps), termination="max_steps", reason=reason, halted_by=last.reply if last else None
+    )
+
+
+def _answered(steps: Sequence[Step], view: SampleView, termination: Termination, reason: str = "") -> Trajectory:
+    """Return the trajectory of an answer; its termination is ``no_form`` if the form was asked for and is not given."""
+    if lacks_form(steps[-1], view.form):
+        termination = "no_form"
+        reason = f"no complete form in {count_text(len(steps[-1].form_replies), 'reply', 'replies')}"
+    return Trajectory(steps=tuple(steps), termination=termination, reason=reason)
 
 
 def _answer_step(turn: int, answer: Answer) -> Step:
@@ -221,6 +231,7 @@ def _answer_step(turn: int, answer: Answer) -> Step:
         thought=kept_text(answer.thought),
         reply=answer.reply,
         form_replies=answer.form_replies,
+        formless=answer.formless,
     )
 
 
@@ -249,6 +260,7 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
             "thought": kept_text(action.thought) if index == 0 else "",
             "reply": action.reply if index == 0 else None,
             "form_replies": (),
+            "formless": False,
             "seconds": float(outcome.seconds),
             "cached": outcome.cached,
             "recorded": outcome.recorded,

@@ -19,6 +19,7 @@ from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from agrotools.agents.external import CallTool
+from agrotools.agents.form_exchange import FormExchange, form_task
 from agrotools.agents.task import SendUsage
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders
@@ -225,8 +226,8 @@ class PythonAgents:
     _all: set[_Worker] = field(default_factory=set[_Worker])
     _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
 
-    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage) -> str:
-        """Run the agent on a task, and return its answer.
+    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+        """Run the agent on a task, and submit its answer.
 
         Raises:
             InfrastructureError: the agent raised an exception, or its process ended.
@@ -238,8 +239,8 @@ class PythonAgents:
         token = worker.token
         try:
             worker.number += 1
-            files = lay_out(task["files"], worker.folder)
-            await worker.send({"number": worker.number, "task": {**task, "files": files}})
+            task = {**task, "files": lay_out(task["files"], worker.folder)}
+            await worker.send({"number": worker.number, "task": task})
             while True:
                 message = await worker.receive()
                 if "tool" in message:
@@ -250,10 +251,15 @@ class PythonAgents:
                     report(message["usage"])
                     continue
                 if "answer" in message:
+                    form = exchange.submit(message["answer"])
+                    if form and message.get("takes_form"):
+                        worker.number += 1
+                        await worker.send({"number": worker.number, "task": form_task(task, form)})
+                        continue
                     _clear(worker.folder)
                     self._idle.append(worker)
                     worker = None
-                    return str(message["answer"])
+                    return
                 if "error" in message:
                     raise InfrastructureError(str(message["error"]))
                 raise InfrastructureError(f"the agent's process ended: {message['lost']}")

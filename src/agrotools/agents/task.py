@@ -1,4 +1,4 @@
-"""Task of an external agent: the question, its files, the form of the answer, and the tools as functions."""
+"""Task of an external agent: the question, its files, and the tools as functions."""
 
 import base64
 import inspect
@@ -166,20 +166,22 @@ class ToolFunctions(Mapping[str, Callable[..., Any]]):
 class Task:
     """Question that an external agent answers.
 
-    An agent is a function ``(task) -> answer``, plain or async. The answer is the text of its last message, which
-    should end with the lines of ``answer_form``; a dict of values by line name is written in that form.
+    An agent is a function ``(task) -> answer``, plain or async. A dict of values by item name is scored as it is. Of a
+    text, the form is asked for if the function has a parameter ``form``: it is called again, with the message that asks
+    for it (before: None) and a task without tools whose :attr:`prompt` has question, answer and message.
     """
 
     query: str
     files: tuple[TaskFile, ...]
-    answer_form: str
     prompt: str
-    """The whole text that a model would get: instructions, list of files, question and answer form."""
+    """The whole text that a model would get: instructions, list of files and question."""
     tools: ToolFunctions
     max_steps: int
     """Number of tool calls after which the sample ends without an answer."""
     endpoint: TaskEndpoint | None = None
     """Endpoint of the agent's model; None without ``--agent-model``."""
+    answer: str = ""
+    """The agent's answer, when its form is asked for."""
     _send_usage: SendUsage = field(default=lambda _report: None, repr=False)
 
     def report_usage(
@@ -224,11 +226,11 @@ def task_from_json(data: Mapping[str, Any], call: ToolCaller, send_usage: SendUs
     return Task(
         query=data["query"],
         files=tuple(TaskFile(**file) for file in data["files"]),
-        answer_form=data["answer_form"],
         prompt=data["prompt"],
         tools=ToolFunctions([ToolDescription(**tool) for tool in data["tools"]], call),
         max_steps=data["max_steps"],
         endpoint=TaskEndpoint(**data["endpoint"]) if "endpoint" in data else None,
+        answer=data.get("answer", ""),
         _send_usage=send_usage,
     )
 

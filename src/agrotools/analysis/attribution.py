@@ -15,7 +15,8 @@ import orjson
 from agrotools.agents import ModelAgent
 from agrotools.analysis.counterfactual import RunCall, SampleGame
 from agrotools.analysis.tool_noise import tool_noise
-from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks import Benchmark, Loading
+from agrotools.benchmarks.loading import load_as
 from agrotools.core import (
     AgrotoolsError,
     Answer,
@@ -78,9 +79,9 @@ def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_p
     manifest = read_manifest(run)
     root = data_root or (Path(manifest.data_root) if manifest.data_root else None)
     try:
-        options, quick = manifest.benchmark_options, manifest.quick
-        later = not manifest.degrade
-        benchmark = load_benchmark(manifest.benchmark_path, root, progress, options, quick=quick, files_later=later)
+        quick = manifest.quick
+        loading = Loading(root, manifest.benchmark_options, progress, quick, files_later=not manifest.degrade)
+        benchmark = load_as(manifest.benchmark_path, loading)
         if manifest.degrade:
             from agrotools.runner.degradation import Degradation, degrade_benchmark
 

@@ -81,15 +81,13 @@ def load_benchmark(
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
     *,
     quick: bool = False,
-    files_later: bool = False,
 ) -> Benchmark:
     """Load a benchmark by its name or from its folder.
 
     A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
     ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
-    called; with ``files_later``, each sample is drawn by :meth:`Benchmark.prepare`. ``options`` apply to benchmarks
-    that are known by name; a folder has none. ``quick``: only the files of the quick part are needed
-    (``header.quick``); the benchmark returned has all samples.
+    called. ``options`` apply to benchmarks that are known by name; a folder has none. ``quick``: only the files of the
+    quick part are needed (``header.quick``); the benchmark returned has all samples.
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
@@ -98,12 +96,17 @@ def load_benchmark(
     """
     if not isinstance(name_or_path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"a benchmark is given by its name or folder, not by {name_or_path!r}", hint='e.g. "embedded"')
-    data_root = Path(data_root) if data_root is not None else None
-    text = str(name_or_path)
+    return load_as(name_or_path, Loading(Path(data_root) if data_root is not None else None, options, progress, quick))
+
+
+def load_as(name_or_path: str | Path, loading: Loading) -> Benchmark:
+    """Load a benchmark as :func:`load_benchmark` does; with ``loading.files_later``, :meth:`Benchmark.prepare` makes
+    the files of each sample."""
+    text, data_root = str(name_or_path), loading.data_root
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
-        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress, quick, files_later))
-    reject_options(text, Loading(options=options))
+        return _loaded_by_plugin(benchmark, loading)
+    reject_options(text, loading)
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path
     for folder in (beside, path):

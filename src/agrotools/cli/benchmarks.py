@@ -105,14 +105,14 @@ def describe_one(
     as_json: AsJson = False,
 ) -> None:
     """Print and draw what a benchmark holds: steps, tools, combinations of tools, files, answers, categories, modes."""
-    from agrotools.benchmarks import load_benchmark
     from agrotools.benchmarks.describing import describe
+    from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.core import UsageError
     from agrotools.report.description import description_png, print_description
     from agrotools.runner.config import benchmark_options
 
     options = benchmark_options(option) if option else {}
-    benchmark = load_benchmark(name, data_root, terminal_progress(), options, files_later=True)
+    benchmark = load_as(name, Loading(data_root, options, terminal_progress(), files_later=True))
     described = describe(benchmark)
     folder = (out or Path()).expanduser()
     picture = folder / f"{described.name}.png"

@@ -107,13 +107,13 @@ def fresh_benchmark(config: "EvalConfig", seed: int, checked: Sequence["EvalConf
     """
     import sys
 
-    from agrotools.benchmarks import load_benchmark
+    from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
     from agrotools.core.files import cache_dir
     from agrotools.runner.config import contacting_progress
 
     with stop_message("no sample was run, drawn scenes are kept"):
-        published = load_benchmark(config.benchmark, config.data_root, options=config.options, files_later=True)
+        published = load_as(config.benchmark, Loading(config.data_root, config.options, files_later=True))
         part = "-quick" if config.quick else ""
         folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
         if not folder.is_dir():

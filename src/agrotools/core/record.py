@@ -96,6 +96,8 @@ class Answer(FrozenModel):
     reply: Reply | None = None
     form_replies: tuple[Reply, ...] = ()
     """Replies to the closing messages, which ask for the answer form; ``text`` ends with the last one."""
+    formless: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """True if an agent takes no closing message, so that its own words alone are scored."""
 
 
 UNREAD_CALL = "the output calls a tool in markup that is not understood"
@@ -180,7 +182,8 @@ class Step(FrozenModel):
     thought: str = ""
     reply: Reply | None = None
     form_replies: tuple[Reply, ...] = ()
-    """See :class:`Answer`."""
+    formless: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """Both as in :class:`Answer`."""
     seconds: float = 0.0
     """Wall time of the tool call, seconds."""
     cached: bool = False
@@ -201,8 +204,13 @@ class Trajectory(FrozenModel):
 
     @property
     def answer(self) -> str | None:
-        """The final answer, or None if there is none."""
-        if self.termination in ("answered", "max_steps") and self.steps and self.steps[-1].kind == "answer":
+        """The final answer; None if there is none, or if its form is not given."""
+        return self.answer_text if self.termination != "no_form" else None
+
+    @property
+    def answer_text(self) -> str | None:
+        """The text of the final answer, also without its form; None if there is none."""
+        if self.termination in ("answered", "no_form", "max_steps") and self.steps and self.steps[-1].kind == "answer":
             return self.steps[-1].text
         return None
 

@@ -24,9 +24,10 @@ FileKind = Literal["image", "raster", "depth", "mask", "table", "video", "audio"
 """Kinds of files; ``document`` is any other kind."""
 
 Termination = Literal[
-    "answered", "max_steps", "unparseable", "length", "context", "filtered", "timeout", "infrastructure"
+    "answered", "no_form", "max_steps", "unparseable", "length", "context", "filtered", "timeout", "infrastructure"
 ]
-"""Reasons why a sample ended. Only ``infrastructure`` makes it *invalid* (not the model's failure)."""
+"""Reasons why a sample ended. Only ``infrastructure`` makes it *invalid* (not the model's failure). ``no_form``: the
+answer form was asked for, and its values were not all given."""
 
 FAMILIES: dict[str, str] = {
     "RR": "Recognition and Retrieval",

@@ -178,11 +178,11 @@ def file_text(file: SampleFile) -> str:
 def _answer(record: Record) -> Iterator[RenderableType]:
     trajectory = record.trajectory
     assert trajectory is not None
+    if trajectory.answer_text is not None:
+        yield indented(line(shortened(harmless(trajectory.answer_text), _LONGEST_ANSWER) or "(empty)"))
     if trajectory.answer is None:
         reason = f": {harmless(trajectory.reason)}" if trajectory.reason else ""
         yield indented(line(f"no answer ({trajectory.termination}{reason})", "red"))
-        return
-    yield indented(line(shortened(harmless(trajectory.answer), _LONGEST_ANSWER) or "(empty)"))
 
 
 _READING_KEYS = frozenset("text value rule off_by facts said foreign excluded harmful used_form termination".split())

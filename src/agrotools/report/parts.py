@@ -166,9 +166,9 @@ def _cell(estimate: Estimate | None) -> Text:
 
 
 def counts_table(summaries: Sequence[Summary]) -> list[RenderableType]:
-    """Return run statistics by mode: records, use of the answer form, calls, errors, and the mean cost of a record."""
+    """Return run statistics by mode: records, share of ``no_form``, calls, errors, and the mean cost of a record."""
     title = "Run statistics (turns, tokens and seconds: mean of a record; of form: tokens of closing messages)"
-    counts = ("records", "% in\nform", "unpar-\nseable", "tool\ncalls", "tool\nerrors")
+    counts = ("records", "%\nno_form", "unpar-\nseable", "tool\ncalls", "tool\nerrors")
     table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "of form", "s"], first=13)
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
@@ -205,7 +205,7 @@ def _counts_cells(part: ModeSummary) -> list[str]:
     counts, spent = part.counts, part.counts.spent
     return [
         str(part.n_records),
-        percent(counts.used_form / counts.answers) if counts.answers else DASH,
+        DASH if part.no_form_share is None else percent(part.no_form_share),
         str(counts.unparseable),
         str(counts.tool_calls),
         str(sum(counts.tool_errors.values())),

@@ -22,7 +22,7 @@ KNOWING = ("agrotools.false_confidence", "agrotools.false_refusal")
 HARMING = ("agrotools.harmful_advice",)
 CALL_RATIO = "agrotools.call_ratio"
 _BESIDE = {
-    "agrotools.fas": (("guess", "agrotools.guess"),),
+    "agrotools.fas": (("guess", "agrotools.guess"), ("text", "agrotools.fas_text")),
     "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"), ("guess", "agrotools.tool_acc_guess")),
     "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"), ("guess", "agrotools.arg_acc_guess")),
     "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),

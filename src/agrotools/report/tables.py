@@ -277,6 +277,10 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
         return _call_ratio_cell(of_mode, notes)
+    if score is None and of_mode.counts.formless:
+        words = metrics.get(FAS_TEXT)
+        of_words = f"; FAS text {percent(words.overall.value)}" if words else ""
+        return notes.dash(f"the agent submits no form: its own words alone are scored{of_words}")
     if score is None:
         if metrics:
             return notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")

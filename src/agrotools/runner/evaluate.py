@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
-from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks import Benchmark, Loading, load_benchmark
+from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import check_for_run
 from agrotools.core import BENCHMARKS, BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
@@ -209,9 +210,8 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
         NoFileError: the samples of a folder have errors by which calls cannot be made or answers are scored wrongly.
     """
     report = contacting_progress(checked, progress)
-    benchmark = load_benchmark(
-        config.benchmark, config.data_root, report, config.options, quick=config.quick, files_later=True
-    )
+    loading = Loading(config.data_root, config.options, report, config.quick, files_later=True)
+    benchmark = load_as(config.benchmark, loading)
     if config.benchmark not in BENCHMARKS:
         check_for_run(benchmark, {"unknown_tool"} if RECORDED in config.backends.values() else ())
     return benchmark

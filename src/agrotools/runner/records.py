@@ -378,7 +378,7 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
         "epoch": record.epoch,
         "family": record.sample.family,
         "task_type": record.sample.task_type,
-        "answer": trajectory.answer if trajectory else None,
+        "answer": trajectory.answer_text if trajectory else None,
         "termination": trajectory.termination if trajectory else None,
         "invalid": record.invalid,
         "tool_calls": len(trajectory.calls) if trajectory else None,

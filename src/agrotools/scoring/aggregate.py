@@ -29,6 +29,7 @@ from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,
     FAS,
+    FAS_TEXT,
     FLOOR_METRICS,
     GUESS_METRIC,
     OUTCOME_METRICS,
@@ -255,11 +256,15 @@ class ModeAggregator:
     def metrics(self) -> list[str]:
         """Outcome or step metrics of the engine, then metrics of benchmark plug-ins that have rows.
 
-        A run whose replies could mostly not be read neither answers nor refuses, and has no metrics of that.
+        A run whose replies could mostly not be read neither answers nor refuses, and has no metrics of that. A run of
+        an agent that submits no form has only that of its own words.
         """
         theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
-        apart = (FALSE_CONFIDENCE, FALSE_REFUSAL) if self.is_unread else ()
-        apart += SUMMARY_METRICS if self.no_form and self.no_form.too_many else ()
+        apart = {FALSE_CONFIDENCE, FALSE_REFUSAL} if self.is_unread else set[str]()
+        if self.no_form and self.no_form.too_many:
+            apart |= {*SUMMARY_METRICS}
+        if self._counts.formless:
+            apart = self._rows.keys() - {FAS_TEXT}
         ours = [metric for metric in self._rows if metric.startswith(ENGINE) and metric not in apart]
         return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
 
@@ -294,7 +299,7 @@ class ModeAggregator:
         """Return the units of a headline metric; None if the mode has no such metric or no values of it.
 
         ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged."""
-        if metric not in self._rows:
+        if metric not in self.metrics:
             return None
         units = self._units(metric, whole=whole)
         return units if units.valued.any() else None

@@ -277,7 +277,7 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
     if _repeated(names) - _repeated(reference):
         errors.add("repeated_tool", key)
     needs_calls = record.mode != "no-tool" and bool(reference)
-    answer = record.trajectory.answer
+    answer = record.trajectory.answer_text
     if needs_calls and answer is not None and not names:
         errors.add("single_step_answer", key)
     if answer is None and not names:
@@ -311,7 +311,7 @@ def add_missed_keywords(record: Record, errors: Errors) -> None:
     """
     if record.trajectory is None:
         return
-    key, answer = record.sample.id, record.trajectory.answer
+    key, answer = record.sample.id, record.trajectory.answer_text
     if answer is not None and (texts := [text for slot in record.sample.answer for text in _texts_of(slot)]):
         # A right answer may be an alias without a keyword, such as a number.
         aliases = [text for slot in record.sample.answer if slot.type == "keywords" for text in _texts_of(slot)]

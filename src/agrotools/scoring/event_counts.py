@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from statistics import median
 
-from agrotools.core import CallTools, Halt, Mode, Record, Score, ToolCall, Unparseable, UsageError
+from agrotools.core import Answer, CallTools, Halt, Mode, Record, Score, ToolCall, Unparseable, UsageError
 from agrotools.core.base import count_text
+from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 from agrotools.scoring.units import SampleTable, by_part
+from agrotools.text.submission import lacks_form
 from agrotools.tools import get_tool
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
@@ -27,7 +29,6 @@ class EventCounts:
         self._successes = 0
         self._counts = Counter[str]()
         self._terminations = Counter[str]()
-        self._form_failures = Counter[str]()
         self._errors = Counter[str]()
         self._jaccards = array("d")
         self._ious = array("d")
@@ -36,6 +37,11 @@ class EventCounts:
         self._totals = defaultdict[str, float](float)
         self._known = Counter[str]()
         """Number of records in each total."""
+
+    @property
+    def formless(self) -> int:
+        """Number of answers of an agent that takes no closing message."""
+        return self._counts["formless"]
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a valid record and its score rows."""
@@ -48,6 +54,7 @@ class EventCounts:
             self._terminations[termination] += 1
             self._counts["at limit"] += termination == "max_steps" and record.trajectory.answer is not None
             for step in record.trajectory.steps:
+                self._counts["formless"] += step.formless
                 self._counts[step.kind] += 1
                 self._counts["recorded"] += step.recorded
                 self._counts["read_texts"] += _texts_read(step.call) if step.call else 0
@@ -56,6 +63,8 @@ class EventCounts:
         for action in record.actions or ():
             if isinstance(action, Halt):
                 self._terminations[action.termination] += 1
+            elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
+                self._terminations["no_form"] += 1
             elif isinstance(action, Unparseable):
                 self._counts["unparseable"] += 1
             elif isinstance(action, CallTools):
@@ -73,16 +82,6 @@ class EventCounts:
         )
         if _gives_canary(record):
             self._canaries.append(record.sample.id)
-        forms = _answer_forms(record, rows)
-        self._counts["answers"] += len(forms)
-        self._counts["forms"] += sum(forms)
-        if record.form_replies:
-            self._counts["asked"] += 1
-            last = record.form_replies[-1]
-            if last.finish_reason not in ("stop", "tool_calls"):
-                self._form_failures[last.finish_reason] += 1
-            elif not last.text.strip():
-                self._form_failures["empty"] += 1
         for name, amount in _spent(record).items():
             self._totals[name] += amount
             self._known[name] += 1
@@ -96,6 +95,7 @@ class EventCounts:
             successes=successes,
             without_twin=n_alone,
             terminations=_by_frequency(self._terminations),
+            formless=self.formless,
             unparseable=self._counts["unparseable"],
             unread_calls=self._counts["unread calls"],
             answered_at_limit=self._counts["at limit"],
@@ -104,10 +104,6 @@ class EventCounts:
             tool_errors=_by_frequency(self._errors),
             read_texts=self._counts["read_texts"],
             recorded=self._counts["recorded"],
-            answers=self._counts["answers"],
-            used_form=self._counts["forms"],
-            asked_for_form=self._counts["asked"],
-            form_failures=_by_frequency(self._form_failures),
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
             canaries=tuple(self._canaries),
@@ -156,7 +152,7 @@ class CallCounts:
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
         if record.mode != "end-to-end" or not needed:
             return
-        if record.trajectory is not None and record.trajectory.answer is not None:
+        if record.trajectory is not None and record.trajectory.answer_text is not None:
             n_calls = len(record.trajectory.calls)
             self._ratios.append(n_calls / needed)
             self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
@@ -179,28 +175,13 @@ def _box_ious(rows: Sequence[Score]) -> list[float]:
     return _numbers(detail.get("iou") for detail in details if isinstance(detail, dict))
 
 
-def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
-    """Return for each answer of the record True if every slot was read from the answer form."""
-    if record.trajectory is None:
-        return [
-            row.reading.get("used_form") is True
-            for row in rows
-            if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
-        ]
-    if record.trajectory.answer is None:
-        return []
-    formless = [slot.name for slot in record.sample.answer if slot.made_by_tools or slot.scored_apart]
-    read = [row.reading.get("used_form") for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
-    return [all(used is True for used in read)] if read else []
-
-
 def _spent(record: Record) -> dict[str, float]:
     steps, spending = record.trajectory.steps if record.trajectory else (), record.spending
     closing = sum(reply.usage.input_tokens + reply.usage.output_tokens for reply in record.form_replies)
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
         **{name: amount for name, amount in zip(spending._fields, spending, strict=True) if amount is not None},
-        **({"closing_tokens": closing} if record.form_replies else {}),
+        **({"closing_tokens": closing} if record.form_replies and record.agent_replies is None else {}),
         "seconds": record.seconds,
         "tool_seconds": sum([step.seconds for step in steps]),
     }
@@ -268,6 +249,10 @@ _CAUSES = {
     "unparseable": (
         "ended with output that is neither a call nor an answer",
         "look at one with agrotools explain, and try another --protocol",
+    ),
+    "no_form": (
+        "did not give all values of the answer form, which was asked for",
+        "look at one with agrotools explain",
     ),
     "max_steps": ("did not answer within --max-steps turns", "try a larger --max-steps"),
     INVALID: (
@@ -365,11 +350,4 @@ def warnings_of(
             if cause == "max_steps" and part.counts.answered_at_limit:
                 nothing = f"; {part.counts.answered_at_limit} of them answered when asked at the limit"
             lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}{nothing}.{advice}")
-        failures = part.counts.form_failures
-        if sum(failures.values()) > REPORTED_SHARE * part.n_records:
-            listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())
-            lines.append(
-                f"{mode}: the closing message failed {sum(failures.values())} times ({listed}); only the "
-                "answer before it was scored. See one with agrotools explain."
-            )
     return tuple(lines)

@@ -46,6 +46,7 @@ from agrotools.core import (
     UsageError,
     counts_in_headline,
 )
+from agrotools.core.form_item import asked_items
 from agrotools.core.record import Results, literal_value, resolved_value
 from agrotools.knowledge.same_thing import as_listed, plain_number, plain_yes
 from agrotools.scoring.error_classes import IN_HEAD
@@ -55,6 +56,7 @@ from agrotools.text.agreement_values import Number, numbers_in, same_json
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.refusal import shows_no_answer
+from agrotools.text.submission import lacks_form
 from agrotools.text.usual_plan import Plan, usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
@@ -312,7 +314,7 @@ def _summary_rows(record: Record, action: Action) -> list[Score]:
 
 def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float, dict[str, JsonValue]]:
     """Return the mean score of ``slots``, whose values may differ from those of the sample; no answer scores 0."""
-    if not isinstance(action, Answer):
+    if not isinstance(action, Answer) or lacks_form(action, asked_items(sample.answer)):
         return 0.0, {"slots": {slot.name: 0.0 for slot in slots}}
     by_name = {slot.name: slot for slot in slots}
     everything = [by_name.get(slot.name, slot) for slot in sample.answer]

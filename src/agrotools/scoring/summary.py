@@ -56,7 +56,9 @@ class Counts(FrozenModel):
     without_twin: Annotated[int, Field(exclude_if=operator.not_)] = 0
     """Number of unanswerable samples that are left out of FAS, because the answerable twin has no valid record."""
     terminations: dict[str, int] = {}
-    """Number of records by termination; in step-by-step, number of steps without call or answer by termination."""
+    """Number of records by termination; in step-by-step, of steps without a call or a complete answer."""
+    formless: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of answers of an agent that takes no closing message; with any, the mode has no score of the form."""
     unparseable: int = 0
     """Number of outputs that were neither a call nor an answer."""
     unread_calls: Annotated[int, Field(exclude_if=operator.not_)] = 0
@@ -72,14 +74,6 @@ class Counts(FrozenModel):
     """Number of arguments that the model wrote as text, and that were read as the JSON value that the tool takes."""
     recorded: int = 0
     """Number of calls that were answered with recorded observations of the reference instead of running the tool."""
-    answers: int = 0
-    """Number of answers to samples with slots other than plots."""
-    used_form: int = 0
-    """Number of these answers that gave every such slot in the answer form."""
-    asked_for_form: int = 0
-    """Number of closing messages, which ask for the form of an answer."""
-    form_failures: dict[str, int] = {}
-    """Number of these requests that failed (cut off, refused or empty reply), by reason."""
     choice_set_jaccard: float | None = None
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots, 0 to 1 (their score is 0 or 1)."""
     median_box_iou: float | None = None
@@ -225,6 +219,14 @@ class ModeSummary(FrozenModel):
     """Agreement between epochs; None if no sample has two valid ones."""
     published: PublishedFigures | None = None
     """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
+
+    @property
+    def no_form_share(self) -> float | None:
+        """Share of the valid records (prediction files: of the answers) without their form; None if there are none."""
+        if self.no_form is not None:
+            return self.no_form.share
+        n = self.n_records - self.invalid.n
+        return self.counts.terminations.get("no_form", 0) / n if n else None
 
     def part(self, name: str, model: type[Part]) -> Part | None:
         """Return the entry ``name`` of a benchmark plug-in; None if it counted nothing."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from agrotools.core import Answer, Step
 from agrotools.core.form_item import FormItem
 from agrotools.text.loose_json import NotJson, is_list, is_object, loads, values_in
 from agrotools.text.normalise import late_pattern, normalise
@@ -144,6 +145,11 @@ def is_complete(text: str, items: Sequence[FormItem]) -> bool:
     """True if ``text`` submits a value of its type for each of ``items``, right or wrong."""
     form = read_submission(text, items)
     return form is not None and all(read_value(item, form.values[item.name]).readable for item in items)
+
+
+def lacks_form(answer: Answer | Step, items: Sequence[FormItem]) -> bool:
+    """True if the form of ``answer`` was asked for, and its values are not all given."""
+    return bool(answer.form_replies) and not is_complete(answer.text, items)
 
 
 class FormValue(NamedTuple):

@@ -20,6 +20,7 @@ from agrotools.core import (
     ToolCall,
     ToolOutcome,
 )
+from agrotools.core.form_item import FormItem
 from agrotools.models import Completion, Message
 
 # As lagent 0.2.4 writes it for AgentLego's OCR (Apache-2.0; github.com/InternLM/lagent, github.com/InternLM/agentlego).
@@ -167,13 +168,15 @@ async def test_a_reply_that_its_limit_cut_off_is_read_and_a_refused_one_is_not()
     assert isinstance(await agent(refused, "end-to-end").act(view(), ()), Halt)
 
 
-async def test_questions_of_ours_keep_their_answer_form_and_files_their_names():
-    model = Scripted("Final Answer: x")
-    await agent(model, "end-to-end").act(view(published=False), ())
-    assert model.sent(0)[1:] == [
-        ("user", "The related files are at `image_1.jpg`"),
-        ("user", f"{QUERY}\n\n{render('form_in_question', form='answer: <a text>')}"),
-    ]
+async def test_the_form_of_questions_of_ours_is_asked_for_and_their_files_keep_their_names():
+    item = FormItem(name="answer", label="text", type="exact")
+    model, published = Scripted("Final Answer: x", "answer: x"), Scripted("Final Answer: x")
+    action = await agent(model, "end-to-end").act(view(published=False).model_copy(update={"form": (item,)}), ())
+    assert model.sent(0)[1:] == [("user", "The related files are at `image_1.jpg`"), ("user", QUERY)]
+    assert model.sent(1)[-1] == ("user", render("form", form="answer: <a text>"))
+    assert (action.text, len(action.form_replies)) == ("x\n\nanswer: x", 1)
+    action = await agent(published, "end-to-end").act(view().model_copy(update={"form": (item,)}), ())
+    assert (action.text, len(published.asked)) == ("x", 1)
 
 
 def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():

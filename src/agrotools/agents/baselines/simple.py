@@ -323,15 +323,15 @@ def _turns(record: Record) -> tuple[Action, ...]:
         steps = list(group)
         first = steps[0]
         if first.kind == "answer":
-            forms = first.form_replies
-            actions.append(Answer(text=first.text, thought=first.thought, reply=first.reply, form_replies=forms))
+            given = {name: getattr(first, name) for name in ("text", "thought", "reply", "form_replies", "formless")}
+            actions.append(Answer(**given))
         elif first.kind == "unparseable":
             actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
         else:
             calls = tuple(step.call for step in steps if step.call is not None)
             refused = first.observation.error if first.refused and first.observation else None
             actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused))
-    if record.trajectory.termination not in ("answered", "max_steps", "unparseable"):
+    if record.trajectory.termination not in ("answered", "no_form", "max_steps", "unparseable"):
         halt = record.trajectory
         actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))
     return tuple(actions)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import halt_of, observation_data, render, reply_of, with_form_in_question
+from agrotools.agents.llm import form_is_due, halt_of, observation_data, render, reply_of, with_form
 from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.received import spoken
@@ -61,8 +61,8 @@ _LONGEST_NAME = 200
 class LagentAgent:
     """Agent that prompts a model like the agent of GTA and ThinkGeo, in step-by-step and end-to-end mode.
 
-    A question with published file paths is sent unchanged; other questions are followed by their answer form, without
-    which the answers could not be parsed. A reply truncated by the token limit is parsed like any other.
+    A question is sent unchanged; unless its file paths are published, the form of its answer is asked for at the end.
+    A reply truncated by the token limit is parsed like any other.
 
     Args:
         model: model that answers the prompts.
@@ -88,9 +88,12 @@ class LagentAgent:
         completion = await self.model.generate(messages, (), self.settings)
         reply = reply_of(completion, completion.text)
         halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
-        return halt or await parse_in_thread(
+        action = halt or await parse_in_thread(
             lambda: self._action(view, history, completion, reply), output_length(completion)
         )
+        if isinstance(action, Answer) and view.paths is None and form_is_due(view, self.mode):
+            return await with_form(action, view, lambda sent: self.model.generate(sent, (), self.settings), messages)
+        return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends; no tool is offered as a native function."""
@@ -109,8 +112,7 @@ class LagentAgent:
         return messages, ()
 
     async def _question(self, view: SampleView) -> tuple[ContentPart, ...]:
-        published = view.paths is not None
-        text = TextPart(text=view.query if published else with_form_in_question(view.query, view))
+        text = TextPart(text=view.query)
         if not self.images or not view.files:
             return (text,)
         return (*await asyncio.to_thread(file_parts, view.files), text)

@@ -137,7 +137,7 @@ def prediction_of(record: Record) -> dict[str, Any]:
                 "thought": step.thought,
             }
         )
-    answer = record.trajectory.answer if record.trajectory else None
+    answer = record.trajectory.answer_text if record.trajectory else None
     return {
         "query": sample.query,
         "filename": str(sample.metadata.get("file_path", "")),

@@ -67,7 +67,7 @@ def score_record(record: Record, trajectory: Trajectory, comparisons: TextCompar
         UsageError: the dependency of an optional metric is not installed.
     """
     (slot,) = record.sample.answer
-    answer = trajectory.answer
+    answer = trajectory.answer_text
     reading: dict[str, JsonValue]
     values: dict[str, float]
     if answer is None:
@@ -147,7 +147,7 @@ def _row(
 
 def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
     """Return a question about each answer that is compared with a reference text."""
-    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
+    answer = record.trajectory.answer_text if record.trajectory is not None and record.invalid is None else None
     if answer is None or not answer.strip():
         return []
     # The prompt is not used, because its examples and passages contain answers and differ between settings.

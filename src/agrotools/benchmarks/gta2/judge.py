@@ -33,7 +33,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
     trajectory = record.trajectory
     if not trees or trajectory is None or record.invalid is not None or trajectory.termination == "infrastructure":
         return []
-    answer, artifacts = (trajectory.answer or "").strip(), artifacts_of(trajectory)
+    answer, artifacts = (trajectory.answer_text or "").strip(), artifacts_of(trajectory)
     if not answer and not artifacts:
         return []
     if len(answer) > _LONGEST_ANSWER:

@@ -63,7 +63,7 @@ def judge_prompt(answer: str, question: str) -> tuple[str, str]:
 
 
 def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
-    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
+    answer = record.trajectory.answer_text if record.trajectory is not None and record.invalid is None else None
     if answer is None or not answer.strip():
         return []
     slots = [slot for slot in record.sample.answer if isinstance(slot, KeywordsSlot)]

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
@@ -26,8 +26,10 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.record import Results
+from agrotools.knowledge.kb_names import shipped_names
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.normalise import CJK
+from agrotools.text.submission import label_key
 
 JOINED = " | "
 """Separator of several names in one word of a template."""
@@ -108,7 +110,8 @@ class SlotDraft(FrozenModel):
                 several = ChoiceSetSlot.model_validate(
                     {**common, "value": tuple(value), "choices": options, "aliases": aliases}
                 )
-                return in_one_language(several, language, translate=not any("{" in option for option in self.options))
+                translate = not any("{" in option for option in self.options)
+                return with_known_names(in_one_language(several, language, translate=translate))
             case "open_text":
                 return OpenTextSlot.model_validate({**common, **self._key_facts(words, results)})
             case "exact":
@@ -121,7 +124,8 @@ class SlotDraft(FrozenModel):
                 }
                 slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
                 # Options in braces keep the names that the question uses.
-                return in_one_language(slot, language, translate=not any("{" in option for option in self.options))
+                translate = not any("{" in option for option in self.options)
+                return with_known_names(in_one_language(slot, language, translate=translate))
 
     def is_large_enough(self, slot: Slot) -> bool:
         """Return True unless the value of a number is below :attr:`least_margins` times its tolerance."""
@@ -200,12 +204,8 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
         if all(first.values()) and len(set(first.values())) == len(first):
             primary = first
             break
-    owners = Counter(name for known in names.values() for name in {name.casefold() for name in known})
-    aliases = {
-        primary[choice]: tuple(name for name in known if name != primary[choice] and owners[name.casefold()] == 1)
-        for choice, known in names.items()
-    }
-    changes: dict[str, Any] = {"choices": tuple(primary.values()), "aliases": {k: v for k, v in aliases.items() if v}}
+    aliases = _of_one_choice({primary[choice]: known for choice, known in names.items()})
+    changes: dict[str, Any] = {"choices": tuple(primary.values()), "aliases": aliases}
     if isinstance(slot, ExactSlot):
         changes["value"] = primary.get(str(slot.value), slot.value)
         if not slot.choices:
@@ -213,6 +213,38 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
     else:
         changes["value"] = tuple(primary.get(value, value) for value in slot.value)
     return slot.model_copy(update=changes)
+
+
+def with_known_names(slot: _Labelled) -> _Labelled:
+    """Return ``slot`` with the names that the knowledge base has for its choices as aliases, which are never shown.
+
+    Aliases of one choice alone go: they may have been written for the right one.
+    """
+    known = {choice: _known(choice) for choice in slot.choices}
+    if not any(known.values()):
+        return slot
+    given = slot.aliases if len(slot.aliases) > 1 or isinstance(slot, ChoiceSetSlot) else {}
+    return slot.model_copy(
+        update={"aliases": _of_one_choice({each: (*given.get(each, ()), *known[each]) for each in slot.choices})}
+    )
+
+
+def _known(name: str) -> tuple[str, ...]:
+    """Return all names of the only entry of the knowledge base that has this name."""
+    entries = {each.id: each for each in shipped_names().all_of_name(name)}
+    return next(iter(entries.values())).names.all() if len(entries) == 1 else ()
+
+
+def _of_one_choice(names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return the other names of each choice, without those that are equal in a form to a name of another choice."""
+    keyed = {choice: {label_key(name): name for name in (*reversed(known), choice)} for choice, known in names.items()}
+    owners = Counter(key for each in keyed.values() for key in each)
+    firsts = {name for each in keyed.values() for key, name in each.items() if owners[key] == 1}
+    aliases = {
+        choice: tuple(name for name in dict.fromkeys(known) if name != choice and name in firsts)
+        for choice, known in names.items()
+    }
+    return {choice: known for choice, known in aliases.items() if known}
 
 
 def _is_chinese(name: str) -> bool:

@@ -148,7 +148,7 @@ function answerView(data) {
     parts.push(text.slice(from, at), el(`mark.${stateOf(slot.value)}`, { title: `${slot.label}: read from these words, ${Math.round(100 * slot.value)} of 100` }, text.slice(at, end)));
     from = end;
   }
-  return el("p.answer", {}, parts, longText(text.slice(from), 4000));
+  return [el("p.answer", {}, parts, longText(text.slice(from), 4000)), data.ended && el("p.bad", {}, `✗ ${data.ended}`)];
 }
 
 function slotsView(data) {

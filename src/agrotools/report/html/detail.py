@@ -68,7 +68,7 @@ def record_data(
         "steps": [_step(part, record, of_call, showing) for part in steps],
         "left": max(0, len(trajectory.steps) - MOST_STEPS) if trajectory else 0,
         "plan": [_reference_step(step) for step in reference],
-        "answer": trajectory.answer if trajectory else None,
+        "answer": trajectory.answer_text if trajectory else None,
         "ended": _ending(record),
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",

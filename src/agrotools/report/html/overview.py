@@ -155,9 +155,11 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     counts = [part.counts if part else None for part in parts]
     failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
     unparsed = [each.unparseable if each else None for each in counts]
-    formless = [1 - each.used_form / each.answers if each and each.answers else None for each in counts]
+    formless = [part.no_form_share if part else None for part in parts]
+    spent = [part.counts.spent.get("closing_tokens") if part else None for part in parts]
     refused = "share of calls that ended in an error, also where that is right: a tool refuses what it cannot measure"
-    formless_of = "share of answers that do not give every value in the answer form (end-to-end)"
+    formless_of = "share of samples whose answer form was asked for and not given (end-to-end)"
+    closing_of = "tokens of the closing messages of a record that has them, in and out (end-to-end)"
     for label, meaning, unit, low, values in (
         (
             "Calls/needed",
@@ -167,7 +169,8 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
             ratios,
         ),
         ("Calls with an error", f"{refused} (end-to-end)", "%", False, failed),
-        ("Form missed", formless_of, "%", True, formless),
+        ("no_form", formless_of, "%", True, formless),
+        ("Closing tokens", closing_of, "", True, [each.per_record if each else None for each in spent]),
         (
             "Unparseable replies",
             "number of replies that were neither a call nor an answer (end-to-end)",

@@ -13,9 +13,11 @@ from typing import Any
 
 import orjson
 
-from agrotools.benchmarks import BENCHMARKS, load_benchmark
-from agrotools.core import AgrotoolsError, CallTools, Halt, Record, Score, Unparseable
+from agrotools.benchmarks import BENCHMARKS, Loading, load_benchmark
+from agrotools.benchmarks.loading import load_as
+from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
 from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
+from agrotools.core.form_item import asked_items
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
@@ -32,6 +34,7 @@ from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import RunDifference
+from agrotools.text.submission import lacks_form
 
 
 def value_of(record: Record, scores: Sequence[Score]) -> float | None:
@@ -63,6 +66,7 @@ FACETS = {
     "no call": "answered without any call, where the reference has calls",
     "error passed over": "a call ended in an error, and the answer is wrong",
     "calls right": "made all calls of the reference, and the answer is wrong",
+    "no_form": "did not give all values of the answer form",
     "no answer": "ended without an answer",
     "answered too early": "answered where a call was expected",
     TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
@@ -99,6 +103,8 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
             facets.add("unparseable")
         elif isinstance(action, Halt):
             facets.add("no answer")
+        elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
+            facets.add("no_form")
         elif isinstance(action, CallTools) and index < len(steps):
             if values.get(("agrotools.tool_acc", index), 1) < 1:
                 facets.add("wrong tool")
@@ -120,7 +126,7 @@ def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[in
     if any(step.observation and step.observation.error for step in record.trajectory.steps):
         facets.add("tool error")
     if record.trajectory.answer is None:
-        facets.add("no answer")
+        facets.add("no_form" if record.trajectory.termination == "no_form" else "no answer")
     if record.mode != "end-to-end" or sample.reference is None:
         return facets
     if None in matches:
@@ -273,9 +279,8 @@ def floor_and_ceiling(
     with suppress(AgrotoolsError, OSError, IndexError):
         if manifest.benchmark_path in BENCHMARKS:
             place, options = data_root or manifest.data_root, manifest.benchmark_options
-            benchmark = load_benchmark(
-                manifest.benchmark_path, place, options=options, quick=manifest.quick, files_later=True
-            )
+            loading = Loading(Path(place) if place else None, options, quick=manifest.quick, files_later=True)
+            benchmark = load_as(manifest.benchmark_path, loading)
         else:
             benchmark = load_benchmark(run.roots[0])
         if benchmark.content_hash == manifest.benchmark_hash:
