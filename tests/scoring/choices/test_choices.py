@@ -43,9 +43,9 @@ def test_replies_are_read_as_labelled_or_not_at_all():
     for row in map(json.loads, lines):
         gold, found = tuple(row["gold"] or ()), read(row["reply"], row["options"], row["kind"]).letters
         counts["right" if found == gold else "wrong" if found else "not read"] += 1
-    # Measured: 240 of 312 right, 71 not read, 1 wrong.
+    # Measured: 297 of 312 right, 13 not read, 2 wrong.
     assert counts["wrong"] <= 0.01 * len(lines)
-    assert counts["right"] >= 0.75 * len(lines)
+    assert counts["right"] >= 0.94 * len(lines)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,70 @@ def test_several_letters_answer_a_question_that_takes_several():
 
 
 @pytest.mark.parametrize(
-    "reply", ["错误", "错", "×", "False", "No.", "答案：错误", "答案：A", "该说法错误。", "错误。应为酸性。"]
+    "reply",
+    [
+        *(
+            "B项正确，A、C项错误",
+            "A: no\nB: yes\nC: no",
+            "选项B深耕是正确的。",
+            "B is correct, A is not",
+            "B是正确答案",
+            "A×\nB√",
+        ),
+        *("叶色发黄，所以是B。", "Hence B.", "结论：B", "因此属于深耕。", "I'd go with option B", "对应选项B"),
+        *("B 解析：A不对", "B（深耕）能打破犁底层", "B，因为土壤板结", "B - 深耕", "深耕（B选项）", "「B」"),
+    ],
+)
+def test_an_answer_in_a_sentence_is_read_by_what_stands_around_it(reply: str):
+    assert letters(reply) == "B"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("B项不正确", "如果B正确", "Whether B is correct is open.", "Neither A nor B is correct.", "B正确吗？"),
+        *(
+            "不是B",
+            "无法判断是A还是B",
+            "可能是A，也可能是B",
+            "A正确，B正确",
+            "B-羟基丁酸升高",
+            "A. 轮作：减轻病害\nB. 深耕：打破犁底层",
+        ),
+    ],
+)
+def test_denials_conditions_and_choices_left_open_are_no_answer(reply: str):
+    assert letters(reply) == ""
+
+
+def test_verdicts_on_several_options_are_taken_together():
+    for reply in (
+        "A√ B× C√ D×",
+        "A、C对，B、D错",
+        "A：正确，养分互补。\nB：错误。\nC：正确。",
+        "Both A and C",
+        "轮作、维生素C",
+    ):
+        assert letters(reply, "multiple") == "AC", reply
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("错误", "错", "×", "False", "No.", "答案：错误", "答案：A", "该说法错误。", "错误。应为酸性。", "It's false"),
+        *("不正确，鱼类不是恒温动物。", "这种说法有误。", "题干的说法并不准确", "前半句正确，因此整体错误。"),
+    ],
 )
 def test_words_for_true_and_false_are_options(reply: str):
     assert read(reply, TRUTH, "true_false").letters == ("A",)
     assert read(reply, {"A": "对", "B": "错"}, "true_false").letters == (("A",) if "A" in reply else ("B",))
+
+
+@pytest.mark.parametrize(
+    "reply", ["我不知道这个说法对不对。", "可能对也可能错", "Neither true nor false.", "学界意见相反"]
+)
+def test_a_statement_left_open_is_not_judged(reply: str):
+    assert read(reply, TRUTH, "true_false").letters == ()
 
 
 @given(TEXTS)
