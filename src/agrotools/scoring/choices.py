@@ -63,7 +63,7 @@ _VERDICT = late_pattern(
     rf"(?<![A-Za-z0-9/若果到至除了、和与及])(?<!if )(?<!or )(?<!ether )({_LIST})"
     r"(?:(?:[^\n。;\"A-Za-z不错误非未或]|[A-Z][a-z]){2,40}?[,:])?"  # a remark on the option
     r"(?:[ \t:.\"'“”()|•>-]|[是为都均皆也才最更就全的个这种者项一二两三四五六七]|选项|说法|表述"
-    r"|\b(?:is|are|the|my|all|both)\b){0,12}+"
+    r"|\b(?:is|are|the|my|all|both|most|likely)\b){0,12}+"
     r"(?:(?P<answer>(?:(?:正确|最佳|最终)?(?:答案|选项)|当选"
     r"|(?i:(?:(?:best|correct|right|final) )*(?:answer|choice|option)))(?!\s*(?:[:是为应选]|is\b|[A-Z]\b)))"
     r"|正确(?!的?(?:是|做法|方法|答案|选项))|符合(?=[题要条])|(?<!反)对(?=的?(?:\W|$))|[√✓✔✅]|可以?(?=[,。;]|$)"
@@ -78,13 +78,13 @@ _CONNECTION = late_pattern(
 """Short words before letters or the text of an option at the end of a reply."""
 _JUDGEMENT = late_pattern(
     r"(?P<no>(?:不|没有?|并非|未必|\bnot|n't)\s*(?:是|完全|太|能算|entirely )?\s*)?"
-    r"(?:(?P<true>正确|准确|(?<![反相针面绝成配应])对|成立|[√✓✔]|\b(?:true|correct|right|accurate)\b)"
+    r"(?:(?P<true>正确|准确|(?<![反相针面绝成配应])对|成立|无误|[√✓✔]|\b(?:true|correct|right|accurate)\b)"
     r"|错误?|有误|问题|[×✗✘]|\b(?:false|incorrect|wrong|inaccurate)\b)"
     r"(?:[\s的√✓✔×!)\"”]|说法|\b(?:statement|because|that|since)\b.*)*$",
     re.IGNORECASE,
 )
 """Verdict on a statement at the end of a clause."""
-_DOUBTS = tuple("是否 是不是 还是 也不 确定 知道 无法 可能 对错 对不 neither partly sure whether".split())
+_DOUBTS = tuple("是否 是不是 难以 还是 也不 确定 知道 无法 可能 对错 对不 neither partly sure whether".split())
 """Words of a clause that is no verdict."""
 _AFTER_FIRST = (*"( ) , : ; 。 — 解 理由 因 三个 等 because since as not".split(), "- ")
 """What may follow letters that begin a reply."""
@@ -136,7 +136,8 @@ def _candidates(text: str, texts: Mapping[str, str], named: re.Pattern[str], kin
     """Yield the parts of a reply that may be its answer, each with the rule that found it, the first by rank first."""
     verdicts = [*_VERDICT.finditer(text)][-_MOST_MARKERS:]
     called = [verdict for verdict in verdicts if verdict["answer"]]
-    for marker in sorted([*_MARKER.finditer(text)][-_MOST_MARKERS:] + called, key=re.Match.start, reverse=True):
+    markers = [*_MARKER.finditer(text)][-_MOST_MARKERS:] + called
+    for marker in sorted(markers, key=lambda found: found.start(), reverse=True):
         if marker in called:
             yield "called the answer", marker[1]
             continue
