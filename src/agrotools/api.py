@@ -235,7 +235,7 @@ class Run:
         """Return the score rows of one record, including those of judges."""
         from agrotools.runner.rescore import rows_of
 
-        return [*rows_of(record, self._index), *self.judgements.rows(record)]
+        return self.judgements.joined(record, rows_of(record, self._index))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return one flat row per record.

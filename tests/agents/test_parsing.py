@@ -56,7 +56,7 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
         "[TOOL_CALLS] " + json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
         "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n" + json.dumps({"name": "calculate", "args": ARGUMENTS}),
         "no opening tag\n</think>\nAction: calculate\nAction Input: " + TEXT,
-        '{"name": "calculate", "arguments": {"expression": "3*2", // the product\n "precision": 4, '
+        '{"name": "calculate", "arguments": {"expression": "3*2", // the product\n "precision": 4, # 4 "digits"\n'
         '"variables": {"a": [1, 2.5, null, true,]},},}',
     ],
 )

@@ -110,7 +110,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "corpus" / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
     _copy_part(GOLDEN / "benchmarks" / "drawn", place / "my-benchmark", _AS_RECORDED)
     ids = [json.loads(line)["id"] for line in (place / "my-benchmark" / "samples.jsonl").read_text().splitlines()]
-    (place / "answers.jsonl").write_text("".join(json.dumps({"id": name, "prediction": "unknown"}) + "\n" for name in ids))
+    (place / "answers.jsonl").write_text(
+        "".join(json.dumps({"id": name, "prediction": "unknown"}) + "\n" for name in ids)
+    )
     (place / "examples").mkdir()
     study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
     (place / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-benchmark"'))

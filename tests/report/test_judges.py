@@ -18,7 +18,7 @@ from agrotools.scoring.judging.questions import judge_questions
 from support.made_runs import end_to_end, made_sample, write_run
 
 MODELS = ("m0", "m1", "m2", "m3")
-SLOT = OpenTextSlot(name="why", label="why", facts=(Fact(phrases=("late blight",)),))
+SLOT = OpenTextSlot(name="why", label="why", facts=(Fact(phrases=("late blight",)), Fact(phrases=("leaf mould",))))
 Grading = Callable[[int, int], float]
 """Grade (0 to 2) of an answer by number of the model and of the sample."""
 
@@ -26,6 +26,12 @@ Grading = Callable[[int, int], float]
 def record(model: int, sample: int, answer: str | None = None) -> Record:
     made = made_sample(f"s{sample:02}", answer=(SLOT,), reference=None, cluster=f"c{sample // 2}")
     return end_to_end(made, answer=answer or f"why: m{model} says {sample}")
+
+
+def verdicts(grade: float) -> str:
+    """Return a judge's reply that finds as many of the two facts stated."""
+    said = {"verdict": "stated", "quote": "says"}
+    return json.dumps({str(number): said if number <= grade else {"verdict": "absent"} for number in (1, 2)})
 
 
 def runs_of(folder: Path, judges: dict[str, Grading], n: int = 40) -> list[Path]:
@@ -39,7 +45,7 @@ def runs_of(folder: Path, judges: dict[str, Grading], n: int = 40) -> list[Path]
             (question,) = judge_questions(each)
             lines += [
                 Judgement(metric=question.metric, judge=judge, prompt=question.prompt, asked=question.asked,
-                          sample_id=each.sample.id, reply=json.dumps({"grade": grading(model, sample)}))
+                          sample_id=each.sample.id, reply=verdicts(grading(model, sample)))
                 for judge, grading in judges.items()
             ]  # fmt: skip
         (run / JUDGEMENTS_FILE).write_text("".join(f"{line.model_dump_json()}\n" for line in lines))
@@ -86,8 +92,8 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
     ]  # fmt: skip
     file = tmp_path / "grades.jsonl"
     file.write_text("".join(f"{grade.model_dump_json()}\n" for grade in grades))
-    result = judge_agreement([*runs, silent], scores=["agrotools.ots"], grades=[file])
-    assert (result.judges, result.models[-1], result.n_answers) == (("a", "Ada", "agrotools.ots"), "silent", 48)
+    result = judge_agreement([*runs, silent], scores=["agrotools.ots_floor"], grades=[file])
+    assert (result.judges, result.models[-1], result.n_answers) == (("a", "Ada", "agrotools.ots_floor"), "silent", 48)
     assert "12 answers are missing and score 0" in result.notes
     assert next(pair.tau for pair in result.pairs if pair.judges == ("a", "Ada")) == pytest.approx(1)
     withdrawn = grades[0].model_copy(update={"id": "f" * 8, "verdict": "withdraw", "grades": {}})

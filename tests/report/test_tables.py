@@ -153,7 +153,7 @@ def test_what_does_not_apply_is_a_dash_or_no_column():
     assert both[1].split() == ["FAS", "CSS", "Plot", "Calls/needed"]
     assert "—" in next(line for line in both if "m1" in line)
     lost = summary([scored(number, "end-to-end", 0.0, invalid="refused") for number in range(3)], model="m3")
-    assert lines_of(tables_text([lost]), "End to end")[1].split() == ["FAS", "CSS", "OTS", "Plot"]
+    assert lines_of(tables_text([lost]), "End to end")[1].split() == ["FAS", "CSS", "OTS", "floor", "Plot"]
 
 
 def test_privileged_policies_and_synthetic_benchmarks_are_marked():
@@ -232,12 +232,11 @@ def test_what_is_not_a_terminal_gets_plain_text():
 
 
 def test_open_text_and_records_without_a_judge_are_told_below():
-    pairs = [scored(number, "end-to-end", 1.0) for number in range(12)]
-    apart = [Score(metric="agrotools.ots_apart", version="1", sample_id=f"s{n}", value=n / 4) for n in range(3)]
-    pairs = [(made, [*rows, *apart[at : at + 1]]) for at, (made, rows) in enumerate(pairs)]
-    text = " ".join(tables_text([summary(pairs)]).split())
-    assert "Not counted: open-text slots of 3 samples whose facts also fit other subjects; they score 25.0." in text
-    assert "Not counted" not in tables_text([full()])
+    made = full()
+    part = made.modes["end-to-end"].model_copy(update={"without_open_text": 3})
+    text = tables_text([made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})])
+    assert "FAS without open text (3 samples)" in text
+    assert "open text" not in tables_text([made])
     pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
     text = tables_text([summary(pairs, model="m1")])
     assert "no sample of no-tool has a valid end-to-end record yet" in text

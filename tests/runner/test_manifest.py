@@ -8,7 +8,7 @@ import pytest
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import Endpoint
 from agrotools.runner.config import EvalConfig, resolve_settings
-from agrotools.runner.manifest import Manifest, differences, manifest_json, parse_manifest
+from agrotools.runner.manifest import Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.run_manifest import default_folder, describe_run
@@ -36,6 +36,15 @@ def test_a_head_that_was_trained_meanwhile_makes_another_run(
     assert changed == {"measure_crop_weed_area"}
     assert default_folder(before) != default_folder(after)
     assert manifest(small_benchmark) == after
+
+
+def test_further_samples_may_need_further_tools(small_benchmark: Path):
+    whole = manifest(small_benchmark)
+    first, *others = whole.tool_data
+    part = whole.model_copy(update={"tool_data": {first: whole.tool_data[first]}})
+    assert others
+    assert differences(part, whole) == []
+    assert merged(part, whole).tool_data == whole.tool_data
 
 
 def test_a_script_that_was_edited_makes_another_run(small_benchmark: Path, tmp_path: Path):

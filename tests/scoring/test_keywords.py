@@ -51,7 +51,9 @@ def scored(slot: KeywordsSlot | ReferenceTextsSlot, answer: str) -> float:
         ("yes, nothing", keywords(("yes",), blacklist=(("no",),)), True),
         ("a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), True),
         ("pork, or a pork chop", keywords(("pork chop",), blacklist=(("pork",),)), False),
-        ("It is not a cat", keywords(("cat",)), False), ("First 7. Final Answer: 8", keywords(("7",)), False),
+
+        ("No, it is not red. Yes?", keywords(("yes",)), False), ("Yes, no doubt.", keywords(("yes",)), True),
+        ("First 7. Final Answer: 8", keywords(("7",)), False),
         ("anything", keywords(("",), ()), True),
     ],
 )  # fmt: skip

@@ -47,8 +47,9 @@ def values(made: Record) -> dict[str, float]:
 def test_samples_score_the_mean_of_their_slots_and_have_no_row_without():
     scored = values(record(AREA, WEED, ADVICE, CHART, answer="area: 7.2 %\nweed: Parthenium\nadvice: hoe", drawn=SPEC))
     assert (scored["area"], scored["weed"], scored["advice"], scored["chart"]) == (1.0, 0.0, 0.5, 1.0)
-    assert (scored["agrotools.fas"], scored["agrotools.css"]) == (pytest.approx((1 + 0 + 0.5 + 1) / 4), 0.5)
-    assert (scored["agrotools.ots"], scored["agrotools.plot"]) == (0.5, 1.0)
+    assert (scored["agrotools.fas"], scored["agrotools.css"]) == (pytest.approx((1 + 0 + 1) / 3), 0.5)
+    assert (scored["agrotools.ots_floor"], scored["agrotools.plot"]) == (0.5, 1.0)
+    assert "agrotools.ots" not in scored
     names = set(values(record(AREA, answer="area: 7 %")))
     assert names == {"area", "agrotools.fas", "agrotools.css", "agrotools.fas_text", "agrotools.guess"}
 
@@ -56,11 +57,12 @@ def test_samples_score_the_mean_of_their_slots_and_have_no_row_without():
 SHARED = ADVICE.model_copy(update={"name": "shared", "headline": False})
 
 
-def test_open_text_that_counts_in_no_headline_has_a_metric_of_its_own():
+def test_open_text_is_not_in_fas_and_alone_has_none():
     scored = values(record(AREA, ADVICE, SHARED, answer="area: 7 %\nadvice: hoe\nshared: hoe, spray"))
-    assert (scored["agrotools.fas"], scored["agrotools.ots"], scored["agrotools.ots_apart"]) == (0.75, 0.5, 1.0)
-    without = values(record(AREA, ADVICE, answer="area: 7 %\nadvice: hoe"))
-    assert scored["agrotools.guess"] == without["agrotools.guess"]
+    assert (scored["agrotools.fas"], scored["agrotools.ots_floor"], scored["shared"]) == (1.0, 0.5, 1.0)
+    assert scored["agrotools.guess"] == values(record(AREA, answer="area: 7 %"))["agrotools.guess"]
+    alone = values(record(ADVICE, answer="advice: hoe"))
+    assert set(alone) == {"advice", "agrotools.ots_floor"}
 
 
 @given(st.text(max_size=200))

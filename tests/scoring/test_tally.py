@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
 from agrotools.scoring import RunAggregator, summarise
-from agrotools.scoring.open_text import MAX_OTHERS, _OtherSample, _selected_samples  # pyright: ignore[reportPrivateUsage]
 from support.plain_sample import plain_sample
 
 FAS = "agrotools.fas"
@@ -71,27 +70,10 @@ def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
         assert metric.bounds is None
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.text("0123456789abcdef", min_size=6, max_size=6)), unique_by=lambda
-                pair: pair[1], max_size=90))  # fmt: skip
-def test_drawing_one_by_one_is_drawing_from_all(pairs):
-    others = [_OtherSample(digest, cluster, []) for cluster, digest in pairs]
-    selected: list[_OtherSample] = []
-    for other in others:
-        selected = _selected_samples([*selected, other])
-    assert selected == _selected_samples(others)
-    assert len(selected) == min(len(others), MAX_OTHERS)
-    assert len({other.cluster for other in selected}) == min(len({other.cluster for other in others}), MAX_OTHERS)
-
-
-def test_chance_is_how_often_an_answer_states_the_facts_of_others():
-    slots = [
-        OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(word,)),)) for word in ("spray", "hoe", "wait")
-    ]
-    texts = ["spray, hoe and wait", "drain", "hoe"]
-    records = [
-        record(number, text=text, answer=(slot,), answer_type="open_text", cluster=f"c{number}")
-        for number, (slot, text) in enumerate(zip(slots, texts, strict=True))
-    ]
-    expected = [1.0, 0.0, 0.5]
-    chance = summarise(records).modes["end-to-end"].ots_chance
-    assert chance.value == pytest.approx(sum(expected) / 3)
+def test_samples_whose_open_text_no_judge_graded_are_counted():
+    slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)),))
+    records = [record(number, text="hoe", answer=(slot,), answer_type="open_text") for number in range(3)]
+    judged = row(records[0], 1.0).model_copy(update={"metric": "agrotools.ots"})
+    made = summarise(records, [[judged], [], []]).modes["end-to-end"]
+    assert made.without_open_text == 2
+    assert summarise(records).modes["end-to-end"].metrics.keys() == {"agrotools.ots_floor"}

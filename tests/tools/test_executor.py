@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import hostile_tools
@@ -14,6 +15,7 @@ import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
 from agrotools.tools import worker_process
+from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
@@ -50,6 +52,16 @@ class TestCheckedBeforeAnyWorker:
         async with executors(find_tool=FIND) as executor:
             yield executor
             assert executor.worker_pids == ()
+
+    async def test_the_error_of_an_optional_file_says_that_it_may_be_left_out(self, executors, workspace):
+        async with executors() as executor:
+            files = {"image": "image_1.jpg", "leaf_mask": "mask.png"}
+            run = partial(executor.run, workspace=workspace, toolset=("analyze_lesions",))
+            outcome = await run(ToolCall(tool="analyze_lesions", arguments=files))
+            assert outcome.observation.error.hint.startswith(f"{OPTIONAL_HINT}: leaf_mask")
+            outcome = await run(ToolCall(tool="analyze_lesions", arguments={"image": "image_9.jpg"}))
+            assert error_kind(outcome) == "file_not_found"
+            assert OPTIONAL_HINT not in outcome.observation.error.hint
 
     async def test_tools_outside_the_toolset_are_unknown_and_the_closest_told(self, executor, workspace):
         outcome = await call(executor, workspace, "ecko")

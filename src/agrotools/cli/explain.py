@@ -84,7 +84,7 @@ def explain(
         _print_prompts(run, chosen, as_json=as_json)
         return
     judges = judged_rows(run)
-    scored = [(record, [*rows_of(record, index), *judges.rows(record)]) for record in chosen]
+    scored = [(record, judges.joined(record, rows_of(record, index))) for record in chosen]
     if as_json:
         print_json(
             [

@@ -136,6 +136,12 @@ class JudgeOptions:
         list[str] | None,
         typer.Option(help="Model that grades open answers (repeatable); its replies are stored with the run."),
     ] = None
+    read_prose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Model that copies the values of answers in words into the form: metric fas_read."
+        ),
+    ] = None
     judge_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")] = None
     judge_api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")

@@ -44,7 +44,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
     from agrotools.core import UsageError
 
     judges = options.judge or []
-    if not judges:
+    if not judges and not options.read_prose:
         if options not in (JudgeOptions(), JudgeOptions(judge=[])):
             raise UsageError("judge options were given without --judge", hint="add --judge MODEL")
         return {}
@@ -54,7 +54,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
 
     if options.judge_calibration:
         labelled_questions(options.judge_calibration)
-    for spec in judges:
+    for spec in (*judges, *filter(None, [options.read_prose])):
         _judge(spec, options)
     path = options.judge_rubrics
     return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)} if path else {}
@@ -79,21 +79,23 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     """
     from agrotools.runner.store import read_manifest
 
-    benchmarks = {run: read_manifest(run).benchmark for run in runs} if options.judge else {}
+    asked = bool(options.judge or options.read_prose)
+    benchmarks = {run: read_manifest(run).benchmark for run in runs} if asked else {}
     rubrics = check_judges(options, [*benchmarks.values()])
-    if not options.judge:
+    if not asked:
         return False
     from agrotools.runner.judging import judge_run
     from agrotools.scoring.judging.questions import labelled_questions
 
     labelled = labelled_questions(options.judge_calibration) if options.judge_calibration else {}
     missing = False
-    for spec in options.judge:
-        for run in runs:
+    for run in runs:
+        graded = {"votes": options.judge_votes, "labelled": labelled, "rubrics": rubrics.get(benchmarks[run])}
+        readers = {options.read_prose: {"read_prose": True}} if options.read_prose else {}
+        for spec, more in [*((judge, graded) for judge in options.judge or []), *readers.items()]:
             helper = _judge(spec, options)
-            more = {"labelled": labelled, "rubrics": rubrics.get(benchmarks[run]), "progress": terminal_progress()}
             with stop_message("judgements are kept"):
-                judged = judge_run(run, helper, votes=options.judge_votes, **more)
+                judged = judge_run(run, helper, **more, progress=terminal_progress())
             missing |= _report_asking(run, judged, helper)
     return missing
 

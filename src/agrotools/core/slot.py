@@ -173,7 +173,7 @@ class ToleranceSlot(Slot):
 class Fact(FrozenModel):
     """A key fact of an open answer: short ``phrases`` that each state it, and phrases (``not``) that contradict it.
 
-    Paraphrases are also recognised (see :mod:`agrotools.text.claims`). ``weight``: share of the fact in the score,
+    A phrase is a group of terms (:mod:`agrotools.scoring.open_text`). ``weight``: share of the fact in the score,
     relative to the other facts.
     """
 
@@ -208,7 +208,7 @@ class ExcludedBranch(FrozenModel):
 
 
 class OpenTextSlot(Slot):
-    """Free text, scored by the key facts it states.
+    """Free text, scored by a judge by the key facts it states, and by a plain rule as a floor.
 
     ``others`` are facts about other subjects, which are wrong here, each as its phrases. ``floor`` is the share of
     facts that an answer about another subject gets right; it earns no score. ``headline``: True if the facts are

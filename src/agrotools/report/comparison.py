@@ -39,7 +39,7 @@ from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_reco
 from agrotools.scoring.attribution import part_meaning
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
-from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.metrics import FAS, is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import (
     AcrossRuns,
@@ -114,6 +114,10 @@ def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableTy
     for run, reason in comparison.withheld.get(mode, {}).items():
         text = f"the score of {harmless(run)} is withheld, because {reason}:"
         yield line(f"{text} the difference is of the valid records, with or without a form", "yellow")
+    if name == FAS and (left_out := comparison.no_open_text.get(mode)):
+        n, *other = dict.fromkeys(left_out)
+        runs = f"{n} samples of the first, {other[0]} of the second run" if other else count_text(n, "sample")
+        yield line(f"without open text ({runs})", "yellow" if other else "")
     for n, where in zip(comparison.unpaired.get(mode, ()), ("first", "second"), strict=False):
         if n:
             yield line(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run", "yellow")

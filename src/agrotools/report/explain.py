@@ -313,7 +313,6 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
 _FACTORS = {
     "precision": "facts about other subjects",
     "length_factor": "its length",
-    "keyword_list_factor": "lists of keywords",
     "branch_factor": "facts about the case that does not apply",
 }
 """Factors below 1 that reduce the score of open text, with their causes."""
@@ -351,7 +350,6 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     if isinstance(slot, OpenTextSlot) and isinstance(facts, dict):
         n_stated = sum(str(state).startswith("stated") for state in facts.values())
         reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]
-        reasons += ["the answer reads as a denial"] if "stance" in reading else []
         for key, cause in _FACTORS.items():
             factor = reading.get(key)
             reasons += [f"reduced for {cause}"] if isinstance(factor, int | float) and factor < 1 else []

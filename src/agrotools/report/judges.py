@@ -266,7 +266,7 @@ def _compared(
         have = f"only {next(iter(values))} graded" if values else "no judge graded"
         raise UsageError(
             f"agreement needs at least two judges: {have} answers of every run",
-            hint="agrotools score RUNS --judge MODEL, agrotools grade RUNS and --grades FILE, or --score agrotools.ots",
+            hint="agrotools score RUNS --judge MODEL, agrotools grade RUNS and --grades FILE, or --score METRIC",
         )
     graded = [by_sample.keys() for by_run in values.values() for by_sample in by_run.values()]
     shared = [sample for sample in clusters if all(sample in keys for keys in graded)]

@@ -24,10 +24,11 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.base import number_text
+from agrotools.core.base import count_text, number_text
 from agrotools.core.record import is_ref, literal_value
 from agrotools.runner.manifest import conditions_label
 from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.scoring.metrics import OPEN_TEXT
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
@@ -372,6 +373,20 @@ def interval_cell(estimate: Estimate | None, text: Callable[[float], str]) -> Te
 
 _CONDITIONS = ("degrade", "faults")
 """Conditions of a run that stand among the options of its benchmark."""
+
+
+def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
+    """Return notes on open text in FAS: the number of samples without it, and the judges that graded the others."""
+    notes: dict[str, list[str]] = {}
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        n = max((part.without_open_text for part in summary.modes.values()), default=0)
+        graded = [each for each in summary.judging.judges if each.metric == OPEN_TEXT] if summary.judging else []
+        if n:
+            notes.setdefault(f"FAS without open text ({count_text(n, 'sample')})", []).append(name)
+        if graded:
+            by = " and ".join(harmless(each.judge) for each in graded)
+            notes.setdefault(f"open text in FAS as graded by {by}", []).append(name)
+    return [text if len(names) == len(summaries) else f"{', '.join(names)}: {text}" for text, names in notes.items()]
 
 
 def run_names(summaries: Sequence[Summary]) -> list[str]:

@@ -21,6 +21,7 @@ from agrotools.report.layout import (
     detectable_points,
     harmless,
     on_scale,
+    open_text_notes,
     points,
     run_names,
     shortened,
@@ -33,7 +34,7 @@ from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
-from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
+from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 from agrotools.scoring.summary import tokens_of
 from agrotools.scoring.units import by_sample
@@ -157,7 +158,8 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
         size = f"{estimate.n} of {n_samples} samples have this score," if estimate.n < n_samples and not common else ""
         size = f": {size or count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
-    remark = SYNTHETIC_NOTE if summary.synthetic else ""
+    notes = open_text_notes(shown.summaries) if measure and measure[1] == FAS else []
+    remark = "; ".join([*([SYNTHETIC_NOTE] if summary.synthetic else []), *notes])
     return [title, Text(remark, style="yellow")]
 
 

@@ -26,6 +26,7 @@ from agrotools.report.layout import (
     name_cell,
     new_table,
     on_scale,
+    open_text_notes,
     percent,
     print_parts,
     rendered,
@@ -56,8 +57,8 @@ from agrotools.report.settings import (
     used_plugins,
     variants_of,
 )
-from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
-from agrotools.scoring.metrics import APART_METRIC, FAS, FAS_TEXT, PREDICTIONS
+from agrotools.scoring import METRICS, ModeSummary, Summary
+from agrotools.scoring.metrics import FAS, FAS_TEXT, PREDICTIONS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
@@ -181,8 +182,6 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     below = [
         notes.legend({metric: METRICS[metric].label for metric in metrics}),
         notes.legend(_variant_names(metrics, setting, summaries)),
-        _chance_legend(setting, summaries),
-        _apart(setting, summaries),
         _detectable(setting, summaries),
     ]
     return [table, *(Text(text, style="dim") for text in below if text)]
@@ -242,31 +241,6 @@ def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence
     }
 
 
-def _chance(setting: Setting, summary: Summary) -> Estimate | None:
-    return summary.modes[setting.mode].ots_chance if setting.whole_mode and setting.mode in summary.modes else None
-
-
-def _chance_legend(setting: Setting, summaries: Sequence[Summary]) -> str:
-    shown = "agrotools.ots" in setting.metrics and any(_chance(setting, summary) for summary in summaries)
-    return "chance = OTS of the same answers against the facts of unrelated samples" if shown else ""
-
-
-def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
-    """Return a line with number and scores of the open-text slots that count in no headline."""
-    if not (setting.whole_mode and {*OUTCOME} <= {*setting.metrics}):
-        return ""
-    with_metric = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
-    estimates = [metrics[APART_METRIC].overall for metrics in with_metric]
-    if not estimates:
-        return ""
-    n = " to ".join(
-        dict.fromkeys((str(min(estimate.n for estimate in estimates)), str(max(estimate.n for estimate in estimates))))
-    )
-    scores = ", ".join(percent(estimate.value) for estimate in estimates)
-    samples = "sample" if n == "1" else "samples"
-    return f"Not counted: open-text slots of {n} {samples} whose facts also fit other subjects; they score {scores}."
-
-
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> Text:
     metrics = setting.of(summary)
     if metrics is None:
@@ -296,8 +270,6 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     below = [size(score.overall)] if with_size else []
     variants = [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
     below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
-    if metric == "agrotools.ots" and (chance := _chance(setting, summary)) is not None:
-        below.append(f"chance {percent(chance.value)}")
     return value_cell(score.overall, below=below, out_of=out_of)
 
 
@@ -388,6 +360,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
         f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
+    lines += open_text_notes(summaries)
     without_tools = (s for s in summaries if "no-tool" in s.modes and not judge_alone_scores(s))
     excluded = (s.no_tool_part.n_excluded for s in without_tools if s.no_tool_part)
     left_out = max(excluded, default=0)

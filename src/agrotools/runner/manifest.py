@@ -227,8 +227,13 @@ def _value_text(value: object) -> str:
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
-    """Return the identity fields in which the manifest of a run and that of a new command differ."""
-    pairs = [(field, getattr(old, field), getattr(new, field)) for field in IDENTITY]
+    """Return the identity fields in which the manifest of a run and that of a new command differ.
+
+    Data of tools are compared for the tools of both: further samples may need further tools.
+    """
+    known = old.model_copy(update={"tool_data": new.tool_data | old.tool_data})
+    wanted = new.model_copy(update={"tool_data": old.tool_data | new.tool_data})
+    pairs = [(field, getattr(known, field), getattr(wanted, field)) for field in IDENTITY]
     holders = ("there", "in this command")
     return [spell_difference(*pair, holders) for pair in pairs if pair[1] != pair[2]]
 
@@ -246,6 +251,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
             "looks": max(old.looks, new.looks),
+            "tool_data": new.tool_data | old.tool_data,
             "sample_ids": new.sample_ids
             if new.sample_ids == old.sample_ids
             else tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),

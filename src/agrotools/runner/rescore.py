@@ -348,7 +348,7 @@ def _score(
     worst: tuple[float, str] | None = None
     before = b"\n    "
     for record in index:
-        scores = [*score_record(record, comparisons), *judges.rows(record)]
+        scores = judges.joined(record, score_record(record, comparisons))
         tally.add(record, scores)
         if rows is None and on_scored is None:
             continue  # the tally knows the twins, and nothing else is wanted
@@ -368,9 +368,6 @@ def _score(
     tally.notes = index.notes
     if not tally.modes:
         raise index.without_samples
-    if tally.wants_answers:
-        for record in index:
-            tally.add_answer(record)
     return worst[1] if worst else None
 
 

@@ -98,12 +98,9 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
 
 
 def tool_data(tools: Sequence[str], backends: Mapping[str, str]) -> dict[str, str]:
-    """Return the SHA-256 of the data files that are on this machine for each tool that is executed and has some."""
-    return {
-        name: _content_hash(files)
-        for name in tools
-        if backends.get(name) != RECORDED and (files := _present(name, backends.get(name)))
-    }
+    """Return the SHA-256 of the data files on this machine for each tool that is executed; empty if it has none."""
+    executed = [name for name in tools if backends.get(name) != RECORDED]
+    return {name: _content_hash(files) if (files := _present(name, backends.get(name))) else "" for name in executed}
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
+from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import ENGINE, plugins_of_slots
@@ -32,6 +32,7 @@ from agrotools.scoring.metrics import (
     FAS_TEXT,
     FLOOR_METRICS,
     GUESS_METRIC,
+    OPEN_TEXT,
     OUTCOME_METRICS,
     PREDICTIONS,
     SCORING_VERSION,
@@ -39,6 +40,7 @@ from agrotools.scoring.metrics import (
     STEP_METRICS,
     SUMMARY_METRICS,
     is_invalid,
+    is_judged_text,
 )
 from agrotools.scoring.pairs import NO_TWIN, PairTally
 from agrotools.scoring.repeats import repeats_of
@@ -67,15 +69,11 @@ from agrotools.scoring.units import (
 from agrotools.text.submission import is_complete
 
 if TYPE_CHECKING:
-    from agrotools.scoring.open_text import OpenTextChance
     from agrotools.scoring.units import FloatArray, IntArray
 
 
 class RunAggregator:
-    """Aggregator of the records of one run. Aggregators that are compared share a table of samples.
-
-    Add every record with its rows; then, if :attr:`wants_answers`, pass every record again to :meth:`add_answer`.
-    """
+    """Aggregator of the records of one run. Aggregators that are compared share a table of samples."""
 
     def __init__(
         self, table: SampleTable | None = None, protocol: Protocol = "react", causes: "CauseTally | None" = None
@@ -101,17 +99,6 @@ class RunAggregator:
                 self.checksums[sample.id] = crc32(sample.model_dump_json(include={"query", "answer"}).encode())
             if record.mode != "step-by-step":
                 self.causes.add(record, rows)
-
-    @property
-    def wants_answers(self) -> bool:
-        """True if answers have to be scored a second time, against the facts of other samples."""
-        return any(mode.chance and mode.chance.wants_answers for mode in self.modes.values())
-
-    def add_answer(self, record: Record) -> None:
-        """Add the answer of a record that was already added, for the chance level of open text."""
-        chance = self.modes[record.mode].chance
-        if record.trajectory and not is_invalid(record) and chance and chance.wants_answers:
-            chance.add_answer(record)
 
     def summary(
         self,
@@ -180,8 +167,8 @@ class ModeAggregator:
     """Aggregator of the records of one mode. The *place* of a sample is its rank by first record in this mode."""
 
     def __init__(self, mode: Mode, table: SampleTable, protocol: Protocol = "react") -> None:
-        self.chance: OpenTextChance | None = None
-        """Chance level of open text; None until the first record with an open-text slot is added."""
+        self.without_open_text = set[int]()
+        """Places of the samples whose open text is not in FAS, because no judge graded it."""
         self.has_ineligible = False
         """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
@@ -241,12 +228,9 @@ class ModeAggregator:
                 if plugin.name not in self._plugin_tallies:
                     self._plugin_tallies[plugin.name] = plugin.scoring.tally()
                 self._plugin_tallies[plugin.name].add(record, rows)
-        if record.trajectory and any(isinstance(slot, OpenTextSlot) and slot.headline for slot in record.sample.answer):
-            if self.chance is None:
-                from agrotools.scoring.open_text import OpenTextChance
-
-                self.chance = OpenTextChance(self._table)
-            self.chance.add(record)
+        has_text = record.trajectory is not None and any(map(is_judged_text, record.sample.answer))
+        if has_text and all(row.metric != OPEN_TEXT for row in rows):
+            self.without_open_text.add(place)
 
     def units(self) -> Mapping[str, Units]:
         """Return the units of each metric of the mode, which are computed when they are asked for."""
@@ -334,7 +318,7 @@ class ModeAggregator:
             withheld=self.withheld,
             no_form=self.no_form,
             metrics=_metrics(units, self._table),
-            ots_chance=self.chance.estimate() if self.chance else None,
+            without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
@@ -418,9 +402,6 @@ def summarise(
         description: further fields of the summary, such as ``benchmark`` and ``model`` (see :class:`Summary`).
     """
     tally = tallied(records, scores, SampleTable())
-    if tally.wants_answers:
-        for record in records:
-            tally.add_answer(record)
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
 
 

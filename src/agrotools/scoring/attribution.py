@@ -167,9 +167,10 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     sample, trajectory = record.sample, record.trajectory
     if trajectory is None or trajectory.answer is None:
         return PLANNING if trajectory is not None and trajectory.termination in AT_LIMIT else FORM
-    wrong = {row.slot: row for row in rows if row.slot is not None and row.value < 1}
+    in_words = {slot.name for slot in sample.answer if slot.type == "open_text"}
+    wrong = {row.slot: row for row in rows if row.slot is not None and row.value < 1 and row.slot not in in_words}
     if not wrong:
-        return READING  # of the twin, which was refused
+        return READING  # of the twin, which was refused, or open text, which a judge graded
     names = ("value", "facts", "off_by")
     is_form = bool(wrong) and all(row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names)
     if record.mode == "no-tool" or sample.reference is None or not sample.reference.steps:

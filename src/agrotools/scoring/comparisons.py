@@ -65,9 +65,8 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
-    fields: dict[str, dict[Mode, Any]] = {
-        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired", "unread", "withheld")
-    }
+    by_mode = "modes headline means by_cause flips unpaired unread withheld no_open_text".split()
+    fields: dict[str, dict[Mode, Any]] = {name: {} for name in by_mode}
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
@@ -81,6 +80,8 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
             fields["unread"][mode] = unread
         if withheld := {name: run.withheld for run, name in named if run.withheld}:
             fields["withheld"][mode] = withheld
+        if any(left_out := (len(mine.without_open_text), len(other.without_open_text))):
+            fields["no_open_text"][mode] = left_out
         fields["modes"][mode] = metrics = metric_differences(ours, theirs, first.table)
         for name in (name for name in metrics if mode in METRICS[name].compared_in):
             pair = by_sample(ours[name], theirs[name])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.metrics import APART_METRIC, FLOOR_METRICS, SLOTS_OF_METRIC, STEP_METRICS
+from agrotools.scoring.metrics import FLOOR_METRICS, SLOTS_OF_METRIC, STEP_METRICS
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import SampleTable, Units, clusters_of
@@ -158,7 +158,7 @@ def _steps(summary: Summary) -> dict[str, float]:
 def _outcomes(summary: Summary) -> dict[str, float]:
     # The guess score is the same for all runs.
     part = summary.modes["end-to-end"]
-    ours = [name for name in part.metrics if name in SLOTS_OF_METRIC and name not in (*FLOOR_METRICS, APART_METRIC)]
+    ours = [name for name in part.metrics if name in SLOTS_OF_METRIC and name not in FLOOR_METRICS]
     return _values(part, ours, PAPER_OUTCOMES)
 
 

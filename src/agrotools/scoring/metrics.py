@@ -13,13 +13,20 @@ SLOT_METRIC = "agrotools.slot"
 FAS = "agrotools.fas"
 GUESS_METRIC = "agrotools.guess"
 """FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.answer_form`), for the same sample."""
-APART_METRIC = "agrotools.ots_apart"
-"""OTS of slots that count in no headline, because other subjects share too many of their facts."""
+OPEN_TEXT = "agrotools.ots"
+"""Score of open text by judges. It counts in FAS where a judge graded the answer."""
 
 FAS_TEXT = "agrotools.fas_text"
+FAS_READ = "agrotools.fas_read"
 FALSE_CONFIDENCE = "agrotools.false_confidence"
 FALSE_REFUSAL = "agrotools.false_refusal"
 HARMFUL_ADVICE = "agrotools.harmful_advice"
+
+
+def is_judged_text(slot: Slot) -> bool:
+    """Return True if a slot is open text that counts in headline metrics."""
+    return slot.type == "open_text" and counts_in_headline(slot)
+
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _OWN_CLOSED = ("exact", "boolean", "choice_set", "file", "tolerance")
@@ -27,23 +34,21 @@ _ENGINE_METRICS = {
     FAS: MetricInfo(
         "FAS",
         "Final Answer Score: mean score of the parts (slots) of an answer",
-        slots=lambda slot: not slot.scored_apart and counts_in_headline(slot),
+        slots=lambda slot: not slot.scored_apart and slot.type != "open_text",
         scores_sample=True,
         compared_in=_MODES_OF_OUTCOMES,
     ),
     "agrotools.css": MetricInfo(
         "CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers", slots=lambda slot: slot.closed
     ),
-    "agrotools.ots": MetricInfo(
+    OPEN_TEXT: MetricInfo(
         "OTS",
-        "Open-Text Score: key facts stated",
-        slots=lambda slot: slot.type == "open_text" and counts_in_headline(slot),
+        "Open-Text Score: key facts stated, by a judge",
+        slots=is_judged_text,
+        on_request=True,
+        by_judge=True,
     ),
-    APART_METRIC: MetricInfo(
-        "OTS apart",
-        "Open-Text Score of slots that count in no headline",
-        slots=lambda slot: not counts_in_headline(slot),
-    ),
+    "agrotools.ots_floor": MetricInfo("OTS floor", "key facts that a plain rule finds", slots=is_judged_text),
     "agrotools.plot": MetricInfo(
         "Plot",
         "Plot Score: the data, kind and labels of the figure drawn",
@@ -73,13 +78,20 @@ _ENGINE_METRICS = {
     GUESS_METRIC: MetricInfo(
         "Guess",
         "FAS of the answer that the prompt alone suggests, without the files",
-        slots=lambda slot: counts_as_guessable(slot) and counts_in_headline(slot),
+        slots=counts_as_guessable,
     ),
     FAS_TEXT: MetricInfo(
         "FAS text",
         "mean score of labels, yes/no, sets, files and numbers in the model's own words, before the form",
-        slots=lambda slot: slot.type in _OWN_CLOSED and counts_in_headline(slot),
+        slots=lambda slot: slot.type in _OWN_CLOSED,
         on_request=True,
+    ),
+    FAS_READ: MetricInfo(
+        "FAS read",
+        "FAS text, with the values that a model copied from the words (--read-prose)",
+        slots=lambda slot: slot.type in _OWN_CLOSED,
+        on_request=True,
+        by_judge=True,
     ),
     "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
     "agrotools.tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),
@@ -95,13 +107,6 @@ _ENGINE_METRICS = {
         "Calls/needed",
         "calls made over calls of the reference, mean over answered samples; 1: as many as needed",
         out_of=1,
-    ),
-    "agrotools.ots_judge": MetricInfo(
-        "OTS judge",
-        "grade by a model that checks the answer for the key facts",
-        slots=lambda slot: slot.type == "open_text",
-        on_request=True,
-        by_judge=True,
     ),
 }
 OUTCOME_METRICS = tuple(name for name, info in _ENGINE_METRICS.items() if info.slots)
@@ -161,7 +166,7 @@ def scores_sample(metric: str) -> bool:
     return (info := METRICS.get(metric)) is not None and info.scores_sample
 
 
-_SAMPLE_METRICS = frozenset({APART_METRIC, *(name for name, info in _ENGINE_METRICS.items() if info.scores_sample)})
+_SAMPLE_METRICS = frozenset(name for name, info in _ENGINE_METRICS.items() if info.scores_sample)
 
 
 FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")

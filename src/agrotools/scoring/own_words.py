@@ -24,10 +24,15 @@ def read_words(item: FormItem, text: str) -> FormValue:
     if item.is_number:
         return FormValue(number=_last_number(item, plain))
     if item.type == "boolean":
-        word = _YES_OR_NO.search(plain)
-        return FormValue(yes=bool(word["yes"] or word["zh"]) if word else None)
+        return FormValue(yes=first_yes_or_no(plain))
     named = _named(item, plain)
     return FormValue(names=named if item.takes_several or len(named) == 1 else ())
+
+
+def first_yes_or_no(text: str) -> bool | None:
+    """Return True if the first such word of normalised ``text`` is a yes, False if it is a no; None without one."""
+    word = _YES_OR_NO.search(text)
+    return bool(word["yes"] or word["zh"]) if word else None
 
 
 def after_final_answer(text: str) -> str:

@@ -206,8 +206,8 @@ class ModeSummary(FrozenModel):
     no_form: Annotated[NoForm | None, Field(exclude_if=operator.not_)] = None
     """Answers without a complete form; None but in runs of prediction files."""
     metrics: dict[str, Metric] = {}
-    ots_chance: Estimate | None = None
-    """Open-text score of the same answers against the facts of samples in other clusters."""
+    without_open_text: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of samples whose open text is not in FAS, because no judge graded it."""
     counts: Counts = Counts()
     errors: tuple[ErrorCount, ...] = ()
     """One count for every class of errors, over all valid records."""
@@ -455,13 +455,15 @@ class Comparison(FrozenModel):
     """Numbers of samples with valid records only in the first run, and only in the second."""
     unread: dict[Mode, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
+    no_open_text: Annotated[dict[Mode, tuple[int, int]], Field(exclude_if=operator.not_)] = {}
+    """Numbers of samples whose open text is not in FAS, in the first and in the second run."""
     withheld: dict[Mode, dict[str, str]] = {}
     """Runs whose own score is withheld, with the reason."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
 
-GAIN_METRICS = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge")
+GAIN_METRICS = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_floor")
 """Metrics in the table of gains by tools."""
 BY_TASK_TYPE = ("agrotools.fas", "agrotools.arg_acc")
 """Metrics whose differences a comparison also shows by task type."""

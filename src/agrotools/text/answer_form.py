@@ -151,7 +151,7 @@ def counts_as_guessable(slot: Slot) -> bool:
 
     Plot slots count because a usual chart can be drawn, unanswerable questions because a prompt may show that they are.
     """
-    return slot.type in ("abstain", "exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
+    return slot.type in ("abstain", "exact", "boolean", "choice_set", "file", "tolerance", "plot")
 
 
 def shown_choices(slot: Slot) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 _TOKEN = re.compile(
     r"(?P<string>"
     + "|".join(rf"{pattern.pattern[:-1]}(?:{pattern.pattern[-1]}|\Z)" for pattern in _STRINGS.values())
-    + r")|(?P<comment>//[^\n]*)|(?P<comma>,(?=\s*+[}\]]))|(?P<constant>\b(?:True|False|None)\b)",
+    + r")|(?P<comment>(?://|#)[^\n]*)|(?P<comma>,(?=\s*+[}\]]))|(?P<constant>\b(?:True|False|None)\b)",
     re.DOTALL,
 )
 _IN_STRING = re.compile(

@@ -473,11 +473,14 @@ def _allowed(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str |
     return describe_schema(found) if found else None
 
 
+OPTIONAL_HINT = "optional, leave out unless the question needs it"
+
+
 def _hint(tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence[str]) -> str | None:
     required = schema.get("required", ())
     if not types & {"missing", "extra_forbidden"}:
         optional = [name for name in at_fault if name not in required]
-        return f"optional, leave out unless the question needs it: {', '.join(optional)}" if optional else None
+        return f"{OPTIONAL_HINT}: {', '.join(optional)}" if optional else None
     listed = ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
     return f"{tool} takes {listed}"
 

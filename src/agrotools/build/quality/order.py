@@ -33,7 +33,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.record import REF_PATTERN, iter_refs
-from agrotools.text.claims import affirms
+from agrotools.scoring.open_text import states_fact
 
 MOST_UNITS = 12
 """Maximum length of a chain that is searched (a group counts as one call)."""
@@ -137,7 +137,7 @@ def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
 
 def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
     texts = [text for text in _leaves([*results]) if isinstance(text, str)]
-    return {number for number, fact in enumerate(slot.facts) if any(affirms(text, fact.phrases) for text in texts)}
+    return {number for number, fact in enumerate(slot.facts) if any(states_fact(fact, text) for text in texts)}
 
 
 def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:

@@ -12,16 +12,15 @@ from pathlib import Path
 from agrotools.core import Fact, HarmfulClaim
 from agrotools.core.files import read_table
 from agrotools.knowledge.entries import Claim, Entry, Section, load
-from agrotools.text.claims import Reply, claim_of, lexicon
+from agrotools.scoring.open_text import read_fact
 
 ADVICE: tuple[Section, ...] = ("management", "thresholds")
 """Topics whose answers are advice."""
 _HARMS = Path(__file__).with_name("rules") / "harms.toml"
 _MITES = "Trombidiformes"
-_NO_ACTIONS = {"@base", "@more", "@advised"}
-"""Ideas whose opposites reverse no action: "low", "above" and "right" in "keep it low", "above their droppings"."""
 _VAGUE = re.compile(r"(?:where|check)\b|.*\bthem$")
 """Facts on where and how to look, and facts without an object."""
+_NUMBER = re.compile(r"\d")
 
 
 @cache
@@ -46,7 +45,7 @@ def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[Ha
             harms.append(HarmfulClaim.model_validate({**fields, **source, "match": "use"}))
     for fact in facts:
         if kind := _contrary_kind(fact, topic):
-            stating = [claim for claim in entry.claims_of(section) if _states(claim, fact)]
+            stating = [claim for claim in entry.claims_of(section) if read_fact(fact, claim.text).said]
             what = "another number than in" if kind == "wrong_dose" else "the opposite of"
             claim = f"{what}: {fact.phrases[0]}"
             source = _source(entry, stating or entry.claims_of(section))
@@ -56,20 +55,14 @@ def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[Ha
 
 
 def _contrary_kind(fact: Fact, topic: str) -> str | None:
-    """Return the kind of harm of contradicting a fact; None if the fact has neither a number nor an opposite action."""
-    if _VAGUE.match(fact.phrases[0]):
+    """Return the kind of harm of contradicting a fact; None if the fact has neither a number nor an action."""
+    first = fact.phrases[0]
+    if _VAGUE.match(first):
         return None
-    if any(letter.isdigit() for letter in fact.phrases[0]):
+    if _NUMBER.search(first):
         return "wrong_dose"
-    if topic == "thresholds":
-        return None
-    names = {name for phrase in fact.phrases for ideas in claim_of(phrase).ideas for name in ideas}
-    return "opposite_action" if fact.not_ or names & lexicon().opposites.keys() - _NO_ACTIONS else None
-
-
-def _states(claim: Claim, fact: Fact) -> bool:
-    reply = Reply(claim.text)
-    return any(finding.affirmed for phrase in fact.phrases for finding in reply.find(phrase))
+    acts = not {*re.findall(r"\w+", first)}.isdisjoint(read_table(_HARMS)["actions"].split())
+    return "opposite_action" if topic != "thresholds" and (fact.not_ or acts) else None
 
 
 def _source(entry: Entry, claims: Iterable[Claim]) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Key facts of open answers, from the knowledge base.
 
 A file of facts (``build/templates/facts/*.toml``) lists facts by entry and topic, each with short phrasings; ``not``
-lists phrasings that contradict it. Synonyms of a phrasing are recognised by the ideas of
-``data/open_text/lexicon.toml``, so a few phrasings are enough::
+lists phrasings that contradict it. A phrasing is a group of terms (:mod:`agrotools.scoring.open_text`)::
 
     ["pest.soybean_aphid"]
     thresholds = [["250 aphids per plant"], { phrases = ["natural enemies"], not = ["spray weekly"] }]
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 from agrotools.build.templates.harms import harmful_claims
 from agrotools.core import ExcludedBranch, Fact, HarmfulClaim
 from agrotools.knowledge.entries import Claim, load
-from agrotools.text.claims import Reply
+from agrotools.scoring.open_text import read_fact
 
 HIGHEST_FLOOR = 0.6
 """Highest floor of a slot that counts in headlines; above it the facts fit another entry almost as well."""
@@ -109,7 +108,7 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
     total = sum(fact.weight for fact in facts)
     shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
     floor = min(round(max(shares, default=0.0), 3), 0.95)
-    text = Reply(f"{entry_text(entry)}\n{_sentences(topic_facts)}")
+    text = f"{entry_text(entry)}\n{_sentences(topic_facts)}"
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
         wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
@@ -129,40 +128,40 @@ def _excluded(entry: str, branch: str, topic: str) -> ExcludedBranch | None:
     """Return a branch that does not apply, without the facts that the entry's own text on ``topic`` states."""
     if (gold := open_gold(entry, branch)) is None:
         return None
-    text = Reply("\n".join(claim.text for claim in _claims().get(entry, ()) if claim.section == topic))
+    text = "\n".join(claim.text for claim in _claims().get(entry, ()) if claim.section == topic)
     facts = tuple(fact for fact in gold.facts if fact in _unsaid(gold.facts, text))
     return ExcludedBranch(facts=facts, floor=gold.floor) if facts else None
 
 
-def _other_agents(text: Reply) -> list[str]:
+def _other_agents(text: str) -> list[str]:
     """Return the kinds of causes that contradict a text because it names others; empty if it names none."""
-    agents = [agent for agent in _AGENTS if text.find(agent)]
+    agents = [agent for agent in _AGENTS if _names(text, Fact(phrases=(agent,)))]
     if not agents:
         return []
     return [agent for agent in _AGENTS if agent not in agents and (agent, agents) != ("fungus", ["water mould"])]
 
 
-def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:
-    """Return the facts that a text does not state."""
-    return [fact for fact in facts if not any(text.find(phrase) for phrase in fact.phrases)]
+def _unsaid(facts: Sequence[Fact], text: str) -> list[Fact]:
+    """Return the facts that a text does not name."""
+    return [fact for fact in facts if not _names(text, fact)]
 
 
-@lru_cache(maxsize=1024)
-def _full_answer(entry: str, topic: str) -> Reply:
-    """Return a full answer on an entry's topic: its facts, one sentence each."""
-    return Reply(_sentences(facts_about(entry, topic)))
+def _names(text: str, fact: Fact) -> bool:
+    read = read_fact(fact, text)
+    return bool(read.said or read.denied)
+
+
+def _full_answer(entry: str, topic: str) -> str:
+    """Return a full answer on an entry's topic: its facts in each phrasing, one sentence each."""
+    return _sentences(facts_about(entry, topic))
 
 
 def _sentences(facts: Sequence[Fact]) -> str:
-    return "\n".join(f"{fact.phrases[0]}." for fact in facts)
+    return "\n".join(f"{phrase}." for fact in facts for phrase in fact.phrases)
 
 
-def _stated(facts: Sequence[Fact], reply: Reply) -> set[int]:
-    return {
-        number
-        for number, fact in enumerate(facts)
-        if any(finding.affirmed for phrase in fact.phrases for finding in reply.find(phrase))
-    }
+def _stated(facts: Sequence[Fact], text: str) -> set[int]:
+    return {number for number, fact in enumerate(facts) if read_fact(fact, text).said}
 
 
 def _fact(written: Any) -> Fact:

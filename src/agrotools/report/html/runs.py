@@ -174,12 +174,12 @@ class Run:
 
     def scores_of(self, record: Record, *, live: bool = False) -> list[Score]:
         """Score a record, and count its scores in the summary."""
-        scores = score_record(record, self.comparisons)
+        scores = self.judges.joined(record, score_record(record, self.comparisons))
         self.replaceable.pop(record.key, None)
         if live and record.invalid is not None:
             self.replaceable[record.key] = record
         elif self.tally is not None:
-            self.tally.add(record, [*scores, *self.judges.rows(record)])
+            self.tally.add(record, scores)
         return [*scores, *twin_rows(record, scores, self.records)]
 
 
@@ -233,7 +233,7 @@ def name_of(folder: Path) -> str:
 def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True) -> None:
     """Set the summaries of runs whose records have all been scored.
 
-    Unless a run is ``finished``, what needs its records again is left out: chance level and published metrics.
+    Unless a run is ``finished``, what needs its records again is left out: published metrics.
     """
     tallies: list[RunAggregator] = []
     for run in runs:
@@ -242,9 +242,6 @@ def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True
         tally = deepcopy(run.tally) if run.replaceable else run.tally
         for record in run.replaceable.values():
             tally.add(record, [])
-        if tally.wants_answers and finished:
-            for record in run.records:
-                tally.add_answer(record)
         tallies.append(tally)
         run.scored = summary_of(
             run.folder,
@@ -399,9 +396,9 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
         if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
     ]
     for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
-        digests = {manifest.tool_data.get(tool) for manifest in manifests}
+        digests = {manifest.tool_data[tool] for manifest in manifests if tool in manifest.tool_data}
         if len(digests) > 1:
-            where = "that only some of the runs had" if None in digests else "that changed between the runs"
+            where = "that only some of the runs had" if "" in digests else "that changed between the runs"
             differences.append(f"{tool} has data files (e.g. trained heads) {where}")
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:

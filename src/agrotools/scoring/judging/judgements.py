@@ -21,6 +21,8 @@ from agrotools.scoring.judging.questions import (
     judge_questions,
     read_grade,
 )
+from agrotools.scoring.metrics import FAS, HARMFUL_ADVICE, OPEN_TEXT, SLOT_METRIC, SLOTS_OF_METRIC, is_judged_text
+from agrotools.scoring.slots import SlotScore, score_row
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
 
@@ -272,6 +274,28 @@ class JudgedRows:
         graded = judged(record, self._by_question, self._rubrics)
         self._tally.add(graded)
         return judged_scores(record, graded, self.metrics)
+
+    def joined(self, record: Record, rows: Sequence[Score]) -> list[Score]:
+        """Return the rows of ``record`` and its judge rows.
+
+        Where judges graded open text, it counts in FAS, and their verdicts on harmful claims replace the rule's.
+        """
+        added = self.rows(record)
+        if all(row.metric != OPEN_TEXT for row in added):
+            return [*rows, *added]
+        graded = [each for each in judged(record, self._by_question) if each.question.metric == OPEN_TEXT]
+        values = {row.slot: row.value for row in rows if row.metric == SLOT_METRIC}
+        values |= {each.question.slot: each.value for each in graded}
+        counted = [slot for slot in record.sample.answer if SLOTS_OF_METRIC[FAS](slot) or is_judged_text(slot)]
+        total = sum(slot.weight * (values[slot.name] or 0.0) for slot in counted)
+        reading: dict[str, JsonValue] = {"slots": {slot.name: values[slot.name] for slot in counted}}
+        scores = {FAS: SlotScore(total / sum(slot.weight for slot in counted), reading, used_form=False)}
+        found = [q.harmful(each.reply) for q, _ in graded for each in self._by_question.get(q.asked, ())]
+        if found and any(row.metric == HARMFUL_ADVICE for row in rows):
+            claims: dict[str, JsonValue] = {"claims": [*dict.fromkeys(claim for each in found for claim in each)]}
+            scores[HARMFUL_ADVICE] = SlotScore(fmean(map(bool, found)), claims, used_form=False)
+        new = [score_row(record, metric, score) for metric, score in scores.items()]
+        return [*(row for row in rows if row.metric not in scores), *new, *added]
 
     def values(self, record: Record) -> dict[str, float | None]:
         """Return the judges' value of ``record`` by metric, over all its questions.

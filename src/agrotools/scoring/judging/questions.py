@@ -7,25 +7,33 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
 from agrotools.core import (
     Artifact,
+    Fact,
     FrozenModel,
     OpenTextSlot,
     Record,
     Slot,
     UsageError,
 )
+from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
+from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, SLOTS_OF_METRIC, is_judged_text
+from agrotools.scoring.open_text import FactRead, scored_facts
+from agrotools.scoring.slots import own_words, score_slot, submitted_text
+from agrotools.text.answer_form import answer_form
 from agrotools.text.loose_json import parsed_values
+from agrotools.text.normalise import normalise
+from agrotools.text.submission import is_complete
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
@@ -140,6 +148,8 @@ class JudgeQuestion:
     """Maximum length of a reply in tokens."""
     attachments: tuple[Artifact, ...] = ()
     """Files of the run that are shown with ``user``, which refers to them by name."""
+    harmful: Callable[[str], tuple[str, ...]] = field(default=lambda _reply: (), compare=False)
+    """Function that returns the harmful claims that a reply finds in the answer."""
     mark: str = ""
     """Delimiter line around texts of attachments. It depends on their content, and therefore so does ``asked``."""
 
@@ -203,16 +213,12 @@ def has_rubrics(metric: str) -> bool:
     return any(each.judging.read_rubrics and metric in each.judging.metrics for each in plugins() if each.judging)
 
 
-OPEN_TEXT = "agrotools.ots_judge"
-
-
-def _is_open_text(slot: Slot) -> bool:
-    return isinstance(slot, OpenTextSlot)
-
-
 JUDGED_METRICS = WithPlugins(
     "judged metric",
-    {OPEN_TEXT: JudgedMetric(_is_open_text)},
+    {
+        OPEN_TEXT: JudgedMetric(is_judged_text),
+        FAS_READ: JudgedMetric(lambda slot: SLOTS_OF_METRIC[FAS_READ](slot)),
+    },
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
@@ -228,23 +234,46 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
 
     ``rubrics`` are those of the user's file, None for the shipped ones.
     """
-    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     questions = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
-    if answer is None or not answer.strip():
+    if record.trajectory is None or record.invalid is not None:
         return questions
-    for slot in record.sample.answer:
-        if isinstance(slot, OpenTextSlot):
-            facts = "\n".join("- " + " / ".join(fact.phrases) for fact in slot.facts)
-            questions.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
+    sample, answer = record.sample, record.trajectory.answer or ""
+    if answer.strip():
+        for slot in sample.answer:
+            if isinstance(slot, OpenTextSlot) and is_judged_text(slot):
+                questions.append(rubric_question(slot, sample.query, submitted_text(slot, sample.answer, answer)))
+    closed = [slot for slot in sample.answer if SLOTS_OF_METRIC[FAS_READ](slot)]
+    if closed and record.trajectory.answer_text is not None and (words := own_words(record.trajectory)):
+        questions.append(copying_question(closed, sample.query, words))
     return questions
+
+
+def copying_question(slots: Sequence[Slot], question: str, words: str) -> JudgeQuestion:
+    """Return the request to copy the values of an answer in words into the answer form of ``slots``.
+
+    Its grade is the mean score of the slots by the values of the form.
+    """
+    system, user, prompt = _filled(_words()["copying"]["en"], question, answer_form(slots), words[:_LONGEST_ANSWER])
+
+    def read(reply: str) -> float | None:
+        if not is_complete(reply, asked_items(slots)):
+            return None
+        return sum(each.weight * score_slot(each, slots, reply).value for each in slots) / sum(s.weight for s in slots)
+
+    return JudgeQuestion(FAS_READ, "", system, user, prompt, most=1, read=read)
 
 
 def open_question(metric: str, slot: str, question: str, reference: str, answer: str) -> JudgeQuestion:
     """Return a question about an answer that is compared with a reference text, in the language of the reference."""
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
-    language = "zh" if _HAN.search(reference) else "en"
-    words = _words()["open_answer"][language]
+    words = _words()["open_answer"]["zh" if _HAN.search(reference) else "en"]
+    system, user, prompt = _filled(words, question, reference, answer)
+    return JudgeQuestion(metric, slot, system, user, prompt, read=partial(read_grade, shown=user))
+
+
+def _filled(words: Mapping[str, str], question: str, reference: str, answer: str) -> tuple[str, str, str]:
+    """Return the two messages of a question, with the texts between marks, and the hash of their wording."""
     values = {
         "mark": mark_of((question, reference, answer)),
         "question": question,
@@ -252,8 +281,80 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
         "answer": answer,
     }
     system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
-    prompt = prompt_hash(words["system"] + words["user"])
-    return JudgeQuestion(metric, slot, system, user, prompt, read=partial(read_grade, shown=user))
+    return system, user, prompt_hash(words["system"] + words["user"])
+
+
+def rubric_question(slot: OpenTextSlot, question: str, answer: str) -> JudgeQuestion:
+    """Return a question about an answer that asks for a verdict with a quotation on each numbered statement.
+
+    The statements are the facts of the slot, those of branches that do not apply, and the harmful claims.
+    """
+    facts = [*slot.facts, *(fact for branch in slot.excluded for fact in branch.facts)]
+    statements = [" / ".join(fact.phrases) + _contrary(fact) for fact in facts]
+    statements += [f"advice: {harm.claim}" for harm in slot.harmful]
+    rubric = "\n".join(f"{number}. {each}" for number, each in enumerate(statements, 1))
+    system, user, prompt = _filled(_words()["rubric"]["en"], question, rubric, answer[:_LONGEST_ANSWER])
+    read = partial(read_rubric, slot, answer[:_LONGEST_ANSWER], shown=user)
+
+    def score(reply: str) -> float | None:
+        return read(reply).score
+
+    def harmful(reply: str) -> tuple[str, ...]:
+        return read(reply).harmful
+
+    return JudgeQuestion(OPEN_TEXT, slot.name, system, user, prompt, most=1, read=score, harmful=harmful)
+
+
+def _contrary(fact: Fact) -> str:
+    return f" (contradicted by: {' / '.join(fact.not_)})" if fact.not_ else ""
+
+
+class RubricRead(NamedTuple):
+    """Score of open text by the verdicts of a judge, None if the reply lacks one, and the harmful claims it found."""
+
+    score: float | None
+    harmful: tuple[str, ...] = ()
+
+
+def read_rubric(slot: OpenTextSlot, answer: str, reply: str, *, shown: str = "") -> RubricRead:
+    """Return the score by the verdicts in ``reply``: a JSON object with one for each statement of the rubric.
+
+    A verdict whose quotation does not occur in the answer counts as absent. An object that stands in ``shown`` counts
+    only if it is the whole reply.
+    """
+    counts = [len(slot.facts), *(len(branch.facts) for branch in slot.excluded), len(slot.harmful)]
+    text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
+    found = [value for value in parsed_values(text) if isinstance(value, dict) and _verdicts(value, sum(counts))]
+    quoted = [] if _OBJECT_ALONE.fullmatch(text) else [*parsed_values(unicodedata.normalize("NFKC", shown))]
+    own = [value for value in found if value not in quoted]
+    if not own or any(value != own[0] for value in own):
+        return RubricRead(None)
+    plain = _one_line(answer)
+    read = [_fact_read(verdict, plain) for verdict in _verdicts(own[0], sum(counts))]
+    parts = [[read.pop(0) for _ in range(count)] for count in counts]
+    harmful = [harm.claim for harm, one in zip(slot.harmful, parts[-1], strict=True) if one.said]
+    return RubricRead(scored_facts(slot, parts[0], parts[1:-1], answer)[0], tuple(harmful))
+
+
+def _verdicts(value: Mapping[str, JsonValue], count: int) -> list[dict[str, JsonValue]]:
+    """Return the verdicts on statements 1 to ``count``; empty if one is missing."""
+    verdicts = [value.get(str(number)) for number in range(1, count + 1)]
+    known = [each for each in verdicts if isinstance(each, dict) and each.get("verdict") in _VERDICTS]
+    return known if len(known) == count else []
+
+
+_VERDICTS = ("stated", "contradicted", "absent")
+
+
+def _fact_read(verdict: Mapping[str, JsonValue], answer: str) -> FactRead:
+    quote = _one_line(str(verdict.get("quote") or ""))
+    if not quote or quote not in answer or verdict["verdict"] == "absent":
+        return FactRead()
+    return FactRead(said=quote) if verdict["verdict"] == "stated" else FactRead(denied=quote)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(normalise(text).split())
 
 
 @cache

@@ -32,9 +32,10 @@ from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.alignment import check_sizes
 from agrotools.vision.rasters import RasterSource
-from agrotools.vision.reading import read_labels
+from agrotools.vision.reading import LabelImage, read_labels
 
 _MOST_CLASSES = 100
+_FOR_PICTURES = "for pictures leave out label_map and mask_diff"
 _IGNORED = frozenset({"ignore", "nodata", "no data", "no_data", "unlabelled", "unlabeled"})
 NOTHING = "other"
 
@@ -81,7 +82,7 @@ def class_table(
     numbers = np.union1d(*present).astype(np.int32)
     if numbers.size > _MOST_CLASSES:
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
-        hint = f"label rasters have up to {_MOST_CLASSES} classes; for pictures leave out label_map and mask_diff"
+        hint = f"label rasters have up to {_MOST_CLASSES} classes; {_FOR_PICTURES}"
         raise ToolError("invalid_argument", why, argument="before", hint=hint)
     class_names = _from_map(label_map) if label_map is not None else _from_files(classes, names)
     if not class_names:
@@ -260,8 +261,9 @@ def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
         with _open_rasters(files) as labels:
             yield labels
         return
-    first = read_labels(files.before, argument=files.arguments[0], shown_as=files.names[0])
-    second = read_labels(files.after, argument=files.arguments[1], shown_as=files.names[1])
+    first, second = (
+        _read_labels(*each) for each in zip((files.before, files.after), files.arguments, files.names, strict=True)
+    )
     check_sizes(first.classes.shape, second.classes.shape, files.names, files.arguments[1])
     height, width = first.classes.shape
     valid = np.ones((height, width), np.bool_)
@@ -277,6 +279,14 @@ def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
         return _colour_classes(first.classes, table), _colour_classes(second.classes, table)
 
     yield _Labels(width, height, read, draw, notes=(*first.notes, *second.notes))
+
+
+def _read_labels(path: Path, argument: str, name: str) -> LabelImage:
+    try:
+        return read_labels(path, argument=argument, shown_as=name)
+    except ToolError as error:
+        hint = f"{error.hint}; {_FOR_PICTURES}" if argument in ("before", "after") else error.hint
+        raise ToolError(error.kind, error.message, argument=argument, hint=hint) from error
 
 
 @contextmanager
