@@ -187,9 +187,9 @@ def test_answers_without_options_and_their_gold_is_right(right, kind, type_):
 
 def test_letters_and_numbers_are_read_from_the_form_or_the_text():
     slot = LetteredSlot(name="answer", label="the answer", value=("B",), options={"A": "Thistle", "B": "Dock"})
-    for answer in ("B", "answer: B", "It is not A.\n**Answer:** B. Dock", "The plant is dock.", '{"answer": "B"}'):
+    for answer in ("B", "answer: B", "It is not A.\n**Answer:** B. Dock", "The answer is dock.", '{"answer": "B"}'):
         assert score_letters(slot, (), answer).value == 1.0, answer
-    for answer in ("A", "answer: A", "A or B", "", "neither"):
+    for answer in ("A", "answer: A", "A or B", "", "neither", "It looks like dock to me."):
         assert score_letters(slot, (), answer).value == 0.0, answer
     box = NumberListSlot(name="answer", label="the answer", value=(0.0, 0.0, 1.0, 0.5), box=True)
     assert [score_numbers(box, (), text).value for text in ("[0, 0, 1, 0.4]", "0, 0, 0.2, 0.2", "0.5")] == [1, 0, 0]

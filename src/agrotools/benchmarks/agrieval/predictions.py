@@ -138,7 +138,7 @@ def _parts(each: Answered) -> SampleParts:
 
 
 _DIFFERENCES = {
-    "accuracy": "no lots; what the reply settles on is read",
+    "accuracy": "no lots; the stated answer is read",
     "partial": "share of the right options, 0 with a wrong one",
     "accuracy_lexeval": "read by the rule of LexEval",
     "rouge_l": "by characters, as the paper has it",
