@@ -134,7 +134,7 @@ _DIVIDED = late_pattern(r"(?: 1)? ?[/÷] ?| per | ?每 ?")
 _TENFOLD = late_pattern(r"(?P<tens>10{1,4}|1,000|10,000)(?!\d) ?")
 _TIMES = late_pattern(r" ?[·⋅•∙*×] ?|\.(?=[a-z])| |-(?=[a-z])")
 _NOUN = late_pattern(rf" ?-?(?P<words>[a-z][a-z\d-]*(?: [a-z][a-z\d-]*){{0,3}}|[{CJK}]{{1,4}})")
-_NO_INCH = late_pattern(r" (?!per )[a-z]")
+_NO_INCH = late_pattern(r" (?!per )[\"']?[\w%]")
 """A word after "in", which then means inches nowhere but in "in per"."""
 _MOST_FACTORS = 6
 
@@ -293,12 +293,14 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
 
 
 def _noun_ends(text: str, words: re.Match[str]) -> Iterator[int]:
-    """Return the ends of the first word, of the first two words..."""
+    """Return the ends of the first word, of the first two words..., up to a unit."""
     start, stop = words.span("words")
     if text[start] > "\u2e80":
         yield from range(start + 1, stop + 1)
         return
     for word in words["words"].split(" "):
+        if len(word) > 1 and word in _SYMBOLS:
+            return
         yield (start := start + len(word))
         start += 1
 
