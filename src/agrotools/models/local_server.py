@@ -87,7 +87,7 @@ class ServerProgram(NamedTuple):
 PROGRAMS: Mapping[str, ServerProgram] = {
     "vllm": ServerProgram("vllm", ("serve",), "pip install vllm", "vllm"),
     "llama": ServerProgram(
-        "llama-server", (), "pip install xllamacpp, or install llama.cpp (brew, winget, or its releases)"
+        "llama-server", (), "pip install 'agrotools[local]', or install llama.cpp (brew, winget, or its releases)"
     ),
     "transformers": ServerProgram(
         "transformers", ("serve",), "pip install 'transformers[serving]>=5.5'", "transformers", (5, 5), True
@@ -179,14 +179,13 @@ class LocalServers:
             return [found]
         if self.name == "llama" and find_spec("xllamacpp"):
             return [sys.executable, str(_XLLAMACPP)]
-        raise UsageError(
-            f"--serve {self.name}: there is no program {self._program.executable}", hint=self._program.install
-        )
+        wanted = self.model if self._packaged else f"--serve {self.name}"
+        raise UsageError(f"{wanted}: there is no program {self._program.executable}", hint=self._program.install)
 
     @property
     def request_name(self) -> str:
         """Name of the model in requests."""
-        return self._model_words[-1] if self.name != "llama" else self.model
+        return self.model if self.name == "llama" and not self._packaged else self._model_words[-1]
 
     @property
     def slots(self) -> int | None:

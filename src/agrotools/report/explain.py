@@ -120,13 +120,20 @@ def explain(
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if record.trajectory is not None and any(row.metric == FAS and row.value < 1 for row in scores):
-        shares = split.parts if split else {}
-        texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
-        first = first_part(record, scores)
-        parts.append(block("lost by", "\n".join(texts) or f"{first}: {part_meaning(first)}", "yellow"))
+        parts.append(block("lost by", _loss_text(record, scores, split), "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
+
+
+def _loss_text(record: Record, scores: Sequence[Score], split: SampleSplit | None) -> str:
+    if not record.sample.answerable:
+        refused = any(row.slot is not None and row.value for row in scores)
+        return f"the refusal of its twin {record.sample.twin}" if refused else "an answer that the files do not allow"
+    shares = split.parts if split else {}
+    texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
+    first = first_part(record, scores)
+    return "\n".join(texts) or f"{first}: {part_meaning(first)}"
 
 
 def _judge_replies(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator[RenderableType]:
@@ -335,7 +342,7 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
-        return "any reply that is not a refusal counts as an answer, even without a value that was asked for"
+        return "the files do not allow an answer, and the reply is no refusal"
     if (why := _UNREAD.get(str(reading.get("rule")))) is not None:
         return why
     read = reading.get("value")

@@ -22,6 +22,7 @@ from agrotools.report.layout import (
     harmless,
     on_scale,
     open_text_notes,
+    percent,
     points,
     run_names,
     shortened,
@@ -34,7 +35,7 @@ from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.event_counts import INVALID_TEXT, RESUME, mostly_unread
-from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS
+from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, FAS, FAS_TEXT
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 from agrotools.scoring.summary import tokens_of
 from agrotools.scoring.units import by_sample
@@ -100,6 +101,16 @@ def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> tuple[
     return None
 
 
+def _why_no_headline(summaries: Sequence[Summary]) -> str:
+    parts = [part for summary in summaries for part in summary.modes.values()]
+    if not any(part.counts.formless for part in parts):
+        return "No records to score yet."
+    words = [percent(part.metrics[FAS_TEXT].overall.value) for part in parts if FAS_TEXT in part.metrics]
+    shown = f" ({METRICS[FAS_TEXT].label} {', '.join(words)})" if words else ""
+    how = "a parameter form of the function, or a reply to form_request, submits one"
+    return f"No FAS: the agent submits no answer form, so its own words alone are scored{shown}; {how}."
+
+
 def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
     """Print :func:`screen`: in colour on a terminal, else as plain text."""
     console = console_for(file)
@@ -111,7 +122,7 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
     measure = headline(shown.summaries, shown.modes)
     steps = rungs(shown, measure) if measure else []
-    ladder = _ladder(steps, measure, width) if measure else [Text("No records to score yet.")]
+    ladder = _ladder(steps, measure, width) if measure else [Text(_why_no_headline(shown.summaries))]
     meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     # Reasons and bounds of invalid records follow as caveats.

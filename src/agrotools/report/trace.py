@@ -219,8 +219,8 @@ def cut(text: str) -> str:
 
 
 def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
-    """Return the replies to the closing messages."""
-    return [LabelledText("reply to the closing message", cut(reply.text) or "(empty)") for reply in answer.form_replies]
+    """Return the forms that were submitted."""
+    return [LabelledText("answer form", cut(reply.text) or "(empty)") for reply in answer.form_replies]
 
 
 def taken_steps(
