@@ -88,7 +88,7 @@ def test_a_number_in_another_unit_is_another_value(unit: str, other: str):
         ("77 °F", 25, "degC"), ("298.15 K", 25, "degC"), ("18 ppm", 18, "mg/kg"), ("4200 µS/cm", 4.2, "dS/m"),
         ("20 mL/m²", 200, "L/ha"), ("2 cm/pixel", 2, "cm/px"), ("3.2 hm²", 3.2, "ha"), ("75 L/m²", 75, "mm"),
         ("280 1/ha", 280, "1/ha"), ("3.2 ha (32,000 m²)", 3.2, "ha"), ("75 ± 3 mm", 75, "mm"), ("0.075 m", 75, "mm"),
-        ("5 mm a day", 5, "mm/day"), ("120 kg of nitrogen per hectare", 120, "kg/ha"),
+        ("120 kg of nitrogen per hectare", 120, "kg/ha"),
     ],
 )  # fmt: skip
 def test_values_of_replies_count_in_the_unit_of_the_slot(text: str, value: float, unit: str):
@@ -108,18 +108,6 @@ def test_values_of_replies_count_in_the_unit_of_the_slot(text: str, value: float
 )  # fmt: skip
 def test_another_unit_makes_a_value_wrong(text: str, unit: str):
     assert score(text, 7.5, unit) == 0
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "59 in total", "59 trees in the image", "59 and 4 shrubs", "59 trees per row", "59 has been found",
-        "59 second rows",
-        "59 minute spots", "59 a", "59D", "59K", "59 of them", "59棵树", "59 trees (2 per pot)",
-    ],
-)  # fmt: skip
-def test_ordinary_words_are_no_units(text: str):
-    assert unit_at(normalise(text), 2) is None
 
 
 @given(st.sampled_from(list(UNITS)), st.sampled_from(list(UNITS)), st.sampled_from([-2, -1, 1, 2, 3]))
@@ -146,8 +134,12 @@ def test_any_text_is_read_without_an_error(text: str):
         ("13-15", (13, 15, None, None)), ("from 13", None), ("12 to 16 mm", (12, 16, "mm", None)),
         ("75 ± 3 mm", (75, 75, "mm", None)), ("14 apple trees", (14, 14, None, "apple trees")),
         ("3 in (76 mm)", (3, 3, "in", None)), ("3 in (90 mm)", None), ("14 or 15", None), ("more than 14", None),
-        ("三千五公斤/亩", (3500, 3500, "kg/mu", None)), ("3.2万株/公顷", (32000, 32000, "1/ha", None)),
-        ("fourteen", (14, 14, None, None)), ("-0.3", (-0.3, -0.3, None, None)),
+        ("三公斤/亩", (3, 3, "kg/mu", None)), ("三千五公斤/亩", None), ("3.2万株/公顷", (32000, 32000, "1/ha", None)),
+        ("fourteen", (14, 14, None, None)), ("twenty-five", None), ("two thirds", None), ("3rd", None),
+        ("二十五", None), ("14 in total", (14, 14, None, "in total")), ("3/4 ha", (0.75, 0.75, "ha", None)),
+        ("3/4", None), ("2½ m", (2.5, 2.5, "m", None)), ("10^4", (10000, 10000, None, None)),
+        ("3.2 million", (3.2e6, 3.2e6, None, None)),
+        ("-0.3", (-0.3, -0.3, None, None)),
         ("1.2 × 10^4 t", (12000, 12000, "t", None)),
         ("none", None), ("", None), ("9e999", None), ("14, 15", None), ("2 m wide 3", None),
     ],

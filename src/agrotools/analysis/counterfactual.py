@@ -15,8 +15,8 @@ order; a call of the run belongs to the unused step of the same tool with the fe
   blamed for them.
 * ``reading`` replaced: a slot has the value of its ``from`` over the results. Not replaced, a slot that was read right
   follows the results, and one that was misread stays as it was given.
-* ``form`` replaced: a value that the text contains but the scorer cannot read (several candidates, no key), or that an
-  unparseable or cut reply hides, is given in the answer form.
+* ``form`` replaced: a value that is not given in the answer form, or that an unparseable or cut reply hides, is
+  given in it.
 
 A call is run only if its arguments change; every other result is that of the run. A slot that the run got right lost
 nothing and has no shares. If every step that a slot needs is true, the slot is right. The answer to an unanswerable
@@ -24,7 +24,7 @@ question follows from the results like a slot: it is a refusal if they show that
 last one drawn. Answers without ``from`` (advice, keywords) are right if all results are true, else as they were given.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,6 +88,8 @@ RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]
 
+_UNREAD = ("no form", "not a number", "neither yes nor no", "several different values")
+"""Rules of readings without a value."""
 NOT_ASKED = "what the model would do after other results is not known; --rerun asks it for its answer"
 NOT_CALLED = "what the model would call after other results is not known"
 NO_TRUTH = "the truth between these tools is not known"
@@ -356,7 +358,7 @@ class SampleGame:
         score = score_slot(implied, slots, answer)
         if score.value >= 1:
             return "right"
-        return "form" if _is_unclear(implied, score.reading) and _contains(implied, answer) else "misread"
+        return "form" if score.reading.get("rule") in _UNREAD else "misread"
 
     async def _slot_value(self, at: int, parts: Parts) -> Fraction:
         slot, actual, reading = self.slots[at], self._actual[at], self._reading[at]
@@ -482,18 +484,3 @@ def _resolved_refs(step: ReferenceStep, values: Sequence[Values | None]) -> list
         except UnresolvedRef:
             resolved.append(None)
     return resolved
-
-
-def _contains(slot: Slot, answer: str) -> bool:
-    """True if some part of the answer alone gives the value of ``slot``: a line, or a word."""
-    pieces = {piece for line in answer.splitlines() for piece in (line, *line.split())}
-    return any(score_slot(slot, [slot], f"{slot.name}: {piece.strip('.,;')}").value >= 1 for piece in [*pieces][:400])
-
-
-def _is_unclear(slot: Slot, reading: Mapping[str, JsonValue]) -> bool:
-    """True if no value, or more than one, was read from an answer; free text always has one."""
-    read, rule = reading.get("value"), str(reading.get("rule"))
-    if slot.free_text or "off_by" in reading:
-        return False
-    several = isinstance(read, list) and (len(read) > 1 or "other names" in rule) and slot.type != "choice_set"
-    return several or read is None or read == []

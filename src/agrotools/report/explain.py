@@ -192,7 +192,7 @@ def _answer(record: Record) -> Iterator[RenderableType]:
         yield indented(line(f"no answer ({trajectory.termination}{reason})", "red"))
 
 
-_READING_KEYS = frozenset("text value rule off_by facts said foreign excluded harmful used_form termination".split())
+_READING_KEYS = frozenset("text value rule off_by facts said foreign excluded harmful termination".split())
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
 

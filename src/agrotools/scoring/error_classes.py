@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ from agrotools.core import (
 from agrotools.plugin import ErrorSource, RecordErrors, plugins
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount
-from agrotools.text.normalise import reading_words
+from agrotools.text.normalise import data_lines
 from agrotools.tools import get_tool
 
 Unit = Literal["step", "sample"]
@@ -407,8 +408,13 @@ def keywords(text: str) -> list[str]:
     return [word for word, _ in Counter(words).most_common(MOST)]
 
 
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(" ".join(data_lines("function_words.txt")).split())
+
+
 def _may_be_noun(word: str) -> bool:
-    return word not in reading_words("function") and not (word.endswith("ly") and len(word) > 4)
+    return word not in _function_words() and not (word.endswith("ly") and len(word) > 4)
 
 
 def _singular(word: str) -> str:

@@ -123,25 +123,12 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
 
 
 def places_by_metric(slots: Sequence[Slot]) -> Mapping[str, Sequence[int]]:
-    """Return the places of the slots that each metric averages, without metrics that average none, by id.
-
-    Those of the engine's metrics depend on types, headline and harmful claims; a plug-in's may depend on anything.
-    """
-    kinds = tuple((slot.type, counts_in_headline(slot), bool(vars(slot).get("harmful"))) for slot in slots)
-    key = (kinds, BENCHMARKS.names())
-    if (places := _PLACES.get(key)) is None:
-        metrics = _metrics_about(frozenset(slot.type for slot in slots), key[1])
-        all_places = {
-            name: [at for at, slot in enumerate(slots) if info.slots and info.slots(slot)]
-            for name, info in metrics.items()
-        }
-        places = {name: each for name, each in all_places.items() if each}
-        if metrics.keys() <= _ENGINE_METRICS.keys():
-            _PLACES[key] = places
-    return places
-
-
-_PLACES: dict[object, Mapping[str, Sequence[int]]] = {}
+    """Return the places of the slots that each metric averages, without metrics that average none, by id."""
+    metrics = _metrics_about(frozenset(slot.type for slot in slots), BENCHMARKS.names())
+    all_places = {
+        name: [at for at, slot in enumerate(slots) if info.slots and info.slots(slot)] for name, info in metrics.items()
+    }
+    return {name: each for name, each in all_places.items() if each}
 
 
 @cache

@@ -6,6 +6,7 @@ or no is the first such word. The score by this rule (``agrotools.fas_text``) st
 
 import re
 from functools import lru_cache
+from math import isfinite
 
 from agrotools.core.form_item import FormItem
 from agrotools.text.normalise import WORD_END, WORD_START, late_pattern, normalise
@@ -50,7 +51,8 @@ def _last_number(item: FormItem, text: str) -> tuple[float, float] | None:
     for numeral in reversed([*NUMERAL.finditer(text)]):
         value, end = numeral_value(text, numeral)
         unit = unit_at(text, end)
-        if (ends := Quantity(value, value, unit[0] if unit else None).ends_in(item.unit)) is not None:
+        ends = Quantity(value, value, unit[0] if unit else None).ends_in(item.unit)
+        if ends and isfinite(value):
             return ends
     return None
 

@@ -39,7 +39,7 @@ def pair_rows(record: Record, rows: Sequence[Score], twin: Record, twin_rows: Se
     """Return the rows that the valid record of a twin adds to those of an unanswerable sample."""
     own, other = refusals(record, rows), refusals(twin, twin_rows)
     return [
-        score_row(record, metric, SlotScore(value, {"twin": twin.sample.id, "twin_refused": other[metric]}, False))
+        score_row(record, metric, SlotScore(value, {"twin": twin.sample.id, "twin_refused": other[metric]}))
         for metric, value in pair_scores(own, other).items()
     ]
 

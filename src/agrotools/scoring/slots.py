@@ -59,11 +59,10 @@ MAX_EXCERPT = 240
 
 
 class SlotScore(NamedTuple):
-    """Score of a slot in [0, 1], the reading that it is based on, and True if the answer used the form."""
+    """Score of a slot in [0, 1], and the reading that it is based on."""
 
     value: float
     reading: dict[str, JsonValue]
-    used_form: bool
 
 
 def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
@@ -96,15 +95,11 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     if record.trajectory is None:
         why = f"the {record.mode} record of sample {record.sample.id} holds no trajectory"
         raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
-    asked = _Asked.of(record.sample.answer)
-    places = [at for at, slot in enumerate(asked.slots) if not slot.judged]
-    slots = [asked.slots[at] for at in places]
+    slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
         if plugin.scoring.score_record is not None:
             return plugin.scoring.score_record(record, record.trajectory, comparisons)
-    scored = [
-        _scored(at, asked, record.sample, record.trajectory) for at, slot in enumerate(asked.slots) if not slot.judged
-    ]
+    scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     knowing = _knowing_rows(record, scored)
     if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
         scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
@@ -124,10 +119,10 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in pairs}}
         if len({slot.weight for slot, _ in pairs}) > 1:
             reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
-        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+        rows.append(score_row(record, metric, SlotScore(min(1.0, mean), reading)))
     rows += [*words, *harmful] if record.mode == "no-tool" else [*words, *knowing, *harmful]
     if GUESS_METRIC in of_metrics and answerable:
-        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample, asked), {}, used_form=False)))
+        rows.append(score_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {})))
     return rows
 
 
@@ -138,8 +133,8 @@ def _knowing_rows(record: Record, scored: Sequence[SlotScore]) -> list[Score]:
         return []
     if not sample.answerable:
         wrong = answer is not None and not any(score.value for score in scored)
-        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
-    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}, used_form=False))]
+        return [score_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}))]
+    return [score_row(record, FALSE_REFUSAL, SlotScore(float(refused(record)), {}))]
 
 
 _SCORED_APART = (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL, HARMFUL_ADVICE, FAS_TEXT)
@@ -159,7 +154,7 @@ def _words_row(record: Record, trajectory: Trajectory, slots: Sequence[Slot]) ->
     words = own_words(trajectory)
     scored = {slot.name: float(_is_right(slot, read_words(form_item(slot), words), {})) for slot in slots}
     mean = sum(slot.weight * scored[slot.name] for slot in slots) / sum(slot.weight for slot in slots)
-    return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}, used_form=False))
+    return score_row(record, FAS_TEXT, SlotScore(mean, {"slots": {**scored}}))
 
 
 def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotScore]]) -> list[Score]:
@@ -174,58 +169,24 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
         if made := find_harmful(slot, answer):
             count += len(made)
             score.reading["harmful"] = [*made]
-    return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}, used_form=False))]
+    return [score_row(record, HARMFUL_ADVICE, SlotScore(float(count > 0), {"claims": count}))]
 
 
-class _Asked(NamedTuple):
-    """Slots of a sample as a key: short answers, options and gold repeat among samples, epochs and runs."""
-
-    gold: bytes
-    slots: tuple[Slot, ...]
-
-    @classmethod
-    def of(cls, slots: Sequence[Slot]) -> "_Asked":
-        return cls(b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in slots]), tuple(slots))
-
-    def __hash__(self) -> int:
-        return hash(self.gold)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Asked) and self.gold == other.gold
-
-
-_LONGEST_REPEATED = 400
-"""Characters of the longest answer that is expected to repeat."""
-
-
-@lru_cache(maxsize=4_000)
-def _score_repeated(at: int, asked: _Asked, answer: str) -> SlotScore:
-    return score_slot(asked.slots[at], asked.slots, answer)
-
-
-def _score_text(at: int, asked: _Asked, answer: str) -> SlotScore:
-    if len(answer) > _LONGEST_REPEATED:
-        return score_slot(asked.slots[at], asked.slots, answer)
-    score = _score_repeated(at, asked, answer)
-    return score._replace(reading={**score.reading})
-
-
-def _scored(at: int, asked: _Asked, sample: Sample, trajectory: Trajectory) -> SlotScore:
-    slot = asked.slots[at]
+def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     answer = trajectory.answer
     if answer is None:
-        return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
+        return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination})
     if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory):
-        return SlotScore(0.0, {"rule": "answered"}, used_form=False)
+        return SlotScore(0.0, {"rule": "answered"})
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
         value, reading = score_plot(_reference_chart(slot), drawn_spec(trajectory))
-        return SlotScore(value=value, reading=reading, used_form=False)
+        return SlotScore(value=value, reading=reading)
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
-    return _score_text(at, asked, answer)
+    return score_slot(slot, sample.answer, answer)
 
 
 def _reference_chart(slot: PlotSlot) -> PlotSpec:
@@ -244,35 +205,30 @@ a benchmark, and counts or yes and no repeat among its questions."""
 _GUESSED_FROM = {"query", "files", "answer", "answerable", "may_abstain"}
 
 
-def guess_score(sample: Sample, asked: _Asked | None = None) -> float:
+def guess_score(sample: Sample) -> float:
     """Return the score of the answer and the chart that the prompt alone suggests."""
-    asked = asked or _Asked.of(sample.answer)
-    key = blake2b(asked.gold, digest_size=16).digest()
-    if not sample.may_abstain and (known := _guesses.get(key)) is not None:
-        return known
-    if sample.may_abstain or not guessed_from_form(asked.slots):
-        prompt = sample.model_dump_json(include=_GUESSED_FROM).encode()
-        key = blake2b(prompt, digest_size=16).digest()
-    if (known := _guesses.get(key)) is None:
-        known = _score_of_guess(sample, asked, guessed_text(sample, sample.answer))
+    gold = b"\n".join([slot.__pydantic_serializer__.to_json(slot) for slot in sample.answer])
+    if sample.may_abstain or not guessed_from_form(sample.answer):
+        gold = sample.model_dump_json(include=_GUESSED_FROM).encode()
+    key = blake2b(gold, digest_size=16).digest()
+    if key not in _guesses:
         if len(_guesses) >= _MOST_GUESSES:
             _guesses.clear()
-        _guesses[key] = known
-    return known
+        _guesses[key] = _score_of_guess(sample)
+    return _guesses[key]
 
 
-def _score_of_guess(sample: Sample, asked: _Asked, answer: str) -> float:
-    weights = sum(slot.weight for slot in asked.slots if SLOTS_OF_METRIC[FAS](slot))
-    counted = [at for at, slot in enumerate(asked.slots) if SLOTS_OF_METRIC[GUESS_METRIC](slot)]
-    asks_chart = any(isinstance(asked.slots[at], PlotSlot) for at in counted)
+def _score_of_guess(sample: Sample) -> float:
+    answer, counted = guessed_text(sample, sample.answer), [*filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)]
+    asks_chart = any(isinstance(slot, PlotSlot) for slot in counted)
     chart = guessed_chart(sample) if asks_chart and answer != UNKNOWN else None
-    return sum(asked.slots[at].weight * _score_of_part(at, asked, answer, chart) for at in counted) / weights
+    weights = sum(slot.weight for slot in sample.answer if SLOTS_OF_METRIC[FAS](slot))
+    return sum(slot.weight * _score_of_part(slot, sample.answer, answer, chart) for slot in counted) / weights
 
 
-def _score_of_part(at: int, asked: _Asked, answer: str, chart: PlotSpec | None) -> float:
-    slot = asked.slots[at]
+def _score_of_part(slot: Slot, slots: Sequence[Slot], answer: str, chart: PlotSpec | None) -> float:
     if not isinstance(slot, PlotSlot):
-        return _score_text(at, asked, answer).value
+        return score_slot(slot, slots, answer).value
     from agrotools.scoring.plots import score_plot
 
     return score_plot(_reference_chart(slot), chart)[0]
@@ -288,7 +244,7 @@ def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None
         "slot": slot,
         "step": None,
         "value": score.value,
-        "reading": {**score.reading, "used_form": score.used_form} if slot else score.reading,
+        "reading": score.reading,
         "judge": None,
         "judge_prompt_hash": None,
     }
@@ -351,15 +307,15 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     form = _submission(answer, asked_items(slots))
     if isinstance(slot, AbstainSlot):
         refused = refuses(slot.asks, answer)
-        return SlotScore(float(refused), {"rule": "refused" if refused else "answered"}, form is not None)
+        return SlotScore(float(refused), {"rule": "refused" if refused else "answered"})
     if isinstance(slot, _IN_WORDS):
-        return _score_words(slot, submitted_text(slot, slots, answer), used_form=form is not None)
+        return _score_words(slot, submitted_text(slot, slots, answer))
     if form is None:
-        return SlotScore(0.0, {"rule": "no form"}, used_form=False)
+        return SlotScore(0.0, {"rule": "no form"})
     item, written = form_item(slot), form.values[slot.name]
     value = read_value(item, written)
     details: dict[str, JsonValue] = {"text": " | ".join(written)[:MAX_EXCERPT], **_details(item, value, written)}
-    return SlotScore(float(_is_right(slot, value, details)), details, value.readable)
+    return SlotScore(float(_is_right(slot, value, details)), details)
 
 
 def _details(item: FormItem, value: FormValue, written: Sequence[str]) -> dict[str, JsonValue]:
@@ -413,16 +369,16 @@ def within(value: float, margin: float, low: float, high: float) -> bool:
     return slack < math.inf and abs(low - value) <= margin + slack and abs(high - value) <= margin + slack
 
 
-def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: str, *, used_form: bool) -> SlotScore:
+def _score_words(slot: OpenTextSlot | KeywordsSlot | ReferenceTextsSlot, text: str) -> SlotScore:
     from agrotools.scoring.keywords import score_keywords, score_texts
     from agrotools.scoring.open_text import score_facts
 
     if not text.strip():
-        return SlotScore(0.0, {"rule": "the answer is empty"}, used_form=False)
+        return SlotScore(0.0, {"rule": "the answer is empty"})
     if isinstance(slot, KeywordsSlot):
         value, reading = score_keywords(slot, text)
     elif isinstance(slot, ReferenceTextsSlot):
         value, reading = score_texts(slot, text)
     else:
         value, reading = score_facts(slot, text)
-    return SlotScore(value, {"text": text[:MAX_EXCERPT], **reading}, used_form)
+    return SlotScore(value, {"text": text[:MAX_EXCERPT], **reading})

@@ -322,7 +322,6 @@ def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float,
     reading: dict[str, JsonValue] = {
         "slots": {name: score.value for name, score in scored.items()},
         "readings": {name: score.reading for name, score in scored.items()},
-        "used_form": all(score.used_form for score in scored.values()),
     }
     return sum(score.value for score in scored.values()) / len(scored), reading
 

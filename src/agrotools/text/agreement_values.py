@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from agrotools.core.record import Arguments, is_ref, iter_refs, literal_value
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, numbers_written
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
+from agrotools.text.normalise import TOKEN, late_pattern, normalise
 
 MEASURED_TOLERANCE = 1e-3
 """Relative tolerance of measured numbers."""
@@ -33,7 +33,6 @@ BOX_IOU = 0.5
 Number = int | float
 Box = tuple[float, float, float, float]
 
-_TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
 _IMAGE_EXTENSION = late_pattern(r"\.(?:jpe?g|png|tiff?|bmp|webp)$")
 _NUMBER = late_pattern(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -99,7 +98,7 @@ def text_f1(predicted: str, reference: str) -> float:
     first, second = normalise(predicted).strip(), normalise(reference).strip()
     if first == second:
         return 1.0
-    tokens, gold = Counter(_TOKEN.findall(first)), Counter(_TOKEN.findall(second))
+    tokens, gold = Counter(TOKEN.findall(first)), Counter(TOKEN.findall(second))
     shared = (tokens & gold).total()
     return 2 * shared / (tokens.total() + gold.total()) if shared else 0.0
 

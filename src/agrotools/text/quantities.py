@@ -4,10 +4,10 @@
 """
 
 import re
-from math import isfinite
+from math import isfinite, nan
 from typing import NamedTuple
 
-from agrotools.text.normalise import CJK, WORD_END, WORD_START, late_pattern, normalise, spelled_numbers
+from agrotools.text.normalise import CJK, WORD_END, WORD_START, late_pattern
 from agrotools.text.units import Unit, convert, unit_at
 
 
@@ -86,18 +86,14 @@ def _measured(text: str, at: int) -> tuple[float, Unit | None, int] | None:
     """Return the value of the number at ``at``, its unit and the end of both."""
     if numeral := NUMERAL.match(text, at):
         value, end = numeral_value(text, numeral)
+    elif word := _WORD.match(text, at):
+        value, end = _multiplied(text, _WORDS[word[0]], word.end())
     else:
-        words = next(spelled_numbers(text[at : at + _LONGEST_WORDS]), None)
-        if words is None or words.start or words.unit:
-            return None
-        value, end = multiplied(text, words.value, at + words.end)
+        return None
     if not isfinite(value):
         return None
     found = unit_at(text, end)
     return (value, *found) if found else (value, None, end)
-
-
-_LONGEST_WORDS = 60
 
 
 def _alike(value: float, other: float) -> bool:
@@ -106,115 +102,66 @@ def _alike(value: float, other: float) -> bool:
 
 # --- numerals --------------------------------------------------------------------------------------------------------
 
+_DIGITS = r"(?:\d++(?:[.,']\d++|(?<!\d{4}) \d{3}(?!\d))*+|\.\d++)"
+_TEN_TO = r"10\s?(?:\^|\*\*)\s?[({]?(?P<power>[-+]?\d{1,4})[)}]?"
 NUMERAL = late_pattern(
-    rf"(?P<sign>{WORD_START}(?<![)\]}}}}^])[-+])?{WORD_START}(?<!\d\.)(?<!\^)(?<!\^[-+])(?P<digits>"
-    r"(?<!\d,)[1-9]\d?,\d\d,\d{3}(?![\d,])(?:\.\d++)?|"  # 1,20,000: lakhs
-    # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
-    r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
-    r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
-    # A comma that cannot separate groups is a decimal comma.
-    r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)|\d++(?:\.\d++)?|"
-    r"(?<!\d)\.\d++)(?:e(?P<e>[+-]?\d{1,4})(?!\d))?(?!(?:st|nd|rd|th)(?![a-z]))"
+    rf"(?:{WORD_START}(?<![)\]}}^])(?P<sign>[-+]))?{WORD_START}(?<![.^])(?<!\^[-+])"
+    rf"(?:(?:(?P<mantissa>{_DIGITS})\s?[x×*·]\s?)?{_TEN_TO}"
+    rf"|(?P<whole>\d{{1,6}} )?(?P<top>\d{{1,6}})(?P<slash>[/⁄])(?P<bottom>[1-9]\d{{0,5}})(?![/\d])"
+    rf"|(?P<digits>{_DIGITS})(?:e(?P<e>[-+]?\d{{1,4}})(?!\d))?)"
 )
-DIGITS_ALONE = late_pattern(r"\d++")
-_GROUPED = late_pattern(
-    r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
-)
-_TEN_TO = late_pattern(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_WORDS_OF_POWERS = {
-    2: "hundred",
-    3: "thousand mil mille tausend nghìn ngàn ribu тысяча тысячи тысяч тыс ألف آلاف الاف هزار हज़ार हजार হাজার",
-    5: "lakh lakhs लाख লাখ",
-    6: "million millions millones milhões millionen triệu juta миллион миллиона миллионов млн مليون ملايين میلیون",
-    7: "crore crores करोड़ কোটি",
-    9: "billion billions млрд",
-}
-_SPACED_MULTIPLIERS = {
-    **{normalise(word): 10.0**power for power, words in _WORDS_OF_POWERS.items() for word in words.split()},
-    **{"k": 1e3, "dozen": 12.0, "dozens": 12.0},
-}
-_MULTIPLIERS = {
-    **_SPACED_MULTIPLIERS,
-    **{"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "천": 1e3, "만": 1e4, "억": 1e8},
-    **{"ร้อย": 1e2, "พัน": 1e3, "หมื่น": 1e4, "แสน": 1e5, "ล้าน": 1e6},
-}
-# A "k" must follow the digits directly: 5 K is a temperature.
+"""A number in digits: with marks between its groups and a decimal mark, a power of ten, or a fraction."""
+_GROUPS = late_pattern(r"[1-9]\d{0,2}([.,' ])\d{3}(?:\1\d{3})*")
+_WORDS = {
+    word: float(value)
+    for words in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty",
+        "零 一 二 三 四 五 六 七 八 九 十 十一 十二 十三 十四 十五 十六 十七 十八 十九 二十",
+    )
+    for value, word in enumerate(words.split())
+} | {"〇": 0.0, "两": 2.0}
+_WORD = late_pattern(rf"(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}){WORD_END}")
+_POWERS = {"百": 2, "千": 3, "万": 4, "亿": 8, "k": 3, "hundred": 2, "thousand": 3, "million": 6, "billion": 9}
 _MULTIPLIER = late_pattern(
-    rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|[万亿천만억]|ร้อย|พัน|หมื่น|แสน|ล้าน|(?!(?<!\d)k)(?:{'|'.join(_SPACED_MULTIPLIERS)}){WORD_END})"
+    rf"\s?(?P<word>[万亿]|[百千](?![分克米瓦])|(?:(?<=\d)k|hundred|thousand|million|billion){WORD_END})"
 )
-_REST = late_pattern(r"(?P<digits>[1-9]\d{0,3})(?:(?P<word>[百千万])|(?!\d|[.,]\d))")
-_POWER = late_pattern(r"\^\(?(?P<power>-?\d{1,2})\)?(?!\d)")
-# "3/4 ha", "2 1/2 m": a fraction if a unit follows, else two numbers.
-_SLASHED = late_pattern(r"(?: (?P<top>[1-9]))?/(?P<bottom>[2-9]|10|16)(?![\d/.])")
-_MIXED = late_pattern(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
-_THREES = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_GOES_ON = late_pattern(
+    rf"[零一二三四五六七八九十万亿两半点般些]|[百千](?![分克米瓦])|分之|(?:st|nd|rd|th){WORD_END}"
+    rf"|(?: and a)?[ -](?:{'|'.join(word for word in _WORDS if word.isascii())}"
+    rf"|point|dozens?|hal(?:f|ves)|(?:third|quarter|fourth|fifth|sixth|eighth|tenth)s?){WORD_END}"
+)
+"""Rest of a word that is not read as a whole: twenty-five, two thirds, 三千五, 3rd."""
 
 
-def numeral_value(text: str, match: re.Match[str]) -> tuple[float, int]:
-    """Return the value of a numeral with its multiplier, and the end position of both."""
-    value = _decimal(match["digits"])
-    if match["e"]:
-        value = _scaled(value, int(match["e"]))
-    end = match.end()
-    if fraction := _MIXED.match(text, end):  # 2 3⁄4
-        value, end = value + int(fraction["top"]) / max(1, int(fraction["bottom"])), fraction.end()
-    elif text.startswith("⁄", end) and (bottom := DIGITS_ALONE.match(text, end + 1)):
-        value, end = value / max(1.0, float(bottom[0])), bottom.end()
-    elif match["digits"].isdigit() and (slashed := _fraction(text, match)):
-        value, end = slashed
-    elif (raised := _POWER.match(text, end)) and (
-        value == 10 or (value < 1e6 and value.is_integer() and raised["power"] in "23")
-    ):
-        value, end = _scaled(1.0, int(raised["power"])) if value == 10 else value ** int(raised["power"]), raised.end()
-    if match["sign"] == "-":
-        value = -value
-    if power := _TEN_TO.match(text, end):
-        value, end = _scaled(value, int(power["power"])), power.end()
-    return multiplied(text, value, end)
+def numeral_value(text: str, numeral: re.Match[str]) -> tuple[float, int]:
+    """Return the value of a :data:`NUMERAL` with its multiplier, and the end of both; NaN if that is no number."""
+    power = numeral["power"] or numeral["e"]
+    value = _decimal(numeral["digits"] or numeral["mantissa"] or ("1" if power else numeral["top"]))
+    if power and isfinite(value):
+        # Via text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
+        exponent = max(-300, min(int(power), 300))
+        value = float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0**exponent
+    end = numeral.end()
+    if numeral["slash"]:
+        value = int(numeral["whole"] or 0) + value / int(numeral["bottom"])
+        if numeral["slash"] == "/" and unit_at(text, end) is None:
+            value = nan  # 3/4 may be 3 of 4
+    return _multiplied(text, -value if numeral["sign"] == "-" else value, end)
 
 
-def _fraction(text: str, match: re.Match[str]) -> tuple[float, int] | None:
-    """Return the value and the end of ``3/4 ha`` or ``2 1/2 ha``; None for other text, also ``12/13 ha`` (12 or 13)."""
-    slashed = _SLASHED.match(text, match.end())
-    if slashed is None or text[match.start() - 1 : match.start()] == "/" or unit_at(text, slashed.end()) is None:
-        return None
-    first, bottom = int(match["digits"]), int(slashed["bottom"])
-    whole, top = (first, int(slashed["top"])) if slashed["top"] else (0, first)
-    if top > 99 or (top >= bottom if slashed["top"] else bottom == top + 1 > 5):
-        return None
-    return whole + top / bottom, slashed.end()
+def _decimal(written: str) -> float:
+    """Return the value of digits with marks between groups of three and a decimal point or comma; else NaN."""
+    marks, whole, decimals = [mark for mark in written if not mark.isdigit()], written, ""
+    last = marks[-1] if marks else ""
+    if marks.count(last) == 1 and (last == "." or (last == "," and not _GROUPS.fullmatch(written))):
+        whole, _, decimals = written.rpartition(marks[-1])
+    if whole and not whole.isdigit() and not _GROUPS.fullmatch(whole):
+        return nan
+    return float(f"{''.join(filter(str.isdigit, whole))}.{decimals or 0}")
 
 
-def _decimal(digits: str) -> float:
-    """Return the value of digits with thousands separators and a decimal point or comma."""
-    if digits.count(",") == 2 and not _GROUPED.fullmatch(digits):
-        return float(digits.replace(",", ""))  # 1,20,000
-    if _GROUPED.fullmatch(digits):
-        groups = digits.replace(" ", "").replace("'", "")
-        if "." in groups and "," in groups:
-            last, other = (".", ",") if groups.rfind(".") > groups.rfind(",") else (",", ".")
-            return float(groups.replace(other, "").replace(last, "."))
-        if groups.count(".") > 1:
-            return float(groups.replace(".", ""))
-        by_comma = "," in groups and not digits.startswith("0,") and "," in digits and _THREES.fullmatch(digits)
-        return float(groups.replace(",", "" if by_comma else "."))
-    return float(digits.replace(",", "."))
-
-
-def multiplied(text: str, value: float, end: int) -> tuple[float, int]:
-    factor = 1.0
-    while multiplier := _MULTIPLIER.match(text, end):  # 3千万, "2 lakh crore"
-        factor, end = _MULTIPLIERS[multiplier["word"]], multiplier.end()
-        value *= factor
-    while text[end - 1] in "百千万亿" and (rest := _REST.match(text, end)):  # 3万5千, 3万5
-        digits = rest["digits"]
-        smaller = _MULTIPLIERS.get(rest["word"], factor / 10 if len(digits) == 1 else 1.0)
-        if int(digits) * smaller >= factor:
-            break
-        value, factor, end = value + int(digits) * smaller, smaller, rest.end()
-    return value, end
-
-
-def _scaled(value: float, power: int) -> float:
-    # Via text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
-    return float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(power, 300))
+def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
+    while multiplier := _MULTIPLIER.match(text, end):
+        value, end = value * 10 ** _POWERS[multiplier["word"]], multiplier.end()
+    return nan if _GOES_ON.match(text, end) else value, end

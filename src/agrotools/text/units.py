@@ -5,7 +5,7 @@ text, and starts in 0.25 s.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -130,34 +130,22 @@ _EXPONENT = late_pattern(r"(?: ?\^ ?|\*\* ?)(?:[({] ?(?P<braced>[-+]?[1-4]) ?[)}
 _GLUED = late_pattern(r"[23](?![\d^]|[.,]\d)")
 _HYPHENED = late_pattern(r"-(?P<power>[1-4])(?!\d|[.,]\d)")
 _NO_RANGE = late_pattern(rf"(?! ?(?:[a-z%°{CJK}]|-? ?\d))")
-_DIVIDED = late_pattern(r" ?[/÷] ?| per | ?每 ?")
-_ONE_OVER = late_pattern(r" 1 ?/ ?")
-_DIVIDED_EACH = late_pattern(r" (?:(?:on|in|to|for) )?(?:each|every|a) ")
+_DIVIDED = late_pattern(r"(?: 1)? ?[/÷] ?| per | ?每 ?")
 _TENFOLD = late_pattern(r"(?P<tens>10{1,4}|1,000|10,000)(?!\d) ?")
 _TIMES = late_pattern(r" ?[·⋅•∙*×] ?|\.(?=[a-z])| |-(?=[a-z])")
-_SUBSTANCE = late_pattern(r" (?:of )?(?P<words>[a-z][a-z\d]*(?: [a-z][a-z\d]*)?)")
-_COUNTED = late_pattern(rf" ?-?(?P<words>[a-z][a-z-]+(?: [a-z][a-z-]+){{0,3}}|[{CJK}]{{1,4}})")
-_NO_NOUN = frozenset(
-    "a an the in on of for at and or to by with from is are was were be been than as but not that this which it per "
-    "each every out over between across if so while where when then has have had about".split()
-)
-# "in" means inches only at the end of a statement or before a word such as "long" or "wide" ("14 in the field").
-_INCH_END = late_pattern(
-    r"(?=\.?\s*(?:$|[\n.,;:!?)\]|×*/}±]|\(|(?:long|wide|tall|high|deep|thick|across|(?:in|on) [a-z]+er|on average)\b))"
-)
-
-
+_NOUN = late_pattern(rf" ?-?(?P<words>[a-z][a-z\d-]*(?: [a-z][a-z\d-]*){{0,3}}|[{CJK}]{{1,4}})")
+_NO_INCH = late_pattern(r" (?!per )[\"']?[\w%]")
+"""A word after "in", which then means inches nowhere but in "in per"."""
 _MOST_FACTORS = 6
-_NEVER_GLUED = frozenset("dkqsw")
-"""Names that are no unit directly after digits: 3D, 5K, the 1990s."""
 
 
 class _Factor(NamedTuple):
-    """A unit of the table with its exponent, and the end of both in the text."""
+    """A unit of the table with its exponent, the end of both in the text, and the power of ten before the unit."""
 
     unit: Unit
     power: int
     end: int
+    tens: str = ""
 
 
 def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) -> _Factor | None:
@@ -181,9 +169,7 @@ def _factor(text: str, at: int, *, joined: bool = False, divided: bool = False) 
             return _Factor(unit, int(text[end]), end + 1)
         if text[end : end + 1].isdigit() or text[end : end + 1] in ("_", "^"):
             return None
-        if text[at:end] == "in" and not _INCH_END.match(text, end):
-            return None
-        if text[at:end] in _NEVER_GLUED and text[at - 1 : at].isdigit():
+        if text[at:end] == "in" and _NO_INCH.match(text, end):
             return None
     return _Factor(unit, 1, end)
 
@@ -206,95 +192,78 @@ def _named(text: str, at: int) -> tuple[Unit, int] | None:
     return UNITS[symbol], end
 
 
-class _Product:
-    """Units of an expression, multiplied one by one."""
-
-    def __init__(self) -> None:
-        self.symbols: list[str] = []
-        self._exponents: dict[str, int] = {}
-        self._factor = 1.0
-        self._offset = 0.0
-
-    def multiply(self, unit: Unit, power: int, tens: str = "") -> None:
-        size = f"^{abs(power)}" if abs(power) != 1 else ""
-        first = not self.symbols
-        sign = "/" if power < 0 else "" if first else "*"
-        self.symbols.append(f"{'1' * (first and power < 0)}{sign}{tens}{unit.symbol}{size}")
+def _product(factors: Sequence[_Factor]) -> Unit:
+    symbol, exponents, size = "", dict[str, int](), 1.0
+    for unit, power, _, tens in factors:
+        sign = "/" if power < 0 else "*" if symbol else ""
+        symbol += f"{'1' * (sign == '/' and not symbol)}{sign}{tens}{unit.symbol}{f'^{abs(power)}' * (abs(power) != 1)}"
         for name, exponent in unit.exponents:
-            self._exponents[name] = self._exponents.get(name, 0) + exponent * power
-        self._factor *= unit.factor**power / float(tens or 1)
-        self._offset = unit.offset if first and power == 1 else 0.0
-
-    def has_share_of(self, factor: _Factor) -> bool:
-        """Return True if "a" divides: "120 kg a hectare", "5 mm a day"; "22 kg of feed a day" is a mass."""
-        return factor.power * dict(factor.unit.exponents).get("length", 0) == 2 or self._exponents == {"length": 1}
-
-    def adds_up(self, factor: _Factor) -> bool:
-        """Return True if the units are a product without a sign: percent days, degree days."""
-        return factor.unit.exponents == (("time", 1),) and self._exponents in ({}, {"temperature": 1})
-
-    def unit(self) -> Unit:
-        exponents = tuple(sorted((name, power) for name, power in self._exponents.items() if power))
-        return Unit("".join(self.symbols), exponents, self._factor, self._offset)
+            exponents[name] = exponents.get(name, 0) + exponent * power
+        size *= unit.factor**power / float(tens or 1)
+    alone = len(factors) == 1 and factors[0].power == 1
+    known = tuple(sorted((name, power) for name, power in exponents.items() if power))
+    return Unit(symbol, known, size, factors[0].unit.offset if alone else 0.0)
 
 
-def _expression(text: str, at: int, *, counted: bool = False) -> tuple[Unit, int] | None:
-    """Return the unit expression at ``at``, as long as possible; ``counted``: only what follows a counted noun."""
-    product = _Product()
-    end = at
-    first = None if counted else _factor(text, at)
-    if first is not None:
-        product.multiply(first.unit, first.power)
-        end = first.end
-    while len(product.symbols) < _MOST_FACTORS and (more := _next(text, end, product, begun=end > at, counted=counted)):
+def _expression(text: str, at: int) -> tuple[Unit, int] | None:
+    """Return the unit expression at ``at``, as long as possible."""
+    first = _factor(text, at)
+    factors, end = ([first], first.end) if first else (list[_Factor](), at)
+    while len(factors) < _MOST_FACTORS and (more := _next(text, end, factors)):
         end = more
-    return (product.unit(), end) if product.symbols else None
+    return (_product(factors), end) if factors else None
 
 
-def _next(text: str, at: int, product: _Product, *, begun: bool, counted: bool) -> int | None:
-    """Multiply ``product`` by the next unit after ``at`` and return its end; None if no further unit belongs to it."""
-    if (end := _divide(text, at, product, each=begun)) is not None:
+def _next(text: str, at: int, factors: list[_Factor]) -> int | None:
+    """Add the next unit after ``at`` to ``factors`` and return its end; None if no further unit belongs to them.
+
+    The noun of what is counted or measured may stand before a division: ``plants/ha``, ``kg of nitrogen per ha``.
+    """
+    if (end := _divide(text, at, factors) or (_multiply(text, at, factors) if factors else None)) is not None:
         return end
-    if not begun and not counted:
+    nouns = _NOUN.match(text, at)
+    ends = _noun_ends(text, nouns) if nouns else ()
+    return next(
+        (end for noun in ends if (end := _divide(text, noun, factors) or _multiply(text, noun, factors, -1))), None
+    )
+
+
+def _multiply(text: str, at: int, factors: list[_Factor], most: int = 4) -> int | None:
+    times = _TIMES.match(text, at)
+    factor = _factor(text, times.end(), joined=True) if times else None
+    if times is None or factor is None or factor.power > most:
         return None
-    if times := _TIMES.match(text, at):
-        factor = _factor(text, times.end(), joined=True)
-        if factor and (factor.power < 0 or (begun and (times[0].strip() in tuple("·⋅•∙*") or product.adds_up(factor)))):
-            product.multiply(factor.unit, factor.power)
-            return factor.end
-    said = _SUBSTANCE.match(text, at) if begun else None
-    for end in _noun_ends(text, said) if said else ():
-        if (after := _divide(text, end, product, each=True)) is not None:
-            return after
-        times = _TIMES.match(text, end)
-        factor = _factor(text, times.end(), joined=True) if times else None
-        if factor and factor.power < 0:
-            product.multiply(factor.unit, factor.power)
-            return factor.end
-    return None
+    if factor.power > 0 and times[0].strip() not in tuple("·⋅•∙*") and not _adds_up(factors, factor):
+        return None
+    factors.append(factor)
+    return factor.end
 
 
-def _divide(text: str, at: int, product: _Product, *, each: bool) -> int | None:
-    sign = _DIVIDED.match(text, at) or (_DIVIDED_EACH if each else _ONE_OVER).match(text, at)
+def _adds_up(factors: Sequence[_Factor], factor: _Factor) -> bool:
+    """Return True if units are a product without a sign: percent days, degree days."""
+    return factor.unit.exponents == (("time", 1),) and _product(factors).exponents in ((), (("temperature", 1),))
+
+
+def _divide(text: str, at: int, factors: list[_Factor]) -> int | None:
+    sign = _DIVIDED.match(text, at)
     if not sign:
         return None
-    begin = sign.end()
-    bracket = text[begin : begin + 1] in ("(", "{")
-    tens = _TENFOLD.match(text, begin + bracket)
-    factor = _factor(text, tens.end() if tens else begin + bracket, divided=True)
-    if factor is None or factor.power < 0 or (_DIVIDED_EACH.fullmatch(sign[0]) and not product.has_share_of(factor)):
+    bracket = text[sign.end() : sign.end() + 1] in ("(", "{")
+    begin = sign.end() + bracket
+    tens = _TENFOLD.match(text, begin)
+    factor = _factor(text, tens.end() if tens else begin, divided=True)
+    if factor is None or factor.power < 0:
         return None
-    if not (factor.unit.symbol == "px" and factor.power == 1):  # "0.03 m per pixel" is the size of a pixel
-        product.multiply(factor.unit, -factor.power, tens["tens"].replace(",", "") if tens else "")
     end = factor.end
+    if not (factor.unit.symbol == "px" and factor.power == 1):  # "0.03 m per pixel" is the size of a pixel
+        factors.append(_Factor(factor.unit, -factor.power, end, tens["tens"].replace(",", "") if tens else ""))
     while bracket and (times := _TIMES.match(text, end)) and (more := _factor(text, times.end(), divided=True)):
-        product.multiply(more.unit, -more.power)
+        factors.append(more._replace(power=-more.power))
         end = more.end
     return end + (bracket and text[end : end + 1] in (")", "}"))
 
 
 _BEFORE = late_pattern(r" ?-? ?(?:(?P<open>[(\[]) ?|')?")
-_CLOSING = late_pattern(r" ?[)\]]")
 _UNKNOWN = late_pattern(r" ?[a-zμ]+(?:[ ·/][a-zμ]+)?\^-\d")
 """A unit outside the table, which is none of the slot's whatever it means; "trees^2" has a footnote."""
 _PER_NOUN = late_pattern(r" ?/ ?(?!pixels?\b|px\b)[a-z]{3,}")
@@ -311,8 +280,6 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
     assert before is not None
     begin = before.end()
     found = _expression(text, begin) or (None if before["open"] else _expression(text, at))
-    if found is None and (noun := _COUNTED.match(text, begin)):
-        found = next(filter(None, (_expression(text, end, counted=True) for end in _noun_ends(text, noun))), None)
     if found is None and (unknown := _UNKNOWN.match(text, at)):
         written = unknown[0].strip()
         return Unit(written, ((written, 1),), 1.0), unknown.end()
@@ -321,18 +288,18 @@ def unit_at(text: str, at: int) -> tuple[Unit, int] | None:
         found = Unit(written, ((written, 1),), 1.0), noun.end()
     if found is None or not before["open"]:
         return found
-    closing = _CLOSING.match(text, found[1])
-    return (found[0], closing.end()) if closing else None
+    closing = found[1] + text.startswith(" ", found[1])
+    return (found[0], closing + 1) if text.startswith((")", "]"), closing) else None
 
 
 def _noun_ends(text: str, words: re.Match[str]) -> Iterator[int]:
-    """Return the ends of the first word, of the first two words..., up to one that belongs to no noun."""
+    """Return the ends of the first word, of the first two words..., up to a unit."""
     start, stop = words.span("words")
     if text[start] > "\u2e80":
         yield from range(start + 1, stop + 1)
         return
     for word in words["words"].split(" "):
-        if word in _NO_NOUN:
+        if len(word) > 1 and word in _SYMBOLS:
             return
         yield (start := start + len(word))
         start += 1
@@ -377,9 +344,9 @@ def convert(value: float, unit: str, to: str) -> float:
     return (value * first.factor + first.offset - second.offset) / second.factor
 
 
-_MEGAGRAM = late_pattern(r"(?P<number>\d(?:[\s~$]|\\[ ,;]?)*(?:\\(?:text|mathrm)\s?\{[\s~]*)?)Mg(?![A-Za-z])")
+_MEGAGRAM = late_pattern(r"(?<=\d)(\s?)Mg(?![A-Za-z])")
 
 
 def fold_case(text: str) -> str:
     """Return ``text`` with t for Mg, the only unit that differs from another one only in its capital letter."""
-    return _MEGAGRAM.sub(r"\g<number>t", text) if "Mg" in text else text
+    return _MEGAGRAM.sub(r"\1t", text)

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from agrotools.core import Arguments, Slot
 from agrotools.core.slot import asked_slots
-from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
+from agrotools.text.normalise import TOKEN, late_pattern, normalise
 
-_TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
 NUMBER = late_pattern(r"\d+(?:[.,]\d+)*")
 _LEAST_LIKENESS = 0.25
 """Cosine similarity below which a question is taken for one of another kind."""
@@ -47,7 +46,7 @@ class _Form(NamedTuple):
 
 def tokens_of(text: str) -> list[str]:
     """Return the words of a normalised text in order, Chinese ones by character, all numbers as 0."""
-    return _TOKEN.findall(NUMBER.sub("0", text))
+    return TOKEN.findall(NUMBER.sub("0", text))
 
 
 def words_of(text: str) -> set[str]:

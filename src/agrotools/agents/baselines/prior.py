@@ -5,7 +5,6 @@ Questions are TF-IDF vectors of words and word pairs, compared by cosine. Weight
 so that "is it above 5 %" and "is it above 12 %" are one question.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -30,7 +29,8 @@ from agrotools.core import (
 )
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import TOKEN, normalise
+from agrotools.text.usual_plan import NUMBER
 
 
 class PriorTable:
@@ -151,16 +151,13 @@ def _file_at(slot: FileSlot, position: int) -> str | None:
 MOST_SHARED = 10_000
 """Words and pairs in more distinct questions than this are ignored, because they are uninformative and slow."""
 
-_TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
 
 def masked(query: str, file_names: Iterable[str]) -> str:
     """Return ``query`` in lower case, with ``file`` in place of each file name and ``0`` in place of each number."""
     text = normalise(query)
     for name in sorted(file_names, key=len, reverse=True):
         text = text.replace(normalise(name), "file")
-    return _NUMBER.sub("0", text)
+    return NUMBER.sub("0", text)
 
 
 class SimilarQuestions:
@@ -192,7 +189,7 @@ class SimilarQuestions:
 
 
 def _features(text: str) -> Iterator[str]:
-    words = _TOKEN.findall(text)
+    words = TOKEN.findall(text)
     yield from words
     for first, second in pairwise(words):
         yield f"{first} {second}"

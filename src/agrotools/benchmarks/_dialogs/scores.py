@@ -308,7 +308,7 @@ def score_image_calls(slot: Slot, sample: Sample, trajectory: Trajectory) -> Slo
     steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]
     if not steps:
         reading: dict[str, JsonValue] = {"rule": "the reference makes no image: there is nothing to compare with"}
-        return SlotScore(0.0, reading, used_form=False)
+        return SlotScore(0.0, reading)
     remaining = [step for step in trajectory.calls if step.observation is None or step.observation.ok]
     missing: list[JsonValue] = []
     for step in steps:
@@ -319,4 +319,4 @@ def score_image_calls(slot: Slot, sample: Sample, trajectory: Trajectory) -> Slo
             remaining.remove(match)
     reading = {"wanted": [step.tool for step in steps], "missing": missing}
     reading["rule"] = "calls of the reference that make images, with agreeing arguments"
-    return SlotScore((len(steps) - len(missing)) / len(steps), reading, used_form=False)
+    return SlotScore((len(steps) - len(missing)) / len(steps), reading)

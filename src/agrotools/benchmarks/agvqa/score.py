@@ -14,17 +14,17 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _OVERLAP = 0.5
 
 
-def read_letters(answer: str, slot: LetteredSlot) -> tuple[ChoiceReading, bool]:
-    """Return the options that an answer chooses, and True if they are in a line of the answer form."""
+def read_letters(answer: str, slot: LetteredSlot) -> ChoiceReading:
+    """Return the options that an answer chooses."""
     kind = "multiple" if slot.several else "single"
     if lines := _LINE.findall(answer):
         reading = read_choices(lines[-1].strip("\"' "), slot.options, kind)
         if reading.letters:
-            return reading, True
+            return reading
     if slot.labels and (names := re.findall(_named(slot), answer)):
         given = names[-1][0] or names[-1][1].capitalize()
-        return ChoiceReading((_letters_by_name(slot)[given],), "published name of the option", given), True
-    return read_choices(answer, slot.options, kind), False
+        return ChoiceReading((_letters_by_name(slot)[given],), "published name of the option", given)
+    return read_choices(answer, slot.options, kind)
 
 
 def _letters_by_name(slot: LetteredSlot) -> dict[str, str]:
@@ -40,9 +40,9 @@ def _named(slot: LetteredSlot) -> str:
 def score_letters(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
     """Score the chosen options: 1 for exactly the correct ones."""
     assert isinstance(slot, LetteredSlot)
-    reading, used_form = read_letters(answer, slot)
+    reading = read_letters(answer, slot)
     found = {"value": [*reading.letters], "rule": reading.rule, "text": reading.candidate[:120]}
-    return SlotScore(float(set(reading.letters) == set(slot.value)), found, used_form)
+    return SlotScore(float(set(reading.letters) == set(slot.value)), found)
 
 
 def score_numbers(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
@@ -51,14 +51,14 @@ def score_numbers(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
     lines = _LINE.findall(answer)
     numbers = [float(number) for number in _NUMBER.findall(lines[-1] if lines else answer)]
     if len(numbers) < len(slot.value):
-        return SlotScore(0.0, {"value": [*numbers], "rule": "too few numbers"}, bool(lines))
+        return SlotScore(0.0, {"value": [*numbers], "rule": "too few numbers"})
     numbers = numbers[-len(slot.value) :]
     if slot.box:
         overlap = _iou(numbers, slot.value)
         reading = {"value": [*numbers], "rule": "overlap of the boxes", "overlap": round(overlap, 4)}
-        return SlotScore(float(overlap > _OVERLAP), reading, bool(lines))
+        return SlotScore(float(overlap > _OVERLAP), reading)
     right = all(abs(one - other) <= slot.abs_tol + 1e-9 for one, other in zip(numbers, slot.value, strict=True))
-    return SlotScore(float(right), {"value": [*numbers], "rule": "each number within the tolerance"}, bool(lines))
+    return SlotScore(float(right), {"value": [*numbers], "rule": "each number within the tolerance"})
 
 
 def _iou(one: Sequence[float], other: Sequence[float]) -> float:

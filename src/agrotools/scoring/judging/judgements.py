@@ -289,11 +289,11 @@ class JudgedRows:
         counted = [slot for slot in record.sample.answer if SLOTS_OF_METRIC[FAS](slot) or is_judged_text(slot)]
         total = sum(slot.weight * (values[slot.name] or 0.0) for slot in counted)
         reading: dict[str, JsonValue] = {"slots": {slot.name: values[slot.name] for slot in counted}}
-        scores = {FAS: SlotScore(total / sum(slot.weight for slot in counted), reading, used_form=False)}
+        scores = {FAS: SlotScore(total / sum(slot.weight for slot in counted), reading)}
         found = [q.harmful(each.reply) for q, _ in graded for each in self._by_question.get(q.asked, ())]
         if found and any(row.metric == HARMFUL_ADVICE for row in rows):
             claims: dict[str, JsonValue] = {"claims": [*dict.fromkeys(claim for each in found for claim in each)]}
-            scores[HARMFUL_ADVICE] = SlotScore(fmean(map(bool, found)), claims, used_form=False)
+            scores[HARMFUL_ADVICE] = SlotScore(fmean(map(bool, found)), claims)
         new = [score_row(record, metric, score) for metric, score in scores.items()]
         return [*(row for row in rows if row.metric not in scores), *new, *added]
 
