@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Slot, ToleranceSlot
 from agrotools.core.form_item import asked_items
-from agrotools.scoring.slots import score_slot
+from agrotools.scoring.slots import refuses, score_slot
 from agrotools.text import read_submission
 from agrotools.text.submission import is_complete
 
@@ -23,6 +23,7 @@ ONE = {"more": ("yes",), "trees": ("61",)}
     [
         ("more: yes\ntrees: 61", ONE), ("- **more**: yes\n- `trees`: 61", ONE), ("1. more: yes\n2. trees: 61", ONE),
         ("whether more trees are on the left: yes\nNumber of trees: 61", ONE), ("more = yes\ntrees：61", ONE),
+        ('{"answer": {"more": true, "trees": 61}}', ONE),
         ('{"more": true, "trees": 61}', ONE), ('```json\n{"more": "yes", "trees": "61"}\n```', ONE),
         ("There are 61 trees, more on the left.\n\nmore: yes\ntrees: 61<|im_end|>", ONE),
         ("more: no\ntrees: 7\n\nmore: yes\ntrees: 61", ONE), ('more: no\ntrees: 7\n{"more": true, "trees": 61}', ONE),
@@ -53,6 +54,7 @@ def test_the_last_complete_form_counts(text: str, values):
         ("1 204,5", 1204.5, None, 0, 1), ("1.2 x 10^3", 1200, None, 0, 1), ("14, 15", 14, None, 1, 0),
         ("481 (rows times trees per row)", 481, None, 0, 1), ("14 (16)", 14, None, 0, 0),
         ("0.93 (93 %)", 0.93, None, 0, 1),
+        ("6.9 % (0.069)", 6.9, "%", 0, 1), ("0.069 (6.9 %)", 6.9, "%", 0, 1), ("3 ha (or 30 ha)", 3, "ha", 0, 0),
         ("€930.00", 930, None, 0, 1), ("930 €", 930, None, 0, 1), ("€930", 930, "ha", 0, 0),
         ("200.6 % days", 200.6, "%*day", 0, 1),
     ],
@@ -91,6 +93,7 @@ FILE = FileSlot(name="which", label="image", value="image_2.jpg", choices=("imag
         (HALF, "the other", 0), (HALF, "Left half.", 1), (HALF, "<one of: left half, right half>", 0),
         (PARTS, "stem, leaf", 1), (PARTS, "leaf and stem", 1), (PARTS, "['leaf', 'stem']", 1), (PARTS, "leaf", 0),
         (PARTS, "leaf, stem, root", 0), (PARTS, "leaf；stem", 1), (FILE, "`image_2.jpg`", 1), (FILE, "image_1.jpg", 0),
+        (HALF, "left half (right half)", 0), (MORE, "yes (no)", 0), (MORE, "YES!", 1),
         (MORE, "Yes", 1), (MORE, "是", 1), (MORE, "true.", 1), (MORE, "否", 0), (MORE, "yes and no", 0), (MORE, "", 0),
     ],
 )  # fmt: skip
@@ -103,6 +106,23 @@ def test_a_form_is_complete_if_each_value_is_one_of_its_type():
     assert is_complete("more: no\ntrees: unknown", BOTH)
     assert not is_complete("more: perhaps\ntrees: 61", BOTH)
     assert not is_complete("more: yes\ntrees: many", BOTH)
+    weed = asked_items((LANTANA,))
+    assert is_complete("weed: thistle", weed)
+    assert not is_complete("weed: thistle", weed, listed=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["unknown", "unknown %", "unknown (image too dark)", "Unknown, because it is dark", "未知（太暗）"]
+)
+def test_unknown_abstains_with_its_reason_too(text: str):
+    assert refuses([TREES], f"trees: {text}")
+    assert refuses([LANTANA], f"weed: {text}")
+    assert not refuses([TREES], "trees: unknown, else 61")
+
+
+@pytest.mark.parametrize("text", ["1 or " * 5_000 + "1", "=1" * 5_000, "(" * 5_000, "[" * 5_000 + "{" * 5_000])
+def test_a_repeated_value_is_none(text: str):
+    assert not is_complete(f"trees: {text}", asked_items([TREES]))
 
 
 @given(st.text(max_size=300))

@@ -25,7 +25,7 @@ class FormExchange:
         """
         text, items = answer_text(given), self._view.form
         is_form = bool(items) and (self.words is not None or isinstance(given, Mapping))
-        is_last = not items or (is_form and (self.words is None or is_complete(text, items)))
+        is_last = not items or (is_form and (self.words is None or is_complete(text, items, listed=True)))
         if is_form:
             self._forms.append(text)
         if self.words is None:

@@ -460,7 +460,7 @@ async def with_form(
         form = await parse_in_thread(partial(_form_of, completion, reply), output_length(completion))
         replies.append(reply)
         text = f"{answer.text}\n\n{form}".rstrip()
-        if is_complete(form, view.form):
+        if is_complete(form, view.form, listed=True):
             break
         said = spoken(excerpt(form, most) or "(nothing)", reply)
     return answer.model_copy(update={"text": text, "form_replies": tuple(replies)})

@@ -339,11 +339,14 @@ _UNREAD = {
 
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
     """Return the reason for a score; empty if the rule explains it."""
+    why = _UNREAD.get(str(reading.get("rule")))
+    if reading.get("termination") == "no_form":
+        return f"{why or 'another value of the answer form is missing'}, after two requests"
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
         return "the files do not allow an answer, and the reply is no refusal"
-    if (why := _UNREAD.get(str(reading.get("rule")))) is not None:
+    if why is not None:
         return why
     read = reading.get("value")
     off_by = reading.get("off_by")

@@ -175,14 +175,16 @@ def _harmful_row(record: Record, answer: str, scored: Sequence[tuple[Slot, SlotS
 def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     answer = trajectory.answer
     if answer is None:
-        return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination})
+        reading: dict[str, JsonValue] = {"rule": "no answer"}
+        if trajectory.termination == "no_form" and not slot.made_by_tools and not isinstance(slot, AbstainSlot):
+            reading = score_slot(slot, sample.answer, trajectory.answer_text or "").reading
+        return SlotScore(0.0, {**reading, "termination": trajectory.termination})
     if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory):
         return SlotScore(0.0, {"rule": "answered"})
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
-        value, reading = score_plot(_reference_chart(slot), drawn_spec(trajectory))
-        return SlotScore(value=value, reading=reading)
+        return SlotScore(*score_plot(_reference_chart(slot), drawn_spec(trajectory)))
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)

@@ -8,7 +8,7 @@ from math import isfinite, nan
 from typing import NamedTuple
 
 from agrotools.text.normalise import CJK, WORD_END, WORD_START, late_pattern
-from agrotools.text.units import Unit, convert, unit_at
+from agrotools.text.units import UNITS, Unit, convert, unit_at
 
 
 class Quantity(NamedTuple):
@@ -36,18 +36,19 @@ _LEAD = late_pattern(
 )
 _SPREAD = late_pattern(r"\s?(?:±|\+/-)\s?")
 _TO = late_pattern(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
-_SAME = late_pattern(r"\s?(?:[(\[](?P<inner>[^()\[\]]*)[)\]]|(?:=|≈|or|或)\s?(?P<other>.*))")
+_SAME = late_pattern(r"\s?(?:[(\[]\s?(?:(?:or|或)\s?)?(?P<inner>[^()\[\]]*)[)\]]|(?:=|≈|or|或)\s?(?P<other>.*))")
 _NOUN = late_pattern(rf"\s?-?(?P<noun>(?:[^\W\d_{CJK}]+[ -]?){{1,4}}|[{CJK}]{{1,6}}|[€$£¥₹])?[\s.]*")
 _REMARK = late_pattern(r"\s?[(\[][^()\[\]]*[)\]][\s.]*\Z")
 _ROUNDING = 0.02
 """Maximum relative difference of a value from itself in another unit: "3 in (76 mm)"."""
 
 
-def read_quantity(text: str) -> Quantity | None:
+def read_quantity(text: str, *, is_repeated: bool = False) -> Quantity | None:
     """Return the quantity that is the whole of normalised ``text``; None for other text and for two different values.
 
     ``7.5 t·ha^-1``, ``75 ± 3 mm``, ``13-15``, ``3.2 ha (32,000 m^2)``, ``14 apple trees``, ``€930``. A remark in
-    brackets that is no quantity is left out.
+    brackets that is no quantity is left out. ``is_repeated``: the value stands behind another one, so that it may not
+    be repeated itself.
     """
     lead = _LEAD.match(text)
     first = _measured(text, lead.end() if lead else 0)
@@ -68,14 +69,26 @@ def read_quantity(text: str) -> Quantity | None:
         unit = unit or second_unit
         low, high = sorted((low, high))
     quantity = Quantity(low, high, unit)
-    if (same := _SAME.fullmatch(text.rstrip(" ."), end)) and (
-        other := read_quantity(same["inner"] or same["other"] or "")
-    ):
-        ends = other.ends_in(unit.symbol if unit else "fraction" if _is_share(other) else None)
-        return quantity if ends and _alike(ends[0], low) and _alike(ends[1], high) else None
+    same = None if is_repeated else _SAME.fullmatch(text.rstrip(" ."), end)
+    if same and (other := read_quantity(same["inner"] or same["other"] or "", is_repeated=True)):
+        return _in_both(quantity, other)
     noun = _NOUN.fullmatch(_REMARK.sub("", text), end)
     counted = noun and (noun["noun"] or (lead and lead["money"]))
     return None if noun is None or (unit and counted) else quantity._replace(noun=counted)
+
+
+def _in_both(quantity: Quantity, other: Quantity) -> Quantity | None:
+    """Return the quantity that both are, ``0.069 (6.9 %)``; None if they differ."""
+    unit = quantity.unit
+    if unit is None or other.unit is None:
+        with_unit, bare = (other, quantity) if unit is None else (quantity, other)
+        if _is_share(with_unit) and _alike_both(with_unit.ends_in("fraction"), bare):
+            return bare._replace(unit=UNITS["fraction"])
+    return quantity if _alike_both(other.ends_in(unit.symbol if unit else None), quantity) else None
+
+
+def _alike_both(ends: tuple[float, float] | None, quantity: Quantity) -> bool:
+    return ends is not None and _alike(ends[0], quantity.low) and _alike(ends[1], quantity.high)
 
 
 def _is_share(quantity: Quantity) -> bool:

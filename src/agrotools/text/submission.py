@@ -5,7 +5,7 @@ names as keys. Nothing else in a text is an answer.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ _LONGEST_NAME = 250
 _NUMBERED = late_pattern(r"\(?\d{1,2}[.)]\s")
 _PLACEHOLDER = late_pattern(r"<(?:number|yes or no|name|one of:|those that apply of:|a short text)")
 """Beginning of what the form has in place of a value."""
-_QUOTES = " \t*`_\"'|,;。."
+_QUOTES = " \t*`_\"'|,;。.!"
 _MARKS = _QUOTES + ">#•+~-"
 """Marks that may stand before a name."""
 _BETWEEN = late_pattern(r"[,;、，；\n]|\s(?:and|和)\s")
@@ -77,9 +77,19 @@ def _last_object(text: str, items: Sequence[FormItem], names: Mapping[str, str])
             value = loads(text[start:end])
         except NotJson:
             continue
-        if isinstance(value, dict) and (values := _of_object(value, names)).keys() >= {each.name for each in items}:
-            return end, Submission(values)
+        for fields in _objects(value):
+            if (values := _of_object(fields, names)).keys() >= {each.name for each in items}:
+                return end, Submission(values)
     return None
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in a JSON value, the last ones first and each before those in it."""
+    if is_object(value):
+        yield value
+    inner = value.values() if is_object(value) else value if is_list(value) else ()
+    for each in reversed([*inner]):
+        yield from _objects(each)
 
 
 def _of_object(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -141,10 +151,23 @@ def _is_unknown(text: str) -> bool:
     return normalise(text).strip(_MARKS) in _UNKNOWN
 
 
-def is_complete(text: str, items: Sequence[FormItem]) -> bool:
-    """True if ``text`` submits a value of its type for each of ``items``, right or wrong."""
-    form = read_submission(text, items)
-    return form is not None and all(read_value(item, form.values[item.name]).readable for item in items)
+def _abstains(text: str) -> bool:
+    """Return True for ``unknown``, also with a remark or the unit of the form behind it, but with no value."""
+    return _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)) is not None
+
+
+_ABSTAINS = late_pattern(r"(?:unknown|未知)(?![^\W\d_])\D{0,200}")
+
+
+def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
+    """True if ``text`` submits a value of its type for each of ``items``, right or wrong.
+
+    ``listed``: labels must be among the options, which the form is asked for once more otherwise.
+    """
+    if (form := read_submission(text, items)) is None:
+        return False
+    values = [read_value(item, form.values[item.name]) for item in items]
+    return all(value.readable and (value.listed or not listed) for value in values)
 
 
 def lacks_form(answer: Answer | Step, items: Sequence[FormItem]) -> bool:
@@ -155,11 +178,13 @@ def lacks_form(answer: Answer | Step, items: Sequence[FormItem]) -> bool:
 class FormValue(NamedTuple):
     """Value of an item, by its type; ``unknown``: the answer abstains.
 
-    ``readable`` is False if the text is no value of the type, e.g. words for a number. ``number``: low and high end in
+    ``readable`` is False if the text is no value of the type, e.g. words for a number. ``listed`` is False for a label
+    that is none of the options, which may be a name of one that only its slot knows. ``number``: low and high end in
     the unit of the item, None for another unit. ``names``: options of a closed item, else the text.
     """
 
     readable: bool = True
+    listed: bool = True
     unknown: bool = False
     yes: bool | None = None
     number: tuple[float, float] | None = None
@@ -177,7 +202,7 @@ def read_value(item: FormItem, written: Sequence[str]) -> FormValue:
 
 @lru_cache(maxsize=4_000)
 def _read_value(item: FormItem, text: str) -> FormValue:
-    if _is_unknown(text) and label_key(text) not in option_names(item):
+    if _abstains(text) and not _names_option(item, text):
         return FormValue(unknown=True)
     if item.free_text:
         return FormValue(names=(text,)) if text.strip(_QUOTES) else _UNREADABLE
@@ -185,14 +210,24 @@ def _read_value(item: FormItem, text: str) -> FormValue:
         return _number(item, text)
     plain = label_key(text)
     bare = _REMARK.sub("", plain).strip(_QUOTES)
+    remark = label_key(plain.removeprefix(bare).strip(" ()（）"))
     if item.type == "boolean":
-        return FormValue(yes=bare in _YES) if bare in _YES | _NO else _UNREADABLE
+        if bare not in _YES | _NO:
+            return _UNREADABLE
+        return FormValue() if remark in _YES | _NO else FormValue(yes=bare in _YES)
     known = option_names(item)
     if not item.takes_several:
-        return FormValue(names=(known.get(plain) or known.get(bare) or bare,)) if bare else _UNREADABLE
+        name = known.get(plain) or known.get(bare)
+        if name is None:
+            return FormValue(names=(bare,), listed=not known) if bare else _UNREADABLE
+        return FormValue() if known.get(remark, name) != name and plain not in known else FormValue(names=(name,))
     parts = [_REMARK.sub("", each).strip(_QUOTES) for each in _BETWEEN.split(plain)]
     chosen = tuple(dict.fromkeys(known.get(part, part) for part in parts if part))
-    return FormValue(names=chosen) if chosen else _UNREADABLE
+    return FormValue(names=chosen, listed={*chosen} <= {*known.values()}) if chosen else _UNREADABLE
+
+
+def _names_option(item: FormItem, text: str) -> bool:
+    return any(label_key(text).startswith(name) for name in option_names(item) if name.startswith(tuple(_UNKNOWN)))
 
 
 def _number(item: FormItem, text: str) -> FormValue:
