@@ -43,30 +43,6 @@ _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "ima
 """Counts that are meaningless without the answers."""
 _NO_KEYWORDS: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
-CALLS_ONCE = "each call counts once, failed ones never"
-_ANSWERS = "signs, decimals and thousands are read"
-_OBJECTIVE = "the same, objective answers alone"
-IMAGES = "all image calls count, and none is free"
-_SHARED = {
-    "inst_acc": "over all gold steps, missing ones wrong",
-    "tool_acc": "missing steps are wrong",
-    "arg_acc": "defaults, folders, blanks aside; true is not 1",
-    "arg_acc_agreement": "sums by value, boxes by overlap, texts by words",
-    "summ_acc": _ANSWERS,
-    "summ_acc_objective": _OBJECTIVE,
-    "ans_acc": _ANSWERS,
-    "ans_acc_objective": _OBJECTIVE,
-    **dict.fromkeys(("p_f1", "o_f1", "l_f1"), CALLS_ONCE),
-}
-
-
-def differences_of(rules: Rules, **others: str) -> dict[str, str]:
-    """Return short descriptions of how each corrected metric differs, in the order of tables; ``others`` come last.
-
-    docs/reference-scorers.md describes the differences in detail, with a numeric example of each.
-    """
-    return {f"{rules.name}.{name}": text for name, text in (_SHARED | others).items()}
-
 
 class JudgeScorer(NamedTuple):
     """Scorers of end-to-end predictions that a judge has graded, using the log of its replies."""

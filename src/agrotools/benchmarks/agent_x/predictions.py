@@ -19,6 +19,7 @@ from agrotools.benchmarks.agent_x.published_scorer import (
     tool_call_statistics,
 )
 from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, without_thinking
+from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
@@ -95,18 +96,6 @@ def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return samples
 
 
-_READ = "missing or unreadable is 0"
-_JUDGED = ("ground_s", "tool_p", "tool_acc", "faith_acc", "context_s", "fact_p", "sem_acc", "step_s", "clarity")
-_DIFFERENCES = {
-    **dict.fromkeys((*_JUDGED, "reward"), _READ),
-    "goal_acc": f"generative tasks by their type; {_READ}",
-    "goal_acc_imggen": f"generative tasks by their type, tool sets by code; {_READ}",
-    "toolset_acc": "replaced by toolset_f1",
-    "toolset_f1": "tool sets are compared by code",
-}
-"""Short descriptions of how each corrected metric differs; docs/reference-scorers.md explains them."""
-
-
 def _compare(inputs: PredictionInput) -> ScoredFile:
     path, data, judgements = inputs.file, inputs.data, inputs.judgements
     is_table = path.suffix.lower() == ".csv"
@@ -170,7 +159,7 @@ FORMAT = PredictionFormat(
     "Agent-X",
     "agent_x",
     _compare,
-    {f"agent_x.{name}": text for name, text in _DIFFERENCES.items()},
+    differences_of(FACTS, "agent_x"),
     refused={"embedder": ("Agent-X compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out")},
     write=_content,
 )

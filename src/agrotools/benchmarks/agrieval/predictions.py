@@ -13,9 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
+from agrotools.benchmarks.agrieval.plugin import FACTS, OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.agrieval.published_scorer import KINDS, score_choices, score_open
 from agrotools.benchmarks.agrieval.score import read_options, text_values
+from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.predictions import Part, PublishedScorerStops, SampleParts, ScoredFile, Scores, read_json, summed
@@ -137,25 +138,12 @@ def _parts(each: Answered) -> SampleParts:
     return SampleParts(each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine})
 
 
-_DIFFERENCES = {
-    "accuracy": "no lots; the stated answer is read",
-    "partial": "share of the right options, 0 with a wrong one",
-    "accuracy_lexeval": "read by the rule of LexEval",
-    "rouge_l": "by characters, as the paper has it",
-    "rouge_l_normalised": "the same without punctuation, spaces and case",
-    "rouge_1": "words between spaces: a Chinese text is one",
-    "rouge_2": "the same, pairs of words",
-    "hf_rouge1": "words of a to z and digits: Chinese has none",
-    "hf_rouge2": "the same, pairs of words",
-    "hf_rougel": "the same, in order",
-    "hf_rougelsum": "the same, line by line",
-}
 _NOT_HERE = ("AgriEval's result files hold the answers, and have no judge", "give the file alone")
 FORMAT = PredictionFormat(
     "AgriEval",
     "agrieval",
     compare_results,
-    {f"agrieval.{name}": text for name, text in _DIFFERENCES.items()},
+    differences_of(FACTS, "agrieval"),
     published_suffix="_published",
     corrected_suffix="",
     refused={

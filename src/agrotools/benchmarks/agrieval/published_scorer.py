@@ -32,11 +32,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from agrotools.benchmarks.agrieval.lexeval import shared_words
+from agrotools.benchmarks.agrieval.lexeval import f_of_rouge, shared_words
 from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
 from agrotools.core.base import install_command
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
-from agrotools.text.rouge import common_length, common_rows, length_in_row
+from agrotools.text.rouge import common_length, common_places
 
 MOST_STEPS = 989
 """Recursive calls of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
@@ -238,21 +238,14 @@ def _by_spaces(pair: Pair) -> tuple[float, float, float]:
     for one in answer:
         for other in reference:
             shared |= shared_words(one.split(" "), other.split(" ")) or set()
-    longest = _f(len(shared), len(set(second)), len(set(first)))
-    return _of_sets(set(first), set(second)), _of_sets(_pairs(first), _pairs(second)), longest
-
-
-def _pairs(words: Sequence[str]) -> set[tuple[str, str]]:
-    return set(pairwise(words))
-
-
-def _of_sets(answer: set[Any], reference: set[Any]) -> float:
-    return _f(len(answer & reference), len(reference), len(answer))
-
-
-def _f(both: int, n_answer: int, n_reference: int) -> float:
-    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
-    return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
+    words, other_words = set(first), set(second)
+    pairs, other_pairs = set(pairwise(first)), set(pairwise(second))
+    # The script gives the answer as reference and the reference as answer.
+    return (
+        f_of_rouge(len(words & other_words), len(other_words), len(words)),
+        f_of_rouge(len(pairs & other_pairs), len(other_pairs), len(pairs)),
+        f_of_rouge(len(shared), len(other_words), len(words)),
+    )
 
 
 def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
@@ -283,34 +276,11 @@ def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -
     remaining = Counter(word for line in answer for word in line) & Counter(word for line in reference for word in line)
     hits = 0
     for line in reference:
-        places = set[int]().union(*(_shared_places(line, other) for other in answer))
+        places = set[int]().union(*(common_places(line, other, first_at_ties=True) or () for other in answer))
         for word in (line[place] for place in sorted(places)):
             hits += remaining[word] > 0
             remaining[word] -= remaining[word] > 0
     return hits
-
-
-def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
-    """Return the places in ``line`` of the longest common subsequence that the package finds."""
-    rows = common_rows(line, other)
-    places: set[int] = set()
-    i, j = len(line), len(other)
-    while i and j:
-        # Both lengths are updated along a row, because recomputing them at each place would take quadratic time.
-        row_bits, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
-        longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
-        while j and line[i - 1] != other[j - 1]:
-            longest -= not row_bits[j - 1 >> 3] >> (j - 1 & 7) & 1
-            if longest <= without:
-                break
-            without -= not above[j - 1 >> 3] >> (j - 1 & 7) & 1
-            j -= 1
-        else:
-            if j:
-                places.add(i - 1)
-                j -= 1
-        i -= 1
-    return places
 
 
 def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:

@@ -39,53 +39,29 @@ MARK = "†"
 _COLUMNS_SIDE_BY_SIDE = 7
 _ARROWS = {"": "", "up": "↑", "down": "↓"}
 
-_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = read_table(Path(__file__).with_name("categories.toml"))
-TASKS, DOMAINS = _CATEGORIES["tasks"], _CATEGORIES["domains"]
+_CATEGORIES = read_table(Path(__file__).with_name("categories.toml"))
+TASKS: Mapping[str, Sequence[str]] = _CATEGORIES["tasks"]
+DOMAINS: Mapping[str, Sequence[str]] = _CATEGORIES["domains"]
 """Names of each task and domain by its abbreviation, the English one first."""
 FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
 """Table column of each type of choice question."""
 
 
 class Grouping(NamedTuple):
-    """Breakdown of a result. ``columns``: value of ``group_checked`` in the printed figures, by heading.
-
-    ``tables``: number of the paper's table, by setting. ``required_group``: category (task, domain) that the files
-    must contain.
-    """
+    """Breakdown of a result, as ``categories.toml`` explains its fields."""
 
     title: str
-    columns: Mapping[str, str]
     tables: Mapping[str, str]
+    columns: Mapping[str, str]
     is_open: bool = False
     required_group: str = ""
 
 
-GROUPINGS = (
-    Grouping(
-        "Accuracy by question format",
-        {"SA": "single", "MA": "multiple", "T/F": "true_false"},
-        {"zero-shot": "14", "cot": "14"},
-    ),
-    Grouping(
-        "Accuracy by task",
-        {code: code for code in TASKS if code[0] != "G"},
-        {"zero-shot": "7", "few-shot": "9", "cot": "11"},
-        required_group="task",
-    ),
-    Grouping(
-        "Accuracy by domain",
-        {code: code for code in DOMAINS},
-        {"zero-shot": "8", "few-shot": "10", "cot": "12"},
-        required_group="domain",
-    ),
-    # The paper's Table 13 and Table 1 disagree on two of these columns.
-    Grouping(
-        "Open questions, ROUGE-L by task",
-        {"G-QA": "G-QA?", "G-PS": "G-PS", "G-CA": "G-CA?"},
-        {"zero-shot": "13"},
-        is_open=True,
-    ),
-)
+_COLUMNS_OF = {"task": [code for code in TASKS if code[0] != "G"], "domain": DOMAINS}
+GROUPINGS = [
+    Grouping(**{"columns": {code: code for code in _COLUMNS_OF.get(row.get("required_group"), ())}, **row})
+    for row in _CATEGORIES["groupings"]
+]
 
 
 def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:

@@ -15,13 +15,12 @@ from agrotools.benchmarks._dialogs import published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.scores import (
-    IMAGES,
     JudgeScorer,
     compare_dialogues,
-    differences_of,
     prediction_content,
     scoring_by,
 )
+from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
 from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
@@ -197,7 +196,7 @@ FORMAT = PredictionFormat(
     "ThinkGeo",
     "thinkgeo",
     partial(compare_dialogues, rules=RULES, judge=JudgeScorer(read_log, score_end, with_llm_score)),
-    differences_of(RULES, ans_i=IMAGES, llm_score="a reply may say more than yes"),
+    differences_of(FACTS, "thinkgeo"),
     write=partial(prediction_content, PAPER_RUN),
 )
 _tables = deferred("agrotools.benchmarks._dialogs.report:published_tables")
