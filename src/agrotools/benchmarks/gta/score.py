@@ -8,11 +8,7 @@ from functools import partial
 
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Rules
-from agrotools.benchmarks._dialogs.scores import (
-    compare_dialogues,
-    prediction_content,
-    scoring_by,
-)
+from agrotools.benchmarks._dialogs.scores import compare_dialogues, prediction_content, scoring_by
 from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.gta.plugin import FACTS, PAPER_RUN
 from agrotools.plugin import PredictionFormat, Reporting, deferred
