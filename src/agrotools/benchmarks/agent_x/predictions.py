@@ -12,13 +12,8 @@ from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
 from agrotools.benchmarks.agent_x.plugin import FACTS
-from agrotools.benchmarks.agent_x.published_scorer import (
-    COLUMNS,
-    aggregate,
-    error_analysis,
-    tool_call_statistics,
-)
-from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, without_thinking
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, error_analysis, tool_call_statistics
+from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
 from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
@@ -205,11 +200,7 @@ def add_single_reply(record: Record, errors: Errors) -> None:
             "no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id
         )
         return
-    gold = {
-        "reasoning_steps": sample.metadata.get("reasoning_steps", []),
-        "final_answer": sample.metadata.get("final_answer", {}),
-    }
-    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, errors)
+    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold_of(sample), errors)
 
 
 def _last_reply(record: Record) -> str:

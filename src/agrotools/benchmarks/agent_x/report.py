@@ -101,13 +101,7 @@ def published_tables(summaries: Sequence[Summary], notes: Notes) -> list[Rendera
 REPORTING = Reporting(
     tables=published_tables,
     settings=tuple(
-        Setting(
-            f"Agent-X ({mode}), {what}, by a judge",
-            mode,
-            columns,
-            _judged_metrics(mode),
-            by_rubrics=True,
-        )
+        Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), by_rubrics=True)
         for mode in MODES
         for what, columns in (("steps", STEPS), ("reasoning and outcome", OUTCOME))
     ),
