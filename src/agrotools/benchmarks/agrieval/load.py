@@ -74,16 +74,14 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
         return root, [_named_file(root, each.strip()) for each in settings.files.split(",") if each.strip()]
     there = sorted(path for path in root.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
     if name == "cmmlu-agronomy":
-        agronomy_paths = [path for path in there if "agronomy" in path.name.lower()][:1]
+        paths = [path for path in there if "agronomy" in path.name.lower()][:1]
     else:
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
-        agronomy_paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
-    if not agronomy_paths:
-        raise NoFileError(
-            f"{root} holds no file of {name}",
-            hint=f"{_get(name)}, or name files with --option files=NAME",
-        )
-    return root, agronomy_paths
+        paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
+    if not paths:
+        hint = f"{_get(name)}, or name files with --option files=NAME"
+        raise NoFileError(f"{root} holds no file of {name}", hint=hint)
+    return root, paths
 
 
 def _named_file(root: Path, name: str) -> Path:
@@ -96,11 +94,10 @@ def _named_file(root: Path, name: str) -> Path:
 
 
 def _preferred(paths: Sequence[Path], part: str) -> Path | None:
-    matching_paths = [path for path in paths if part in path.name.lower()]
-    ranked = sorted(
-        matching_paths, key=lambda path: next((i for i, each in enumerate(_VARIANTS) if each in path.name), 9)
-    )
-    return ranked[0] if ranked else None
+    def rank(path: Path) -> int:
+        return next((i for i, each in enumerate(_VARIANTS) if each in path.name), len(_VARIANTS))
+
+    return min((path for path in paths if part in path.name.lower()), key=rank, default=None)
 
 
 VERSION = "1"

@@ -22,7 +22,6 @@ The original ``hf_rouge*`` are the middle of 1,000 unseeded resamples and vary b
 
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -35,6 +34,7 @@ from typing import Any, NamedTuple
 from agrotools.benchmarks.agrieval.lexeval import f_of_rouge, shared_words
 from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
 from agrotools.core.base import install_command
+from agrotools.core.files import read_table
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_places
 
@@ -61,11 +61,10 @@ def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
     for position, entry in enumerate(with_reply):
         with published(f"entry {position} of those with a reply"):
             total += _credit_of(entry)
-    if not with_reply:
-        return Scores("choices", {}, {}, {"agrieval.accuracy_published": NO_REPLIES})
-    return Scores(
-        "choices", {"agrieval.accuracy_published": Figure(100 * total / len(with_reply), len(with_reply))}, {}
-    )
+    metric, n = "agrieval.accuracy_published", len(with_reply)
+    if not n:
+        return Scores("choices", {}, {}, {metric: NO_REPLIES})
+    return Scores("choices", {metric: Figure(100 * total / n, n)}, {})
 
 
 def _credit_of(entry: Mapping[str, Any]) -> float:
@@ -123,12 +122,9 @@ def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> 
 
 @cache
 def _patterns(kind: OptionKind, last: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    patterns_by_kind = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    rows = (
-        patterns_by_kind["several"]
-        if kind == "multiple"
-        else patterns_by_kind["one"] + (patterns_by_kind["true_false"] if kind == "true_false" else [])
-    )
+    patterns_by_kind = read_table(Path(__file__).with_suffix(".toml"))
+    kinds = {"single": ("one",), "multiple": ("several",), "true_false": ("one", "true_false")}
+    rows = [row for name in kinds[kind] for row in patterns_by_kind[name]]
     return tuple((re.compile(pattern.replace("{last}", last), re.DOTALL), group) for pattern, group in rows)
 
 
@@ -142,15 +138,11 @@ def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str |
     if ".*?" in pattern.pattern:
         # Nothing can match after the last place where such a pattern can end.
         in_words = pattern.pattern.endswith("正确(答案)?")
-        ends = text.rfind(_RIGHT) + len("正确答案") if in_words else _last_letter(text, last)
+        last_letter = max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1)
+        ends = text.rfind(_RIGHT) + len("正确答案") if in_words else last_letter + 1
         text = text[: max(0, ends)]
     match = pattern.search(text)
     return match[group] if match else None
-
-
-def _last_letter(text: str, last: str) -> int:
-    """Return the position after the last option letter; 0 if there is none."""
-    return max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1) + 1
 
 
 class Pair(NamedTuple):

@@ -6,8 +6,9 @@ belongs to, with a doubt in :mod:`agrotools.report.published`.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from string import ascii_uppercase
@@ -71,11 +72,8 @@ def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:
 
 
 def setting_of(label: str) -> str:
-    """Return the name of a setting in the tables.
-
-    ``5-shot`` becomes ``few-shot``, ``retrieval`` becomes ``rag``, and zero-shot is dropped before an order of the
-    options (``zero-shot, shuffled``). Other names are unchanged.
-    """
+    """Return the name of a setting in the tables: few-shot for ``5-shot``, rag for ``retrieval``; zero-shot is dropped
+    before an order of the options (``zero-shot, shuffled``)."""
     words = [re.sub(r"[1-9]\d*-shot", "few-shot", word.strip().lower()) for word in label.split(",")]
     words = ["rag" if word == "retrieval" else word for word in words]
     return ", ".join(words[1:] if len(words) > 1 and words[0] == "zero-shot" else words)
@@ -124,9 +122,9 @@ class _Run:
     def estimate(self, code: str, *, is_open: bool) -> Estimate | None:
         """Return the mean over the items of a column, epochs and rotations averaged; None without items."""
         items = [item for item in self.items.values() if item.is_open == is_open and code in (OVERALL, *item.codes)]
-        return (
-            estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items]) if items else None
-        )
+        if not items:
+            return None
+        return estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items])
 
 
 class PaperOfRuns:
@@ -181,20 +179,14 @@ def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> list[Rend
     if not columns:
         return []
     if columns == [OVERALL] and grouping.required_group:
-        notes.mark(
-            f"The files do not tell the {grouping.required_group} of any choice question: there is no table by it."
-        )
+        lack = f"The files do not tell the {grouping.required_group} of any choice question"
+        notes.mark(f"{lack}: there is no table by it.")
         return []
     names = _names([run for run, _ in rows])
     printed = _printed(grouping, [run for run, _ in rows])
-    return [_table(grouping, chunk, [*zip(names, rows, strict=True)], printed, notes) for chunk in _chunks(columns)]
-
-
-def _chunks(columns: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Split the columns into as few tables as possible with at most :data:`_COLUMNS_SIDE_BY_SIDE` columns each."""
-    tables = -(-len(columns) // _COLUMNS_SIDE_BY_SIDE)
-    size = -(-len(columns) // tables)
-    return (columns[start : start + size] for start in range(0, len(columns), size))
+    size = ceil(len(columns) / ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE))
+    chunks = [columns[start : start + size] for start in range(0, len(columns), size)]
+    return [_table(grouping, chunk, [*zip(names, rows, strict=True)], printed, notes) for chunk in chunks]
 
 
 def _names(runs: Sequence[_Run]) -> list[list[str]]:
@@ -216,11 +208,8 @@ def _printed(grouping: Grouping, runs: Sequence[_Run]) -> dict[tuple[str, str], 
             continue
         rows = [row for row in rows_of_table(BENCHMARK, grouping.tables[setting]) if row.setting == setting]
         overall = [row for row in rows if row.group_checked == "overall"]
-        best = {
-            max(of_kind, key=lambda row: row.number).model
-            for access in ("open", "api")
-            if (of_kind := [row for row in overall if row.access == access])
-        }
+        by_access = ([row for row in overall if row.access == access] for access in ("open", "api"))
+        best = {max(some, key=lambda row: row.number).model for some in by_access if some}
         for row in rows:
             if row.model in best or any(same_model(row.model, run.manifest.model) for run in runs):
                 lines.setdefault((row.model, row.setting), {})[row.group_checked] = row
