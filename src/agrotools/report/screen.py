@@ -132,7 +132,7 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
         next_steps.append(Text(f"page    {shown.page}"))
-    above = [*_title(shown, measure), *ladder, *([Text()] if meaning else []), *meaning]
+    above = [*_title(shown, measure, width), *ladder, *([Text()] if meaning else []), *meaning]
     below = [Text(), *next_steps] if next_steps else []
     room = LINES - len(above) - len(below)
     warned = _faults(faults, width, max(min(room, _MOST_FAULT_LINES), 1))
@@ -158,8 +158,8 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
     return [Text(line, style=style) for line in lines]
 
 
-def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
-    """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
+def _title(shown: Screen, measure: tuple[Setting, str] | None, width: int) -> list[Text]:
+    """Return benchmark with its size, and below it whether files are synthetic or open text is not in the score."""
     summary, common = shown.summaries[0], _common(shown, measure)
     title = Text(harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip(), style="bold")
     title.append(", quick part" if summary.quick else "", style="bold")
@@ -171,7 +171,7 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
     notes = open_text_notes(shown.summaries) if measure and measure[1] == FAS else []
     remark = "; ".join([*([SYNTHETIC_NOTE] if summary.synthetic else []), *notes])
-    return [title, Text(remark, style="yellow")]
+    return [title, *(_wrapped(remark, width, "yellow") or [Text()])]
 
 
 def _dose(summary: Summary) -> str:
