@@ -60,6 +60,14 @@ def test_a_run_that_saw_the_reference_is_named(runs, tmp_path):
     assert "is privileged" not in run_command("compare", *map(str, runs)).stdout
 
 
+def test_a_quick_part_beside_a_whole_benchmark_is_named(runs, tmp_path):
+    quick = written(tmp_path / "quick", answers(True for _ in range(10)), quick=True)
+    assert "only the quick part" in run_command("compare", str(quick), str(runs[1])).stderr
+    assert "only the quick part" not in run_command("compare", *map(str, runs)).stderr
+    listed = run_command("runs", str(tmp_path), COLUMNS="100").stdout
+    assert listed.count("quick part") == 1
+
+
 def test_runs_without_a_common_sample_are_refused(tmp_path):
     halves = [answers([True] * 20)[:10], answers([True] * 20)[10:]]
     first, second = (written(tmp_path / name, half) for name, half in zip("ab", halves, strict=True))

@@ -75,8 +75,8 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
     arguments = ["score", "--benchmark", str(benchmark.root), "--predictions", str(file), "--out", str(run.path)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 3  # almost nothing was answered
-    assert "warning: 18 samples without a row" in result.output
-    assert "warning: 1 rows without a sample: row 3 (sample x)" in result.output
+    assert "warning: samples without a row (invalid, left out of the scores): 18" in result.output
+    assert "warning: rows without a sample: 1, row 3 (sample x)" in result.output
 
 
 @pytest.mark.parametrize(
@@ -280,8 +280,9 @@ def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(tmp_path, su
     command = ["score", "--benchmark", str(sums.root), "--predictions", str(file), "--out", str(tmp_path / "run")]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == int(not is_shown), result.output
-    assert f"no_form {10 * formless}.0 %: {formless} of 10 answers hold no complete form" in result.output
-    assert ("words 100.0" in result.output) == (not is_shown)
+    assert f"no_form {10 * formless}.0 %: {10 - formless} of 10 answers in a complete form" in result.output
+    assert "text 100.0" in result.output
+    assert "text below FAS = " in " ".join(result.output.split())
     part = at.read_run(tmp_path / "run").summary.modes["no-tool"]
     assert part.headline == is_shown
     assert part.metrics["agrotools.fas_text"].overall.value == 1

@@ -173,7 +173,7 @@ def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
         end_to_end(made_sample("c"), call("2*3", observation={"error": failed}), call("6 + 1", 1)),
     ]
     facets = {row["sample"]: row["facets"] for row in page_of(write_run(tmp_path / "run", records)).records}
-    assert (facets["a"], facets["b"]) == (["missing call", "no call"], ["tool error", "error passed over"])
+    assert (facets["a"], facets["b"]) == (["missing call", "no call"], ["tool error", "wrong after error"])
     assert facets["c"] == ["tool error"]
 
 

@@ -60,7 +60,7 @@ ENDS = References(
 )
 EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
 WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
-TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 2"
+TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 3"
 
 SCREENS = {
     "first-run": Screen(

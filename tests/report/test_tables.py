@@ -235,8 +235,12 @@ def test_open_text_and_records_without_a_judge_are_told_below():
     made = full()
     part = made.modes["end-to-end"].model_copy(update={"without_open_text": 3})
     text = tables_text([made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})])
-    assert "FAS without open text (3 samples)" in text
+    assert "FAS without open text (3 samples that no judge graded)" in text
     assert "open text" not in tables_text([made])
+    metrics = {**part.metrics, "agrotools.fas_text": part.metrics["agrotools.fas"]}
+    made = made.model_copy(update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}})
+    assert "text below FAS" in tables_text([made])
+    assert "text below FAS" not in tables_text([made.model_copy(update={"model": "baseline:oracle"})])
     pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
     text = tables_text([summary(pairs, model="m1")])
     assert "no sample of no-tool has a valid end-to-end record yet" in text

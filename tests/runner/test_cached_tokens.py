@@ -13,9 +13,9 @@ from support.openai_server import Body, serving
 DRAWN = Path(__file__).resolve().parents[1] / "golden" / "benchmarks" / "drawn"
 TOKENS = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
 CACHED: dict[str, tuple[dict[str, Any], int | None, str]] = {
-    "reported": ({"prompt_tokens_details": {"cached_tokens": 250}}, 250, "25 % from the prompt cache"),
-    "none": ({"prompt_tokens_details": {"cached_tokens": 0}}, 0, "0 % from the prompt cache"),
-    "silent": ({}, None, "share from the prompt cache not reported"),
+    "reported": ({"prompt_tokens_details": {"cached_tokens": 250}}, 250, "from a prompt cache: 25 %"),
+    "none": ({"prompt_tokens_details": {"cached_tokens": 0}}, 0, "from a prompt cache: 0 %"),
+    "silent": ({}, None, "from a prompt cache: not reported"),
 }
 
 

@@ -112,6 +112,7 @@ def with_images(messages: list[dict], images: dict[str, dict], run: Path) -> lis
 
 MISTAKES = {
     "bloks-004": ((), "no sample 'bloks-004'", "blocks-004"),
+    "blocks-04": ((), "no sample 'blocks-04'", "e.g. blocks-004"),
     "tracts-003": (("--mode", "no-tool"), "tracts-003 is not run in no-tool", "--mode end-to-end, step-by-step"),
     "blocks-004": (("--protocol", "rct"), "should be one of react", ""),
 }

@@ -192,7 +192,7 @@ def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_fi
         assert "answerable, refused, which takes one point from this sample" in " ".join(shown.split())
         assert NO_TWIN in run_command("explain", run, "g").stdout
         shown = run_command("explain", run, "a").stdout
-        assert "the answer abstains in every value" in " ".join(shown.split())
+        assert "every value is unknown" in " ".join(shown.split())
 
 
 def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():

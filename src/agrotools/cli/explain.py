@@ -45,8 +45,6 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
-    from difflib import get_close_matches
-
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
     from agrotools.report.explain import print_explanation
@@ -58,9 +56,13 @@ def explain(
     from agrotools.scoring.pairs import NO_TWIN, refused_twin
 
     given = {"protocol": protocol, "tools": tools, "data_root": data_root}
-    if prompt and not any((run / name).exists() for name in (MANIFEST_FILE, MANIFEST_COPY)):
+    is_run = any((run / name).exists() for name in (MANIFEST_FILE, MANIFEST_COPY))
+    if prompt and not is_run:
         _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
         return
+    if not is_run:
+        hint = "give the folder that agrotools eval printed; a benchmark needs --prompt"
+        raise UsageError(f"{run} is not a run folder (no {MANIFEST_FILE})", hint=hint)
     if named := [name for name, value in given.items() if value is not None]:
         option = named[0].replace("_", "-")
         raise UsageError(f"--{option} is for --prompt of a benchmark", hint="omit it: a run has its own prompts")
@@ -77,8 +79,7 @@ def explain(
     chosen = [record for record in of_sample if mode in (None, record.mode)]
     if not chosen:
         known = sorted({name for _, name, _ in index.keys})
-        close = get_close_matches(sample, known, n=3) or known[:3]
-        has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
+        has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
     if prompt:
         _print_prompts(run, chosen, as_json=as_json)
@@ -116,6 +117,16 @@ def explain(
             typer.echo(f"twin {record.sample.twin}: {state}; {command_line('explain', run, record.sample.twin)}")
     if outdated:
         typer.echo(outdated, err=True)
+
+
+def _similar(sample: str, known: Sequence[str]) -> str:
+    """Return a hint with ids like ``sample``: those that differ in leading zeros alone, else the closest ones."""
+    import re
+    from difflib import get_close_matches
+
+    plain = {name: re.sub(r"(?<!\d)0+(?=\d)", "", name) for name in (*known, sample)}
+    same = [name for name in known if plain[name] == plain[sample]]
+    return f"e.g. {', '.join(same or get_close_matches(sample, known, n=3) or known[:3])}"
 
 
 def _twin_state(twin: "Record | None") -> str:
@@ -175,6 +186,7 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     import sys
     from tempfile import TemporaryDirectory
 
+    from agrotools.core import UsageError
     from agrotools.runner.config import read_config
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
     from agrotools.runner.evaluate import load_for_run, prepare_run
@@ -186,6 +198,8 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     if sample is None:
         _list_samples([*prepared.plan.keys()], as_json=as_json)
         return
+    if sample not in prepared.plan.ids:
+        raise UsageError(f"{benchmark} has no sample {sample!r}", hint=_similar(sample, prepared.plan.ids))
     with TemporaryDirectory() as folder:
         log, prompts = PromptLog(Path(folder)), list[_Prompts]()
         for item in items_of(prepared, sample):
@@ -206,10 +220,12 @@ def _show_prompts(run: Path, model: str, prompts: "Sequence[_Prompts]", *, as_js
         if requests is None:
             typer.echo(f"{heading}: no prompt is stored")
             continue
-        typer.echo(f"{heading}: {count_text(len(requests), 'request')} to {model}")
+        retried = bool(sizes) and mode != "step-by-step" and len(requests) > 2  # the last one asks for the form again
+        typer.echo(f"{heading}: {'at most ' * retried}{count_text(len(requests), 'request')} to {model}")
         tools: list[Any] = []
         for number, request in enumerate(requests, start=1):
-            typer.echo(f"\n=== request {number} of {len(requests)}")
+            last = ", only if a value is missing" if retried and number == len(requests) else ""
+            typer.echo(f"\n=== request {number} of {len(requests)}{last}")
             if request.tools and request.tools == tools:
                 typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
             elif request.tools:

@@ -93,7 +93,7 @@ def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
 
 # --- next commands ----------------------------------------------------------------------------------------------------
 
-MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "2")
+MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "3")
 
 
 def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:

@@ -128,7 +128,7 @@ def make_run(
     typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
     for kind, entries in counts.problems.items():
         more = ", ..." if len(entries) > _LISTED else ""
-        typer.echo(f"warning: {len(entries)} {kind}: {', '.join(entries[:_LISTED])}{more}", err=True)
+        typer.echo(f"warning: {kind}: {len(entries)}, {', '.join(entries[:_LISTED])}{more}", err=True)
     return run
 
 

@@ -61,6 +61,8 @@ def runs(
         return
     headings = ["model", "benchmark", "score", "records", "USD", "last record"]
     table = new_table(f"{count_text(len(entries), 'run')} in {folder}", headings)
+    table.columns[0].no_wrap = True  # the name of a run is copied into commands
+    table.columns[2].justify = "left"  # so that a benchmark may be wrapped
     for entry in entries:
         done = f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done)
         score = f"{entry.metric} {percent(entry.score)}" if entry.score is not None else "not scored"

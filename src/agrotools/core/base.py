@@ -93,10 +93,8 @@ def prompt_tokens_text(tokens: float, cached: float | None) -> str:
     """Return prompt tokens with the share of them that the server read from its prompt cache, if it says so."""
     if not tokens:
         return "0 tokens in"
-    share = "share from the prompt cache not reported"
-    if cached is not None:
-        share = f"{100 * cached / tokens:.0f} % from the prompt cache"
-    return f"{tokens:,.0f} tokens in ({share})"
+    share = "not reported" if cached is None else f"{100 * cached / tokens:.0f} %"
+    return f"{tokens:,.0f} tokens in (from a prompt cache: {share})"
 
 
 def benchmark_title(name: str, version: str) -> str:

@@ -326,9 +326,9 @@ _FACTORS = {
 
 
 _UNREAD = {
-    "refused": "the answer abstains in every value",
+    "refused": "every value is unknown, which refuses the question",
     "no form": "the answer does not give all values in the form",
-    "unknown": "the answer abstains in this value",
+    "unknown": "the value is unknown",
     "not a number": "the value is not a number",
     "neither yes nor no": "the value is neither yes nor no",
     "several different values": "the answer gives several different values",

@@ -382,7 +382,7 @@ def open_text_notes(summaries: Sequence[Summary]) -> list[str]:
         n = max((part.without_open_text for part in summary.modes.values()), default=0)
         graded = [each for each in summary.judging.judges if each.metric == OPEN_TEXT] if summary.judging else []
         if n:
-            notes.setdefault(f"FAS without open text ({count_text(n, 'sample')})", []).append(name)
+            notes.setdefault(f"FAS without open text ({count_text(n, 'sample')} that no judge graded)", []).append(name)
         if graded:
             by = " and ".join(harmless(each.judge) for each in graded)
             notes.setdefault(f"open text in FAS as graded by {by}", []).append(name)

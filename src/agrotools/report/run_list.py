@@ -67,7 +67,7 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
             path=run,
             name=name,
             model=manifest.labelled_model,
-            benchmark=benchmark_title(manifest.benchmark, manifest.benchmark_version),
+            benchmark=benchmark_title(manifest.benchmark, manifest.benchmark_version) + ", quick part" * manifest.quick,
             modes=manifest.modes,
             done=n_finished,
             planned=sum(manifest.planned.values()),

@@ -46,7 +46,7 @@ _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
 _RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
 _ORDER = ("floor", "planner", "model", "ceiling")
-_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 10
+_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
 _STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
 _TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
 
@@ -132,7 +132,7 @@ def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
         next_steps.append(Text(f"page    {shown.page}"))
-    above = [*_title(shown, measure), *ladder, *([Text()] if meaning else []), *meaning]
+    above = [*_title(shown, measure, width), *ladder, *([Text()] if meaning else []), *meaning]
     below = [Text(), *next_steps] if next_steps else []
     room = LINES - len(above) - len(below)
     warned = _faults(faults, width, max(min(room, _MOST_FAULT_LINES), 1))
@@ -158,8 +158,8 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
     return [Text(line, style=style) for line in lines]
 
 
-def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
-    """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
+def _title(shown: Screen, measure: tuple[Setting, str] | None, width: int) -> list[Text]:
+    """Return benchmark with its size, and below it whether files are synthetic or open text is not in the score."""
     summary, common = shown.summaries[0], _common(shown, measure)
     title = Text(harmless(benchmark_title(summary.benchmark, summary.benchmark_version)).strip(), style="bold")
     title.append(", quick part" if summary.quick else "", style="bold")
@@ -171,7 +171,7 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
     notes = open_text_notes(shown.summaries) if measure and measure[1] == FAS else []
     remark = "; ".join([*([SYNTHETIC_NOTE] if summary.synthetic else []), *notes])
-    return [title, Text(remark, style="yellow")]
+    return [title, *(_wrapped(remark, width, "yellow") or [Text()])]
 
 
 def _dose(summary: Summary) -> str:
@@ -235,9 +235,10 @@ def _is_baseline(summary: Summary) -> bool:
 def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
     setting, metric = measure
     out_of = METRICS[metric].out_of
-    cells = width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2
+    spare = width - _ROLE_CELLS - _VALUE_CELLS - 2
+    names = max(_NAME_CELLS, min(max((len(rung.name) for rung in ladder), default=0) + 1, spare - _BAR_CELLS))
+    cells = spare - names
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
-    names = _NAME_CELLS
     if cells < _LEAST_BAR_CELLS:  # a narrow terminal: no bars, and names as wide as what is left
         cells, names, lines = 0, max(names + min(cells + 2, 0), 8), [Text(left, style="dim")]
     else:
@@ -252,9 +253,7 @@ def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) ->
     if cells and not any(rung.role == "model" for rung in ladder):
         value = _values(ladder)
         bar = _span(value.get("floor", 0.0), value.get("ceiling", 1.0), cells, "·")
-        lines.append(
-            Text(f"{'':{_ROLE_CELLS}}{'your model goes here':{_NAME_CELLS}}{'?':>5}{'':{_VALUE_CELLS - 5}} {bar}")
-        )
+        lines.append(Text(f"{'':{_ROLE_CELLS}}{'your model goes here':{names}}{'?':>5}{'':{_VALUE_CELLS - 5}} {bar}"))
     return [*lines, Text(f"{METRICS[metric].label} = {METRICS[metric].meaning}", style="dim")]
 
 
@@ -278,8 +277,8 @@ def _rung_line(rung: Rung, names: int, cells: int, out_of: int) -> Text:
 
 
 def shortened_name(name: str, cells: int) -> str:
-    """Return the end of a name that is too long, where models differ."""
-    return name if len(name) <= cells else f"…{name[1 - cells :]}"
+    """Return beginning and end of a name that is too long."""
+    return name if len(name) <= cells else f"{name[: (cells - 1) // 2]}…{name[-(cells // 2) :]}"
 
 
 def _cell(share: float, cells: int) -> int:

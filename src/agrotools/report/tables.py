@@ -232,13 +232,25 @@ def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
 
 def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> dict[str, str]:
     """Return the names of the variants printed below metrics, by id: ``strict below ToolAcc``."""
-    scored = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
     return {
         variant: f"{word} below {METRICS[metric].label}"
         for metric in metrics
-        for word, variant in variants_of(metric)
-        if variant in scored
+        for summary in summaries
+        for word, variant in _shown_variants(metric, setting, summary)
     }
+
+
+def _shown_variants(metric: str, setting: Setting, summary: Summary) -> list[tuple[str, str]]:
+    """Return label and id of the variants in a cell; baselines have no words of their own."""
+    metrics, part = setting.of(summary), summary.modes.get(setting.mode)
+    if not metrics or part is None:
+        return []
+    has_words = not summary.model.startswith("baseline:") and bool(part.headline or part.no_form)
+    return [
+        (word, variant)
+        for word, variant in variants_of(metric)
+        if variant in metrics and (has_words if variant == FAS_TEXT else part.headline)
+    ]
 
 
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> Text:
@@ -260,16 +272,14 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
             return notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
         return notes.dash(_without_scores(setting, summary))
     out_of = METRICS[metric].out_of
+    shown = _shown_variants(metric, setting, summary)
+    variants = [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in shown]
     if not of_mode.headline:
         bounds = (
             f"{on_scale(score.bounds.lower, out_of)}..{on_scale(score.bounds.upper, out_of)}" if score.bounds else ""
         )
-        words = metrics[FAS_TEXT].overall.value if metric == FAS and of_mode.no_form and FAS_TEXT in metrics else None
-        below = bounds if words is None else f"words {percent(words)}"
-        return stacked([f"—{notes.mark(_no_headline(of_mode, bounds))}", below], value_style="dim")
-    below = [size(score.overall)] if with_size else []
-    variants = [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
-    below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
+        return stacked([f"—{notes.mark(_no_headline(of_mode, bounds))}", bounds, *variants], value_style="dim")
+    below = [size(score.overall), *variants] if with_size else variants
     return value_cell(score.overall, below=below, out_of=out_of)
 
 

@@ -297,13 +297,13 @@ def no_form_lines(modes: Mapping[Mode, ModeSummary]) -> list[str]:
     for mode, part in modes.items():
         if (form := part.no_form) is None:
             continue
-        scores = "they score 0"
+        scores = "the others score 0"
         if form.too_many and (mode == "step-by-step" or not part.headline):
             words = part.metrics.get(FAS_TEXT)
             scores = f"FAS text, of the words, is {100 * words.overall.value:.1f}" if words else ""
             scores = "no SummAcc" if mode == "step-by-step" else "; ".join(filter(None, ("no FAS", scores)))
         remedy = f": {scores}. Give values as lines `name: value unit`, in one JSON object or in columns of their own"
-        of_answers = f"{form.n} of {count_text(form.of, 'answer')} hold no complete form{remedy if form.n else ''}"
+        of_answers = f"{form.of - form.n} of {count_text(form.of, 'answer')} in a complete form{remedy * bool(form.n)}"
         lines.append(f"{mode}: no_form {100 * form.share:.1f} %: {of_answers}.")
     return lines
 

@@ -48,7 +48,7 @@ _ENGINE_METRICS = {
         on_request=True,
         by_judge=True,
     ),
-    "agrotools.ots_floor": MetricInfo("OTS floor", "key facts that a plain rule finds", slots=is_judged_text),
+    "agrotools.ots_floor": MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
     "agrotools.plot": MetricInfo(
         "Plot",
         "Plot Score: the data, kind and labels of the figure drawn",

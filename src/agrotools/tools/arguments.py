@@ -56,7 +56,7 @@ def _file_path(value: Any, info: ValidationInfo) -> Path:
         return resolve(name)
     except ToolError as error:
         named = {"argument": info.field_name, "hint": error.hint, "candidates": error.candidates}
-        raise ToolError(error.kind, error.message, **named) from error
+        raise ToolError(error.kind, error.message, **named) from None
 
 
 ImageFile = Annotated[Path, FileArgument("image", CONVENTIONS["image"])]

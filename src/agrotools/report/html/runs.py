@@ -64,7 +64,7 @@ FACETS = {
     "tool error": "a call ended in an error",
     "unparseable": "output is neither a call nor an answer",
     "no call": "answered without any call, where the reference has calls",
-    "error passed over": "a call ended in an error, and the answer is wrong",
+    "wrong after error": "a call ended in an error, and the answer is wrong",
     "calls right": "made all calls of the reference, and the answer is wrong",
     "no_form": "did not give all values of the answer form",
     "no answer": "ended without an answer",
@@ -137,7 +137,7 @@ def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[in
         facets.add("missing call")
     if record.trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
         if "tool error" in facets:
-            facets.add("error passed over")
+            facets.add("wrong after error")
         if not matches and sample.reference.steps:
             facets.add("no call")
         if not facets:
@@ -390,6 +390,8 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
     """
     benchmarks = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
     differences = [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
+    if len({manifest.quick for manifest in manifests}) > 1:
+        differences.append("some ran only the quick part of the benchmark, whose samples are too few to rank models")
     differences += [
         f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
         for field, words in _COMPARED.items()
