@@ -300,11 +300,11 @@ class OpenAICompatibleModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | GivenUp | Rejection:
         adapted = frozenset(self._adaptations.active)
-        body = self._encoder.pieces(messages, tools, settings)
+        body = self._encoder.encode(messages, tools, settings)
         sent = self._log.send()
         self.stats.in_flight += 1
         try:
-            response = await self._transport.post(*body)
+            response = await self._transport.post(body)
         except NoResponse as error:
             if error.overload:
                 self._overloaded(sent.at)
@@ -374,11 +374,11 @@ class OpenAICompatibleModel:
 
     async def _send_probe(self, settings: ModelSettings) -> bool:
         tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None, "stop": ()}
-        body = self._encoder.pieces(_PROBE, (), settings.model_copy(update=tiny))
+        body = self._encoder.encode(_PROBE, (), settings.model_copy(update=tiny))
         sent = self._log.send()
         try:
             async with asyncio.timeout(min(_PROBE_S, self._wire.timeout_s)):
-                response = await self._transport.post(*body)
+                response = await self._transport.post(body)
             there = isinstance(self._read(response, 0.0, 1), Completion)
         except (NoResponse, TimedOut, TimeoutError, MalformedReply, UntrustedServer):
             there = False

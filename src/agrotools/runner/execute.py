@@ -4,7 +4,6 @@ A run ends when its items are done, it is interrupted, the budget is spent, or t
 """
 
 import asyncio
-import gc
 import itertools
 import os
 import shutil
@@ -414,7 +413,7 @@ async def execute(
             context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
-    with _rare_collections(), interrupts(interrupted):
+    with interrupts(interrupted):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
@@ -430,19 +429,6 @@ async def execute(
         raise ending.error
     if ending.requested:
         raise KeyboardInterrupt
-
-
-@contextmanager
-def _rare_collections() -> Generator[None]:
-    """Run the garbage collector less often: a run creates few cycles, and the collector takes a tenth of its time."""
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 async def _work(
@@ -461,7 +447,7 @@ async def _work(
                 # Other samples may cost less than was reserved for them, so they continue until they reach it, too.
                 ending.requested, ending.error = True, ending.error or error
                 return
-            context.store.append_soon(record, requests)
+            context.store.append(record, requests)
             on_finished(record)
             if error := endpoint.record_outcome(record, replies_at_start):
                 ending.requested, ending.error = True, ending.error or error
