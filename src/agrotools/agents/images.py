@@ -241,10 +241,6 @@ def _encoded(picture: Picture) -> Preview:
     return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
 
 
-def _is_read(file: SampleFile, images: bool) -> bool:
-    return file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
-
-
 UNSHOWN: ContextVar[set[str] | None] = ContextVar("UNSHOWN", default=None)
 """Names of the files of the sample that is being run that could not be shown to a model."""
 
@@ -256,7 +252,8 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     """
     parts: list[ContentPart] = []
     for file in files:
-        preview = _preview(file) if _is_read(file, images) else None
+        is_read = file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
+        preview = _preview(file) if is_read else None
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(preview.image)

@@ -300,13 +300,8 @@ class _Conversation:
 class LLMAgent:
     """Policy that prompts a model with the view, the history and the tools.
 
-    Args:
-        model: replies to the prompts.
-        mode: no-tool asks for the answer at once; the other modes differ only in who executes the calls.
-        protocol: format of the calls.
-        settings: sampling settings.
-        images: True to show images; otherwise the model sees only a line of text per file.
-        specs: function from tool names to specifications; by default the tool registry.
+    ``mode``: no-tool asks for the answer at once; the other modes differ only in who executes the calls. ``images``:
+    True to show images; otherwise the model sees only a line of text per file.
     """
 
     def __init__(

@@ -404,11 +404,7 @@ def loaded(text: str, what: str) -> Any:
 
 
 def calls_of(value: Any) -> list[ToolCall]:
-    """Return the calls that a decoded value contains; empty if it contains none.
-
-    Raises:
-        CallError: it has the keys of a call but invalid content.
-    """
+    """Return the calls in a decoded value, if any; CallError if it has the keys of a call but invalid content."""
     if isinstance(value, list):
         return [call for item in value for call in calls_of(item)]
     if not isinstance(value, dict):

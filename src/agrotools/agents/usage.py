@@ -50,11 +50,7 @@ class UsageMeter:
             budget.show_in(self.stats)
 
     def check_budget(self) -> None:
-        """Check that the budget is not spent.
-
-        Raises:
-            BudgetReached: it is.
-        """
+        """Raise BudgetReached if the budget is spent."""
         budget = self.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
             raise BudgetReached(
@@ -126,11 +122,7 @@ class SampleUsage:
         self.failed.set()
 
     def check(self) -> None:
-        """Check that there is no fault, and that the budget is not spent.
-
-        Raises:
-            AgrotoolsError: there is, or it is.
-        """
+        """Raise the fault, if there is one, or BudgetReached if the budget is spent."""
         if self.fault is not None:
             raise self.fault
         self.meter.check_budget()

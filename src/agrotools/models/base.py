@@ -77,6 +77,10 @@ class Message:
         return cls(role=role, content=(TextPart(text=text),))
 
     @property
+    def has_images(self) -> bool:
+        return any(isinstance(part, ImagePart) for part in self.content)
+
+    @property
     def text(self) -> str:
         """All text parts, joined by newlines."""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
@@ -315,7 +319,7 @@ def request_body(
 def message_on_wire(message: Message) -> dict[str, Any]:
     """Return a message in the chat-completions format."""
     # Plain text is sent as one string: several servers accept lists of parts only for vision models.
-    content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
+    content = _parts(message) if message.has_images else message.text
     wire: dict[str, Any] = {"role": message.role, "content": content}
     if message.received is not None:
         return wire | dict(message.received)
@@ -352,12 +356,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 class RequestEncoder:
-    """Encoder of the requests of one model.
-
-    Args:
-        model: name of the model at the endpoint.
-        spelling: the endpoint's names of settings that differ from the format's; None for unsupported settings.
-    """
+    """Encoder of the requests of one model; ``spelling`` as in :func:`request_body`."""
 
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
@@ -392,7 +391,7 @@ def message_json(message: Message) -> bytes:
     if message.cached_json is not None:
         return message.cached_json
     content = json_bytes(message_on_wire(message))
-    if not any(isinstance(part, ImagePart) for part in message.content):
+    if not message.has_images:
         object.__setattr__(message, "cached_json", content)
     return content
 
@@ -421,7 +420,7 @@ def request_text(
 
 def with_images(message: Message, image: Callable[[ImagePart], str]) -> Message:
     """Return ``message`` with the URL ``image(part)`` in place of that of each image."""
-    if not any(isinstance(part, ImagePart) for part in message.content):
+    if not message.has_images:
         return message
     content = (ImagePart(url=image(part)) if isinstance(part, ImagePart) else part for part in message.content)
     return replace(message, content=tuple(content))

@@ -46,12 +46,7 @@ BUDGET_HINT = "finished samples are kept; run the same command with a larger --b
 
 
 class Budget:
-    """Budget in USD, spent by one or several models.
-
-    Args:
-        usd: maximum total of the ledger; None for no limit.
-        ledger: paid replies. Earlier spending counts against the same budget.
-    """
+    """Budget in USD (None for no limit), spent by one or several models; earlier spending in the ledger counts."""
 
     def __init__(self, usd: float | None, ledger: Ledger) -> None:
         self.usd = usd
@@ -118,13 +113,7 @@ class Budget:
 
 
 class MeteredModel(ModelWrapper):
-    """A model whose replies are paid from a budget.
-
-    Args:
-        model: the wrapped model.
-        price: its rates.
-        budget: the budget that pays for it.
-    """
+    """A model whose replies are paid from a budget."""
 
     def __init__(self, model: Model, price: Price, budget: Budget) -> None:
         super().__init__(model)

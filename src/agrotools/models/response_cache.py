@@ -35,11 +35,7 @@ class _Unusable(Exception):
 
 
 def response_cache_path(name: str) -> Path:
-    """Return the path of the cache with that name.
-
-    Raises:
-        UsageError: the name contains characters that are not allowed.
-    """
+    """Return the path of a cache; UsageError if its name contains characters that are not allowed."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise UsageError(
             f"{name!r} cannot name a response cache",
@@ -111,13 +107,7 @@ class ResponseCache:
 
 
 class CachedModel(ModelWrapper):
-    """A model behind a response cache.
-
-    Args:
-        model: replies to requests that are not cached.
-        cache: may be shared by any number of models.
-        epoch: part of the key, so that repeats of a sample get new replies.
-    """
+    """A model behind a response cache. ``epoch``: part of the key, so that repeats of a sample get new replies."""
 
     def __init__(self, model: Model, cache: ResponseCache, epoch: int = 0) -> None:
         super().__init__(model)
@@ -163,11 +153,7 @@ def _image_digest(url: str) -> str:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open the file as a response cache and create it if necessary.
-
-    Raises:
-        OSError, sqlite3.Error, _Unusable
-    """
+    """Open the file as a response cache, and create it if necessary; _Unusable if it is another file."""
     if path.exists() and not path.is_file():
         raise _Unusable("it is not a file")
     connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)

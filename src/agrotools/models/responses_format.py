@@ -67,7 +67,7 @@ def input_items(message: Message) -> list[dict[str, Any]]:
 
 
 def _output(message: Message) -> str | list[dict[str, Any]]:
-    if any(isinstance(part, ImagePart) for part in message.content):
+    if message.has_images:
         return [_part(part, "input_text") for part in message.content]
     return message.text
 

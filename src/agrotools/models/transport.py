@@ -95,17 +95,10 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 class Transport:
-    """HTTP client that posts to one address over one pooled session.
+    """HTTP client that posts to one address over one pooled session; UsageError for a proxy that is not an HTTP proxy.
 
-    Args:
-        url: address.
-        headers: sent with every request.
-        wire: time limits.
-        bases: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
-            filled in later, when the servers run.
-
-    Raises:
-        UsageError: the proxy of the environment is not an HTTP proxy.
+    ``bases``: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
+    filled in later, when the servers run.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings, bases: Sequence[str] = ()) -> None:

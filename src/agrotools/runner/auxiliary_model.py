@@ -37,11 +37,7 @@ def open_model(helper: PricedModel, ledger: Path) -> Generator[Model]:
 
 @contextmanager
 def open_models(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
-    """Yield a function from repeat number to model, as in :func:`open_model`; replies are cached per repeat.
-
-    Raises:
-        RunStoreError: the ledger cannot be read.
-    """
+    """Yield a function from repeat number to model, as in :func:`open_model`; replies are cached per repeat."""
     with ExitStack() as stack:
         model = helper.model
         if helper.price is not None and not helper.price.is_free:

@@ -25,13 +25,7 @@ from agrotools.agents import (
     run_step_by_step,
 )
 from agrotools.agents.images import UNSHOWN, reason_unreadable
-from agrotools.agents.modes import (
-    reads_artifacts,
-    reports_usage,
-    serves_one_sample,
-    with_shown_observations,
-    with_truth_observations,
-)
+from agrotools.agents.modes import is_external, with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -69,10 +63,7 @@ class Pace:
 
     Samples between two attempts do not count either, so that a few unanswered ones do not block all others at a low
     limit. At most the larger of :data:`HANDFUL` and the limit are exempted, because the endpoint may be unreachable.
-
-    Args:
-        most: maximum samples in flight.
-        stats: state of the model's wire, whose ``limit`` adapts to the endpoint; None: only ``most`` applies.
+    The limit on requests is that of ``stats``, which adapts to the endpoint; ``most`` applies in any case.
     """
 
     def __init__(self, most: int, stats: WireStats | None = None) -> None:
@@ -142,11 +133,7 @@ class Pace:
 
 @contextmanager
 def interrupts(on_first: Callable[[], None]) -> Generator[None]:
-    """Within the block, the first signal to stop calls ``on_first``, and the next one cancels the current task.
-
-    Raises:
-        KeyboardInterrupt: the block was cancelled by a signal.
-    """
+    """Call ``on_first`` at the first signal to stop within the block, and raise KeyboardInterrupt at the next one."""
     task = asyncio.current_task()
     assert task is not None
     seen = 0
@@ -224,7 +211,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         else:
             with ExitStack() as stack:
                 workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
-                if reads_artifacts(policy):
+                if is_external(policy):
                     policy.artifacts = workspace.artifacts
                 call_tool = _tool_caller(sample, workspace, context, stack)
                 if context.faults is not None:
@@ -244,10 +231,11 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
         invalid = f"{origin}, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
     finally:
-        if policy is not None and serves_one_sample(policy):
+        if policy is not None and is_external(policy):
             await policy.end_sample()
-    if policy is not None and reports_usage(policy):
-        add_requests(policy.usage.requests)
+    usage = policy.usage if policy is not None and is_external(policy) else None
+    if usage is not None:
+        add_requests(usage.requests)
     if view.files and (fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)):
         trajectory, actions, invalid = None, None, fault
     return Record(
@@ -259,7 +247,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
         faults=tuple(faulty.faults) if faulty and trajectory else (),
-        agent_replies=policy.usage.replies if policy is not None and reports_usage(policy) else None,
+        agent_replies=usage.replies if usage is not None else None,
     )
 
 

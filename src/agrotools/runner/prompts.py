@@ -95,11 +95,7 @@ class PromptLog:
             self._recover()
 
     def lines(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines of ``requests``, to be written; images in them are written now.
-
-        Raises:
-            OSError: an image cannot be written.
-        """
+        """Return the lines of ``requests``, to be written; images in them are written now, or OSError."""
         lines: list[bytes] = []
         entries: list[list[Any]] = []
         known: dict[int, str] = {}
@@ -121,27 +117,17 @@ class PromptLog:
         return b"".join(lines)
 
     def write(self, lines: bytes) -> None:
-        """Pass lines to the operating system; they are synced within a second.
-
-        Raises:
-            OSError: they cannot be written.
-        """
+        """Pass lines to the operating system, which are synced within a second; OSError if they cannot be written."""
         self._journal = self._journal or Journal(self._path)
         self._journal.append(lines)
 
     def close(self) -> None:
-        """Sync and close.
-
-        Raises:
-            OSError: the last lines could not be written to disk.
-        """
+        """Sync and close; OSError if the last lines could not be written to disk."""
         if self._journal is not None:
             self._journal.close()
 
     def _message(self, message: Message, lines: list[bytes]) -> str:
-        if any(isinstance(part, ImagePart) for part in message.content):
-            message = with_images(message, self._image)
-        return self._stored(b"message", message_json(message), lines)
+        return self._stored(b"message", message_json(with_images(message, self._image)), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
         digest = sha256(content).digest()[: _HASH_DIGITS // 2]

@@ -93,11 +93,7 @@ class RunStore:
         return RecordIndex(self.folder).finished
 
     def add_endpoint(self, found: Mapping[str, Sequence[str]], usage: Mapping[str, int]) -> None:
-        """Add what replies said of their origin, and their tokens, to the manifest.
-
-        Raises:
-            RunStoreError: it cannot be written.
-        """
+        """Add what replies said of their origin, and their tokens, to the manifest."""
         known, sums = self.manifest.endpoint, sum_usage(self.manifest.usage, usage)
         names = {
             kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ())))) for kind in {**known, **found}
@@ -242,11 +238,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
 
 
 def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
-    """Return the manifest of the resumed run, and a note if the stored one was damaged.
-
-    Raises:
-        RunStoreError: the folder holds a run with another configuration.
-    """
+    """Return the manifest of the resumed run, and notes; RunStoreError if the folder holds another run."""
     if not _has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
@@ -278,11 +270,7 @@ def _line(record: Record) -> bytes:
 
 
 def _stored(record: Record) -> tuple[Record, bytes]:
-    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid.
-
-    Raises:
-        RunStoreError: not even its sample can be stored.
-    """
+    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid."""
     try:
         return record, _line(record)
     except ValueError as error:
