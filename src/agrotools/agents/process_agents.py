@@ -157,11 +157,7 @@ class _Worker:
         await self.process.stdin.drain()
 
     async def receive(self) -> dict[str, Any]:
-        """Return the next message on the current task. Messages on earlier ones (threads that still run) are dropped.
-
-        Raises:
-            InfrastructureError: a line is not of the protocol.
-        """
+        """Return the next message on the current task, and drop those on earlier ones (threads that still run)."""
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
             try:

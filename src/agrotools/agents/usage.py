@@ -59,11 +59,7 @@ class UsageMeter:
             )
 
     def pay(self, report: UsageReport) -> Usage:
-        """Charge a report to the budget, and return its usage with its cost, if that is known.
-
-        Raises:
-            UsageError: there is a limit of cost, and the cost is not known.
-        """
+        """Charge a report to the budget, and return its usage with its cost; UsageError if a budget needs it."""
         tokens = (report.input_tokens, report.output_tokens)
         price = self._price or price_by_name(report.model)
         cost = report.cost_usd if report.cost_usd is not None or price is None else price.usd(*tokens)

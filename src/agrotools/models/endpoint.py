@@ -117,11 +117,7 @@ class PricedModel:
 
 
 def priced_model(endpoint: Endpoint, *, option: str = "--price") -> PricedModel:
-    """Create the model of ``endpoint`` with its price; ``option`` names the price option in error messages.
-
-    Raises:
-        UsageError: see :func:`make_model` and :func:`price_at`.
-    """
+    """Create the model of ``endpoint`` with its price; ``option`` names the price option in error messages."""
     model = make_model(endpoint)
     price = price_at(getattr(model, "base_url", ""), endpoint.model, endpoint, option=option)
     return PricedModel(endpoint.model, model, price, endpoint.budget_usd)

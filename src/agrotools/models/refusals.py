@@ -287,12 +287,7 @@ _PROBE = 1
 
 
 class ReplyRoom:
-    """Settings of one request whose reply limit shrinks after refusals.
-
-    Args:
-        settings: the requested settings.
-        most: maximum tokens that the endpoint is known to allow for any reply.
-    """
+    """Settings of one request, whose reply limit (``most``: that of the endpoint) shrinks after refusals."""
 
     def __init__(self, settings: ModelSettings, most: int | None = None) -> None:
         limit = output_limit(settings)

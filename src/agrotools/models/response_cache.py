@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 
 import orjson
 from pydantic import ValidationError
@@ -95,9 +94,7 @@ class ResponseCache:
     def __enter__(self) -> "ResponseCache":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _failed(self, error: Exception) -> None:

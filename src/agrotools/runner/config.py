@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
@@ -23,9 +23,10 @@ from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS, local_model
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
-from agrotools.plugin import plugin_of
+from agrotools.plugin import benchmark_id, plugin_of
 from agrotools.runner.doses import given_doses
 from agrotools.runner.policies import (
+    RUN_PROTOCOLS,
     ExternalAgentOptions,
     is_agent,
     is_baseline,
@@ -55,7 +56,7 @@ _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts",
 class EvalConfig(FrozenModel):
     """Benchmark, model and options of an evaluation: options of ``agrotools eval`` and keys of its config file."""
 
-    benchmark: str = "embedded"
+    benchmark: Annotated[str, AfterValidator(benchmark_id)] = "embedded"
     options: dict[str, str | int | bool] = {}
     """Options of a benchmark that is given by name."""
     data_root: Path | None = None
@@ -114,7 +115,7 @@ class EvalConfig(FrozenModel):
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
     executor: Literal["local", "ray"] = "local"
     """Executor of tool calls: worker processes of this machine, or a Ray cluster."""
-    tools: str = "all"
+    tools: Annotated[str, AfterValidator(checked_selection)] = "all"
     """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}
     vlm_model: str | None = None
@@ -140,13 +141,6 @@ class EvalConfig(FrozenModel):
             raise ValueError("should be a number below 2^63")  # requests and records hold no others
         return value
 
-    @field_validator("benchmark")
-    @classmethod
-    def _is_an_id(cls, benchmark: str) -> str:
-        from agrotools.plugin import benchmark_id
-
-        return benchmark_id(benchmark)
-
     @field_validator("shard", mode="before")
     @classmethod
     def _is_a_shard(cls, shard: object) -> str:
@@ -157,8 +151,6 @@ class EvalConfig(FrozenModel):
     @field_validator("protocol")
     @classmethod
     def _is_known(cls, protocol: Protocol | None) -> Protocol | None:
-        from agrotools.runner.policies import RUN_PROTOCOLS
-
         if protocol is not None and protocol not in RUN_PROTOCOLS:
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
@@ -175,11 +167,6 @@ class EvalConfig(FrozenModel):
         from agrotools.runner.degradation import Degradation
 
         return str(Degradation.parse(doses))
-
-    @field_validator("tools")
-    @classmethod
-    def _is_a_selection(cls, tools: str) -> str:
-        return checked_selection(tools)
 
     @property
     def modes(self) -> tuple[Mode, ...]:

@@ -18,9 +18,9 @@ from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.endpoint import PricedModel, price_at
+from agrotools.models.ledger import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
-from agrotools.runner.ledger import SPEND_FILE, SpendLedger
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest

@@ -79,11 +79,7 @@ class ObservedModel(ModelWrapper):
 
 
 class PromptLog:
-    """The open ``prompts.jsonl`` of a run. The file is created with the first request.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """The open ``prompts.jsonl`` of a run, created with the first request; OSError if it cannot be read."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -238,11 +234,7 @@ class StoredPrompts:
             yield line[: len(_CONTENT) + _HASH_DIGITS] if is_content else line.partition(_REQUESTS)[0], offset
 
     def of(self, key: Key) -> list[StoredRequest] | None:
-        """Return the requests that were sent for a sample; None if none are stored.
-
-        Raises:
-            RunStoreError: the file cannot be read, or content that it refers to is missing.
-        """
+        """Return the requests sent for a sample; None if none are stored; RunStoreError if they cannot be read."""
         try:
             with self._path.open("rb") as file:
                 return self._read(file, key)

@@ -49,11 +49,7 @@ def read_judgements(run: Path) -> list[Judgement]:
 
 
 def judged_rows(run: Path) -> JudgedRows:
-    """Return the score rows of the judges of ``run``, by the rubrics in its folder or the built-in ones.
-
-    Raises:
-        RunStoreError: judgements or rubrics cannot be read.
-    """
+    """Return the score rows of the judges of ``run``, by the rubrics in its folder or the built-in ones."""
     return JudgedRows(read_judgements(run), _rubrics_of(run))
 
 
@@ -76,11 +72,7 @@ def stored_split(run: Path) -> dict[str, Any] | None:
 
 
 def stored_rows(run: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """Yield the rows of each record that has any, as :func:`rescore` wrote them, in the order of the records.
-
-    Raises:
-        RunStoreError: they cannot be read.
-    """
+    """Yield the rows of each record that has any, in the order of the records; RunStoreError if unreadable."""
     try:
         with (run / SCORES_FILE).open("rb") as file:
             rows = (line for line in file if line.startswith(b'    {"mode":'))

@@ -126,11 +126,7 @@ class RunStore:
         self.has_finished |= finished
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
-        """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored.
-
-        Raises:
-            RunStoreError: a file cannot be written.
-        """
+        """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored."""
         for artifact in observation.artifacts:
             source = folder / artifact.name
             if artifact.sha256 is None:
