@@ -426,7 +426,7 @@ def calls_of(value: Any) -> list[ToolCall]:
 
 
 def call_of(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
-    """Return a call from its parts (arguments as an object, as JSON text, or None); CallError if it has none."""
+    """Return a call from its parts (arguments as an object, JSON text, or None); CallError if they are unusable."""
     if not isinstance(name, str) or not name.strip():
         raise CallError("the call has no tool name")
     if len(name) > _LONGEST_NAME:
