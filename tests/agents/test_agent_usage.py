@@ -10,10 +10,10 @@ import pytest
 
 import agrotools as at
 from agrotools.core import BudgetReached, UsageError
+from agrotools.models.ledger import read_spend
 from agrotools.models.prices import price_by_name
 from agrotools.report.layout import rendered
 from agrotools.report.parts import counts_table
-from agrotools.runner.ledger import read_spend
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
 

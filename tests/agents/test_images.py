@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from agrotools.agents import images as images_module
-from agrotools.agents.images import LONGEST_SIDE_PX, are_at_hand, file_parts
+from agrotools.agents.images import LONGEST_SIDE_PX, file_parts
 from agrotools.core import Intrinsics, SampleFile
 from agrotools.models import ContentPart, TextPart
 from support.picture_files import write_raster
@@ -209,15 +209,3 @@ def test_heights_with_the_largest_negative_number_for_no_data_are_shown_without_
     heights[0, :5] = -1.7e308
     path = write_raster(tmp_path / "heights.tif", heights, nodata=-1.7e308)
     assert seen(file_parts([file_of(path, "raster")]))[1].size == (40, 30)
-
-
-def test_only_a_small_photo_that_is_sent_as_stored_is_at_hand(tmp_path: Path) -> None:
-    Image.effect_noise((600, 400), 30).convert("RGB").save(tmp_path / "small.jpg", quality=80)
-    Image.new("RGB", (4000, 3000), GREEN).save(tmp_path / "wide.jpg")
-    Image.new("RGB", (60, 40), GREEN).save(tmp_path / "a.png")
-    small, wide, png = (file_of(tmp_path / name) for name in ("small.jpg", "wide.jpg", "a.png"))
-    assert are_at_hand([small])
-    assert not are_at_hand([small, wide])
-    assert not are_at_hand([png])
-    assert are_at_hand([file_of(tmp_path / "wide.jpg", width_px=4000, height_px=3000)], images=False)
-    assert are_at_hand([file_of(tmp_path / "missing.jpg")])

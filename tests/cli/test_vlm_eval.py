@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BudgetReached, UsageError
+from agrotools.models.ledger import read_spend
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.ledger import read_spend
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from support.openai_server import Body, Endpoint, completion, serving

@@ -8,11 +8,11 @@ from aiohttp import web
 
 from agrotools.core import BudgetReached
 from agrotools.models import Completion, Message, ModelSettings
+from agrotools.models.ledger import SpendLedger, read_spend
 from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.models.prices import Price
 from agrotools.models.response_cache import CachedModel, ResponseCache
-from agrotools.runner.ledger import SpendLedger, read_spend
 from support.openai_server import Body, Endpoint, serve
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")

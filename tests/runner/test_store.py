@@ -234,34 +234,3 @@ def test_a_record_that_cannot_be_written_is_a_typed_error(tmp_path: Path, monkey
         with pytest.raises(RunStoreError, match="No space left"):
             store.append(record("s1"))
         assert not store.finished
-
-
-async def test_records_of_one_pass_of_the_event_loop_are_written_together_before_it_waits(tmp_path: Path, monkeypatch):
-    written: list[bytes] = []
-    with RunStore(tmp_path, manifest()) as store:
-        append = store._records.append
-        monkeypatch.setattr(store._records, "append", lambda lines: (written.append(lines), append(lines)))
-        for number in range(3):
-            store.append_soon(record(f"s{number}"))
-        assert not store.finished
-        await asyncio.sleep(0)
-        assert len(written) == 1
-        assert [each.sample.id for each in iter_records(tmp_path)] == ["s0", "s1", "s2"]
-        assert len(store.finished) == 3
-        store.append_soon(record("last"))
-    assert len(list(iter_records(tmp_path))) == 4, "closing writes what is left"
-
-
-async def test_a_disk_that_is_full_is_reported_with_the_next_record_and_when_the_run_ends(tmp_path: Path, monkeypatch):
-    def full(_line: bytes) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    store = RunStore(tmp_path / "run", manifest())
-    monkeypatch.setattr(store._records, "append", full)
-    store.append_soon(record("s1"))
-    await asyncio.sleep(0)
-    assert not store.finished
-    with pytest.raises(RunStoreError, match="No space left"):
-        store.append_soon(record("s2"))
-    with pytest.raises(RunStoreError, match="No space left"):
-        store.close()

@@ -30,11 +30,18 @@ from agrotools.agents.mcp_server import (
     http_server,
     tool_server,
 )
-from agrotools.agents.process_agents import TemporaryFolders, code_hash, endpoint_variables, lay_out, read_end
+from agrotools.agents.process_agents import (
+    TemporaryFolders,
+    code_hash,
+    endpoint_variables,
+    lay_out,
+    read_end,
+    start_process,
+)
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.core.processes import kill_descendants
-from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders, interpreter_of
+from agrotools.sandbox.agents import agent_variables, answer_folders, interpreter_of
 
 FINAL_ANSWER = ToolDescription(
     "final_answer",
@@ -91,11 +98,7 @@ class CommandAgents:
     _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
 
     def __post_init__(self) -> None:
-        """Check the command.
-
-        Raises:
-            UsageError: it is empty, cannot be parsed, or there is no such program.
-        """
+        """Raise a UsageError if the command is empty, cannot be parsed, or names no program."""
         try:
             words = shlex.split(self.command)
         except ValueError as error:
@@ -114,11 +117,7 @@ class CommandAgents:
         return code_hash(self.command, [*self._own, *(path.resolve() for path in self.paths)])
 
     async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
-        """Run the program on a task, and submit its answer.
-
-        Raises:
-            InfrastructureError: the program failed.
-        """
+        """Run the program on a task, and submit its answer; InfrastructureError if it failed."""
         url, token = await self._address(), token_urlsafe(16)
         tools = [*(ToolDescription(**tool) for tool in task["tools"]), FINAL_ANSWER]
         ended = asyncio.get_running_loop().create_future()
@@ -151,16 +150,8 @@ class CommandAgents:
         readable = [self._program, self._program.resolve().parent, *self._own, *self.paths, *self._libraries]
         if self._hidden is None:
             self._hidden = answer_folders(readable, self.answers) if self.sealed else []
-        command, environment = agent_command(
+        process = await start_process(
             command, variables, sealed=self.sealed, readable=readable, folder=folder, hidden=self._hidden
-        )
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
         )
         exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
         try:
@@ -190,16 +181,13 @@ class CommandAgents:
         if self._url is None:
             self._url = asyncio.get_running_loop().create_future()
             logging.getLogger("mcp").setLevel(logging.CRITICAL)  # calls that are open when a sample ends are no fault
-            server = tool_server(ToolService(self._tools, self._call))
+            service = ToolService(lambda headers: self._sessions[bearer_token(headers)].tools, self._call)
             try:
-                serving = http_server(server, self._sessions.__contains__)
+                serving = http_server(tool_server(service), self._sessions.__contains__)
                 self._url.set_result(await self._stack.enter_async_context(serving))
             except BaseException as error:
                 self._url.set_exception(error)
         return await asyncio.shield(self._url)
-
-    def _tools(self, headers: Headers) -> Sequence[ToolDescription]:
-        return self._sessions[bearer_token(headers)].tools
 
     async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress) -> ToolReply:
         session = self._sessions.get(bearer_token(headers))

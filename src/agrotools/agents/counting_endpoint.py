@@ -182,6 +182,11 @@ class CountingEndpoint:
                 self._open[task] = (sample, True)
                 sample.requests.append((messages, cast("Sequence[ToolSpec]", tools)))
                 return await self._pass_on(sent, request)
+            except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+                raise  # nothing was sent
+            except (asyncio.CancelledError, aiohttp.ClientError, OSError, TimeoutError):
+                self._charge(sent, b"")
+                raise
             finally:
                 if budget is not None and price is not None:
                     budget.release(reserved_usd)
@@ -195,11 +200,7 @@ class CountingEndpoint:
             del self._open[task]
 
     def _request(self, sample: "SampleUsage", path: str, body: dict[str, Any], messages: Sequence[Message]) -> _Request:
-        """Return the request to send on, with the most that it can use.
-
-        Raises:
-            ValueError: a limit is not a whole number, or the reply would be made after the request.
-        """
+        """Return the request to send on, with the most that it can use; ValueError if that is not known."""
         if body.get("background"):
             raise ValueError("background: the cost of such replies is not known when they begin")
         lengths, replies = [_whole(body, name) for name in _LIMITS[path]], _whole(body, "n")
@@ -219,15 +220,6 @@ class CountingEndpoint:
         return _Request(sample, path, content, streams, hides_usage, bound, time.monotonic())
 
     async def _pass_on(self, sent: _Request, request: "web.Request") -> "web.StreamResponse":
-        try:
-            return await self._passed_on(sent, request)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
-            raise  # nothing was sent
-        except (asyncio.CancelledError, aiohttp.ClientError, OSError, TimeoutError):
-            self._charge(sent, b"")
-            raise
-
-    async def _passed_on(self, sent: _Request, request: "web.Request") -> "web.StreamResponse":
         from aiohttp import web
 
         async with self._upstream[sent.path].request(sent.content) as reply:

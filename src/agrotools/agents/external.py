@@ -65,13 +65,8 @@ class AgentStopped(Exception):
 class AgentPolicy:
     """Policy whose actions are the tool calls and the answer of one run of an agent.
 
-    Args:
-        solve: runs the agent.
-        specs: function from tool names to specifications.
-        max_steps: calls after which the sample ends; the agent is told.
-        meter: prices of what the agent reports, and the budget of the run.
-        timeout_s: seconds that the agent may take for one step; afterwards the sample ends with the termination
-            ``timeout``.
+    After ``max_steps`` calls the sample ends; the agent is told. After a step of more than ``timeout_s`` s it ends
+    with the termination ``timeout``.
     """
 
     def __init__(
@@ -80,36 +75,32 @@ class AgentPolicy:
         self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
-        self._usage = SampleUsage(meter)
+        self.usage = SampleUsage(meter)
         self._run: asyncio.Task[None] | None = None
         self._exchange: FormExchange | None = None
         self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = asyncio.Queue()
         self._waiting: asyncio.Future[dict[str, Any]] | None = None
 
-    @property
-    def usage(self) -> SampleUsage:
-        return self._usage
-
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        self._usage.check()
+        self.usage.check()
         if self._run is None:
             task = task_json(view, self._specs, self._max_steps)
-            await self._usage.begin(task)
+            await self.usage.begin(task)
             self._exchange = FormExchange(view)
-            self._run = asyncio.create_task(self._solve(task, self._call, self._usage.report, self._exchange))
+            self._run = asyncio.create_task(self._solve(task, self._call, self.usage.report, self._exchange))
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(await self._with_pictures(history[-1]))
         next_call = asyncio.ensure_future(self._calls.get())
-        failed = asyncio.ensure_future(self._usage.failed.wait())
+        failed = asyncio.ensure_future(self.usage.failed.wait())
         awaited = {next_call, failed, self._run}
         await asyncio.wait(awaited, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
         failed.cancel()
-        if self._usage.fault is not None:
+        if self.usage.fault is not None:
             next_call.cancel()
-            raise self._usage.fault
+            raise self.usage.fault
         if next_call.done():
             call, self._waiting = next_call.result()
-            self._usage.check()
+            self.usage.check()
             return CallTools(calls=(call,))
         next_call.cancel()
         if self._run.done():
@@ -121,7 +112,7 @@ class AgentPolicy:
 
     async def end_sample(self) -> None:
         """Stop the agent, if it is still running."""
-        self._usage.end()
+        self.usage.end()
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(AgentStopped("the sample has ended"))
         while not self._calls.empty():
@@ -130,7 +121,7 @@ class AgentPolicy:
             self._run.cancel()
             with suppress(asyncio.CancelledError, Exception):  # of a run that is done, too: it may not have been seen
                 await self._run
-        await self._usage.settle()
+        await self.usage.settle()
 
     async def _with_pictures(self, step: Step) -> dict[str, Any]:
         """Return the observation of a call, with the pictures that it wrote (media type and base64 content)."""
@@ -299,25 +290,22 @@ class HttpAgentPolicy:
     """
 
     def __init__(self, server: "AgentServer", specs: Specs, max_steps: int, meter: UsageMeter) -> None:
+        self.artifacts: Path | None = None
         self._server, self._specs, self._max_steps = server, specs, max_steps
-        self._usage = SampleUsage(meter)
+        self.usage = SampleUsage(meter)
         self._session = uuid4().hex
         self._task: dict[str, Any] | None = None
 
-    @property
-    def usage(self) -> SampleUsage:
-        return self._usage
-
     async def end_sample(self) -> None:
         """Refuse further requests to the endpoint."""
-        self._usage.end()
-        await self._usage.settle()
+        self.usage.end()
+        await self.usage.settle()
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        self._usage.check()
+        self.usage.check()
         if self._task is None:
             self._task = task_json(view, self._specs, self._max_steps)
-            await self._usage.begin(self._task)
+            await self.usage.begin(self._task)
         files = [await asyncio.to_thread(_with_content, file, not history) for file in self._task["files"]]
         steps = [
             {"tool": step.call.tool, "arguments": step.call.arguments, "observation": shown_observation(step)}
@@ -334,37 +322,31 @@ class HttpAgentPolicy:
         exchange = FormExchange(view)
         form = exchange.submit(turn.answer)
         while form:
-            self._usage.check()
+            self.usage.check()
             turn = await self._turn({**request, **form})
             form = exchange.submit("" if isinstance(turn, Unparseable) else turn.answer)
         return exchange.answer()
 
     async def _turn(self, request: Mapping[str, Any]) -> "_Turn | Unparseable":
         text = await self._server.ask(dumps(request))
-        if self._usage.fault is not None:
-            raise self._usage.fault
+        if self.usage.fault is not None:
+            raise self.usage.fault
         try:
             turn = _Turn.model_validate(loads_strictly(text))
         except (NotJson, ValidationError) as error:
             reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
             return Unparseable(text=text, reason=f"the reply is not a call or an answer: {reason}")
         if turn.usage is not None:
-            self._usage.report(turn.usage)
-            if self._usage.fault is not None:
-                raise self._usage.fault
+            self.usage.report(turn.usage)
+            if self.usage.fault is not None:
+                raise self.usage.fault
         if turn.call is None and turn.answer is None:
             return Unparseable(text=text, reason='the reply has neither "call" nor "answer"')
         return turn
 
 
 class AgentServer:
-    """Connection to an agent's server, shared by the samples of a run.
-
-    Args:
-        url: address that requests are posted to.
-        wire: time limits, and attempts at one request.
-        token: bearer token that is sent with every request.
-    """
+    """Connection to an agent's server, shared by the samples of a run. ``token``: bearer token of every request."""
 
     def __init__(self, url: str, wire: WireSettings = DEFAULT_WIRE, token: str | None = None) -> None:
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})

@@ -1,7 +1,6 @@
 """Files of a sample as a model sees them (a line of facts for each and, if it can be shown, an image), and pictures
 that tools write."""
 
-import asyncio
 import base64
 import io
 import os
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING
 from agrotools.agents import task
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.models import ContentPart, ImagePart, TextPart
-from agrotools.models.base import EncodedImage
 
 LONGEST_SIDE_PX = 1568
 PICTURE_BYTES = 750_000
@@ -46,8 +44,6 @@ _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
 _LARGEST_READ_WHOLE = 50_000_000
 _PREVIEWS_KEPT = 128
 """About the number of samples in flight, as each takes several hundred kilobytes."""
-_MOST_AT_HAND = 500_000
-"""Maximum bytes of a photo that is read and encoded between two requests."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ def _as_stored(path: str | Path) -> Preview | None:
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
     if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
         return None
-    return Preview(EncodedImage("image/jpeg", bare.content), bare.width_px, bare.height_px, 3)
+    return Preview(ImagePart.of("image/jpeg", bare.content), bare.width_px, bare.height_px, 3)
 
 
 def make_picture(
@@ -241,26 +237,8 @@ def _encoded(picture: Picture) -> Preview:
     else:
         picture.image.save(buffer, "JPEG", quality=90)
     kind = "png" if picture.exact else "jpeg"
-    image = EncodedImage(f"image/{kind}", buffer.getvalue())
+    image = ImagePart.of(f"image/{kind}", buffer.getvalue())
     return Preview(image, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
-
-
-def are_at_hand(files: Sequence[SampleFile], *, images: bool = True) -> bool:
-    """True if :func:`file_parts` takes less time than a change of threads, because no file has to be decoded."""
-    return all(not _is_read(file, images) or _is_at_hand(file) for file in files)
-
-
-def _is_read(file: SampleFile, images: bool) -> bool:
-    return file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
-
-
-def _is_at_hand(file: SampleFile) -> bool:
-    try:
-        stat = os.stat(file.path)  # noqa: PTH116 - in a third of the time of a path's
-    except OSError:
-        return True
-    is_small = file.kind == "image" and stat.st_size <= _MOST_AT_HAND
-    return is_small and _stored_preview_of(file.path, stat.st_mtime_ns, stat.st_size) is not None
 
 
 UNSHOWN: ContextVar[set[str] | None] = ContextVar("UNSHOWN", default=None)
@@ -274,7 +252,8 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     """
     parts: list[ContentPart] = []
     for file in files:
-        preview = _preview(file) if _is_read(file, images) else None
+        is_read = file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
+        preview = _preview(file) if is_read else None
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(preview.image)
@@ -287,13 +266,6 @@ def reason_unreadable(file: SampleFile) -> str:
     """Return the reason why a file has no preview; empty if it has one, or is of a kind without."""
     preview = _preview(file) if file.kind in PREVIEWED_KINDS else None
     return preview.reason if isinstance(preview, Unreadable) else ""
-
-
-async def read_file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
-    """Return :func:`file_parts`, made in a thread if files have to be decoded, so that other requests do not wait."""
-    if are_at_hand(files, images=images):
-        return file_parts(files, images=images)
-    return await asyncio.to_thread(file_parts, files, images=images)
 
 
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
@@ -371,14 +343,7 @@ def _preview_of(
     path: str, name: str, kind: str, bands: tuple[str, ...] | None, _modified_ns: int, _size: int
 ) -> Preview | Unreadable:
     """Return the preview of a file. It is shown at every step and in every epoch, and encoded once while unchanged."""
-    if kind == "image" and (stored := _stored_preview_of(path, _modified_ns, _size)):
-        return stored
     return make_preview(Path(path), name, kind, bands)
-
-
-@lru_cache(maxsize=_PREVIEWS_KEPT)
-def _stored_preview_of(path: str, _modified_ns: int, _size: int) -> Preview | None:
-    return _as_stored(path)
 
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ hostile text remains text. Those in ``prompts/building/`` are for models that he
 (:class:`agrotools.plugin.PromptTemplates`).
 """
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +19,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from agrotools.agents.images import read_file_parts
+from agrotools.agents.images import file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, before_invented_turn, excerpt, parse_output
 from agrotools.agents.received import native_calls, own_words, react_words, spoken
@@ -103,23 +104,9 @@ def _environment() -> "jinja2.Environment":
     )
 
 
-@cache
-def _globals() -> dict[str, Any]:
-    return dict(_environment().globals)
-
-
-@cache
-def _template(name: str) -> "jinja2.Template":
-    return _environment().get_template(f"{name}.j2")
-
-
 def render(name: str, **values: Any) -> str:
     """Render the template ``name`` (without ``.j2``) and strip whitespace at its ends."""
-    template = _template(name)
-    # As ``template.render``, which copies the global names of the environment more slowly than the text is rendered.
-    environment = template.environment
-    context = environment.context_class(environment, _globals() | values, template.name, template.blocks)
-    return "".join(template.root_render_func(context)).strip()
+    return _environment().get_template(f"{name}.j2").render(values).strip()
 
 
 @cache
@@ -187,13 +174,7 @@ def observation_data(step: Step) -> str:
 
 def observation_text(step: Step) -> str:
     """Return the observation of a call, marked as data."""
-    return observation_data(step).join(_observation_frame())
-
-
-@cache
-def _observation_frame() -> list[str]:
-    """Return the texts before and after the data of an observation, rendered once."""
-    return render("observation", data="\0").split("\0")
+    return render("observation", data=observation_data(step))
 
 
 def _bounded(content: Any) -> str:
@@ -319,13 +300,8 @@ class _Conversation:
 class LLMAgent:
     """Policy that prompts a model with the view, the history and the tools.
 
-    Args:
-        model: replies to the prompts.
-        mode: no-tool asks for the answer at once; the other modes differ only in who executes the calls.
-        protocol: format of the calls.
-        settings: sampling settings.
-        images: True to show images; otherwise the model sees only a line of text per file.
-        specs: function from tool names to specifications; by default the tool registry.
+    ``mode``: no-tool asks for the answer at once; the other modes differ only in who executes the calls. ``images``:
+    True to show images; otherwise the model sees only a line of text per file.
     """
 
     def __init__(
@@ -384,7 +360,8 @@ class LLMAgent:
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
-        file_contents = await read_file_parts(view.files, images=self.images)
+        # In a thread, so that other requests do not wait while files are decoded.
+        file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images) if view.files else ()
         conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:

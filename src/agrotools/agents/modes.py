@@ -39,7 +39,7 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.base import count_text, from_valid
+from agrotools.core.base import count_text
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
@@ -72,19 +72,15 @@ class Policy(Protocol):
         ...
 
 
-class SamplePolicy(Policy, Protocol):
-    """A policy for one sample, which is told when the sample has ended."""
+class ExternalPolicy(Policy, Protocol):
+    """A policy for one sample whose agent runs a loop of its own; it is told when the sample has ended."""
+
+    usage: "SampleUsage"
+    """Requests of the agent to models that are known so far."""
+    artifacts: Path | None
+    """Folder of the files that its calls write; None if no tool is executed."""
 
     async def end_sample(self) -> None: ...
-
-
-class ReportingPolicy(Policy, Protocol):
-    """A policy for one sample whose agent sends requests to models of its own."""
-
-    @property
-    def usage(self) -> "SampleUsage":
-        """Requests that are known so far."""
-        ...
 
 
 class LimitPolicy(Policy, Protocol):
@@ -93,13 +89,6 @@ class LimitPolicy(Policy, Protocol):
     async def answer_at_limit(self, view: SampleView, history: Sequence[Step]) -> Action:
         """Return the action, which counts only if it is an answer."""
         ...
-
-
-class ArtifactPolicy(Policy, Protocol):
-    """A policy for one sample, which may read the files that its calls write."""
-
-    artifacts: Path | None
-    """Their folder; None if no tool is executed."""
 
 
 @runtime_checkable
@@ -118,19 +107,9 @@ class ModelAgent(Policy, Protocol):
 
 
 # isinstance with a Protocol takes a tenth of a run without latency on Python 3.11.
-def serves_one_sample(policy: Policy) -> TypeGuard[SamplePolicy]:
-    """Return True if a policy is told when its sample has ended."""
+def is_external(policy: Policy) -> TypeGuard[ExternalPolicy]:
+    """Return True if a policy is one of an external agent."""
     return hasattr(policy, "end_sample")
-
-
-def reports_usage(policy: Policy) -> TypeGuard[ReportingPolicy]:
-    """Return True if a policy reports the requests of its agent."""
-    return hasattr(policy, "usage")
-
-
-def reads_artifacts(policy: Policy) -> TypeGuard[ArtifactPolicy]:
-    """Return True if a policy may read the files that its calls write."""
-    return hasattr(policy, "artifacts")
 
 
 def answers_at_limit(policy: Policy) -> TypeGuard[LimitPolicy]:
@@ -196,7 +175,8 @@ async def run_end_to_end(
                     steps=tuple(steps), termination=action.termination, reason=action.reason, halted_by=action.reply
                 )
             case Unparseable():
-                steps.append(_unparseable_step(turn, action))
+                reason = f"{action.reason} {action.hint}".strip()
+                steps.append(Step(turn=turn, kind="unparseable", text=action.text, reason=reason, reply=action.reply))
                 unparseable_in_a_row += 1
                 if unparseable_in_a_row == unparseable_limit:
                     reason = f"{unparseable_limit} unparseable outputs in a row; the last: {action.reason}"
@@ -239,34 +219,26 @@ def _not_an_action(value: object) -> str:
     return f"act returned {value!r:.100}, not an Answer or CallTools"
 
 
-def _unparseable_step(turn: int, action: Unparseable) -> Step:
-    reason = f"{action.reason} {action.hint}".strip()
-    return Step(turn=turn, kind="unparseable", text=action.text, reason=reason, reply=action.reply)
-
-
 async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
     steps: list[Step] = []
     for index, requested in enumerate(action.calls):
         call, fault = storable_call(requested)
         error = action.refused or fault
         outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
-        fields = {
-            "turn": turn,
-            "kind": "call",
-            "call": kept_call(call),
-            "observation": outcome.observation,
-            "text": "",
-            "reason": "",
-            "thought": kept_text(action.thought) if index == 0 else "",
-            "reply": action.reply if index == 0 else None,
-            "form_replies": (),
-            "formless": False,
-            "seconds": float(outcome.seconds),
-            "cached": outcome.cached,
-            "recorded": outcome.recorded,
-            "refused": action.refused is not None,
-        }
-        steps.append(from_valid(Step, fields))
+        steps.append(
+            Step(
+                turn=turn,
+                kind="call",
+                call=kept_call(call),
+                observation=outcome.observation,
+                thought=kept_text(action.thought) if index == 0 else "",
+                reply=action.reply if index == 0 else None,
+                seconds=outcome.seconds,
+                cached=outcome.cached,
+                recorded=outcome.recorded,
+                refused=action.refused is not None,
+            )
+        )
     return steps
 
 
@@ -285,11 +257,7 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
 
 
 def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
-    """Return the whole reference trajectory as executed steps, one per turn.
-
-    Raises:
-        BenchmarkError: a reference step has no recorded observation.
-    """
+    """Return the reference as executed steps, one per turn; BenchmarkError if one has no recorded observation."""
     steps: list[Step] = []
     for index, step in enumerate(reference.steps):
         if step.observation is None:
@@ -370,11 +338,7 @@ def _with_observations(sample: Sample, observations: Sequence[Observation | None
 
 
 async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
-    """Ask ``policy`` for the answer; after a reply without one (empty, or a call) it gets an error and another turn.
-
-    Raises:
-        InfrastructureError: from the policy.
-    """
+    """Ask ``policy`` for the answer; after a reply without one (empty, or a call) it gets an error and another turn."""
     if view.toolset:
         view = view.model_copy(update={"toolset": ()})
     refuse = _refusal("there is no tool {tool!r}: this mode has none", "answer directly")
@@ -382,11 +346,7 @@ async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
 
 
 async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
-    """Ask ``policy`` for the whole solution, up to :data:`SINGLE_SHOT_ATTEMPTS` times. ``view`` keeps its toolset.
-
-    Raises:
-        InfrastructureError: from the policy.
-    """
+    """Ask ``policy`` for the whole solution, up to :data:`SINGLE_SHOT_ATTEMPTS` times. ``view`` keeps its toolset."""
     refuse = _refusal("no tool runs in this protocol")
     return await run_end_to_end(policy, view, refuse, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
 

@@ -404,11 +404,7 @@ def loaded(text: str, what: str) -> Any:
 
 
 def calls_of(value: Any) -> list[ToolCall]:
-    """Return the calls that a decoded value contains; empty if it contains none.
-
-    Raises:
-        CallError: it has the keys of a call but invalid content.
-    """
+    """Return the calls in a decoded value, if any; CallError if it has the keys of a call but invalid content."""
     if isinstance(value, list):
         return [call for item in value for call in calls_of(item)]
     if not isinstance(value, dict):
@@ -430,11 +426,7 @@ def calls_of(value: Any) -> list[ToolCall]:
 
 
 def call_of(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
-    """Return a call from its parts; ``arguments`` may be an object, its JSON text, or None.
-
-    Raises:
-        CallError: the name is not usable, or the arguments are not a JSON object.
-    """
+    """Return a call from its parts (arguments as an object, JSON text, or None); CallError if they are unusable."""
     if not isinstance(name, str) or not name.strip():
         raise CallError("the call has no tool name")
     if len(name) > _LONGEST_NAME:

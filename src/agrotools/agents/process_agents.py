@@ -157,11 +157,7 @@ class _Worker:
         await self.process.stdin.drain()
 
     async def receive(self) -> dict[str, Any]:
-        """Return the next message on the current task. Messages on earlier ones (threads that still run) are dropped.
-
-        Raises:
-            InfrastructureError: a line is not of the protocol.
-        """
+        """Return the next message on the current task, and drop those on earlier ones (threads that still run)."""
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
             try:
@@ -207,12 +203,9 @@ class _Worker:
 class PythonAgents:
     """Processes of one Python agent, started when they are needed and used again for further tasks.
 
-    Args:
-        agent: the function.
-        sealed: True to isolate the processes with bubblewrap.
-        variables: names of environment variables that they get.
-        endpoint: endpoint whose address they get, each with a token of its own, because a module may open its client
-            when it is imported.
+    ``sealed``: True to isolate them with bubblewrap. ``variables``: names of environment variables that they get.
+    ``endpoint``: endpoint whose address they get, each with a token of its own, because a module may open its client
+    when it is imported.
     """
 
     agent: PythonAgent
@@ -227,11 +220,7 @@ class PythonAgents:
     _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
 
     async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
-        """Run the agent on a task, and submit its answer.
-
-        Raises:
-            InfrastructureError: the agent raised an exception, or its process ended.
-        """
+        """Run the agent on a task, and submit its answer; InfrastructureError if it, or its process, failed."""
         endpoint = dict(task.get("endpoint", {}))
         worker = self._idle.pop() if self._idle else await self._start(endpoint)
         if self.endpoint is not None:
@@ -291,17 +280,8 @@ class PythonAgents:
             variables |= endpoint_variables({**endpoint, "key": token})
         if self._hidden is None:
             self._hidden = answer_folders(self.agent.code, self.answers) if self.sealed else []
-        command, environment = agent_command(
+        process = await start_process(
             command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder, hidden=self._hidden
-        )
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            limit=_LONGEST_LINE,
-            start_new_session=True,
         )
         worker = _Worker(process, folder, token)
         self._all.add(worker)
@@ -320,6 +300,25 @@ class PythonAgents:
                 hint = "install the missing package; other files of the agent are named with --agent-path"
             raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
         return worker
+
+
+async def start_process(
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    sealed: bool,
+    readable: Sequence[Path],
+    folder: Path,
+    hidden: Sequence[Path],
+) -> asyncio.subprocess.Process:
+    """Start an agent's process with pipes, in a session of its own; see :func:`agent_command` for the arguments."""
+    command, environment = agent_command(
+        command, variables, sealed=sealed, readable=readable, folder=folder, hidden=hidden
+    )
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE, start_new_session=True
+    )
 
 
 async def read_end(stream: asyncio.StreamReader, end: bytearray, most: int) -> None:

@@ -249,11 +249,7 @@ def to_reply(observation: Mapping[str, Any]) -> ToolReply:
 
 
 def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result in an observation.
-
-    Raises:
-        ToolError: the observation is an error.
-    """
+    """Return the result in an observation; ToolError if it is an error."""
     if error := observation.get("error"):
         info = ErrorInfo.model_validate(error)
         raise ToolError(info.kind, info.message, argument=info.argument, hint=info.hint, candidates=info.candidates)

@@ -50,11 +50,7 @@ class UsageMeter:
             budget.show_in(self.stats)
 
     def check_budget(self) -> None:
-        """Check that the budget is not spent.
-
-        Raises:
-            BudgetReached: it is.
-        """
+        """Raise BudgetReached if the budget is spent."""
         budget = self.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
             raise BudgetReached(
@@ -63,11 +59,7 @@ class UsageMeter:
             )
 
     def pay(self, report: UsageReport) -> Usage:
-        """Charge a report to the budget, and return its usage with its cost, if that is known.
-
-        Raises:
-            UsageError: there is a limit of cost, and the cost is not known.
-        """
+        """Charge a report to the budget, and return its usage with its cost; UsageError if a budget needs it."""
         tokens = (report.input_tokens, report.output_tokens)
         price = self._price or price_by_name(report.model)
         cost = report.cost_usd if report.cost_usd is not None or price is None else price.usd(*tokens)
@@ -126,11 +118,7 @@ class SampleUsage:
         self.failed.set()
 
     def check(self) -> None:
-        """Check that there is no fault, and that the budget is not spent.
-
-        Raises:
-            AgrotoolsError: there is, or it is.
-        """
+        """Raise the fault, if there is one, or BudgetReached if the budget is spent."""
         if self.fault is not None:
             raise self.fault
         self.meter.check_budget()

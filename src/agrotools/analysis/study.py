@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TextIO, cast
 from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
+from agrotools.models.ledger import SPEND_FILE, read_spend
 from agrotools.runner.config import EvalConfig, check_keys, read_config, read_toml
 from agrotools.runner.estimate import Estimate, estimate
 from agrotools.runner.evaluate import PreparedRun, evaluate, load_for_run, prepare_run
-from agrotools.runner.ledger import SPEND_FILE, read_spend
 from agrotools.runner.plan import Plan, remaining
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import rescore

@@ -39,25 +39,10 @@ class ImagePart:
     content: bytes = field(default=b"", repr=False, compare=False)
     """The encoded file, if it is at hand, so that it need not be decoded from the URL."""
 
-
-class EncodedImage(ImagePart):
-    """An image file. Its URL is put together only where one is needed, because it is long and sent at every turn."""
-
-    __slots__ = ("base64", "media_type")
-
-    def __init__(self, media_type: str, content: bytes) -> None:
-        values = {"media_type": media_type, "content": content, "base64": b64encode(content)}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def head(self) -> str:
-        """The URL up to its content."""
-        return f"data:{self.media_type};base64,"
-
-    @property
-    def url(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.head + self.base64.decode("ascii")
+    @classmethod
+    def of(cls, media_type: str, content: bytes) -> "ImagePart":
+        """Return an image file as a part of a message."""
+        return cls(f"data:{media_type};base64,{b64encode(content).decode('ascii')}", content)
 
 
 ContentPart = TextPart | ImagePart
@@ -83,13 +68,17 @@ class Message:
     """Tool whose result a ``tool`` message is; Gemini requires it."""
     received: Mapping[str, JsonValue] | None = None
     """Fields of an assistant message as the endpoint sent them, which are sent back in place of those above."""
-    cached_json: tuple[bytes, ...] | None = field(default=None, init=False, repr=False, compare=False)
-    """Cached JSON of the message in pieces, set on first use because agents resend each message with every turn."""
+    cached_json: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    """Cached JSON of the message, set on first use because agents resend each message with every turn."""
 
     @classmethod
     def of(cls, role: Role, text: str) -> "Message":
         """Return a message with a single text part."""
         return cls(role=role, content=(TextPart(text=text),))
+
+    @property
+    def has_images(self) -> bool:
+        return any(isinstance(part, ImagePart) for part in self.content)
 
     @property
     def text(self) -> str:
@@ -330,7 +319,7 @@ def request_body(
 def message_on_wire(message: Message) -> dict[str, Any]:
     """Return a message in the chat-completions format."""
     # Plain text is sent as one string: several servers accept lists of parts only for vision models.
-    content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
+    content = _parts(message) if message.has_images else message.text
     wire: dict[str, Any] = {"role": message.role, "content": content}
     if message.received is not None:
         return wire | dict(message.received)
@@ -367,12 +356,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 class RequestEncoder:
-    """Encoder of the requests of one model.
-
-    Args:
-        model: name of the model at the endpoint.
-        spelling: the endpoint's names of settings that differ from the format's; None for unsupported settings.
-    """
+    """Encoder of the requests of one model; ``spelling`` as in :func:`request_body`."""
 
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
@@ -393,61 +377,23 @@ class RequestEncoder:
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
-        return b"".join(self.pieces(messages, tools, settings))
-
-    def pieces(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
-    ) -> Sequence[bytes]:
-        """Return the JSON body of a request in pieces: to join them would copy the images at every turn."""
         messages = self.adapt(messages) if self.adapt else messages
         if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
             if not settings.extra.keys().isdisjoint(("model", "messages")):  # these replace ours
-                return [json_bytes(request_body(self._model, messages, tools, settings, self._spelling))]
+                return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
             body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
-        pieces = [self._opening]
-        for message in messages:
-            pieces += message.cached_json or message_pieces(message)
-            pieces.append(b",")
-        if messages:
-            pieces.pop()
-        pieces.append(self._written[2])
-        return pieces
+        return self._opening + b",".join(map(message_json, messages)) + self._written[2]
 
 
 def message_json(message: Message) -> bytes:
-    """Return the JSON of ``message`` in a request, cached on the message."""
-    return b"".join(message_pieces(message))
-
-
-def message_pieces(message: Message) -> tuple[bytes, ...]:
-    """Return the JSON of ``message`` in a request in pieces, of which each encoded image is one; they are cached."""
-    if message.cached_json is None:
-        images = [part for part in message.content if isinstance(part, EncodedImage)]
-        text = json_bytes(message_on_wire(_with_marks(message) if images else message))
-        around = text.split(_MARK)
-        if len(around) == len(images) + 1:
-            between = (
-                piece for image, after in zip(images, around[1:], strict=True) for piece in (image.base64, after)
-            )
-            pieces = around[0], *between
-        else:  # a text contains the mark
-            pieces = (json_bytes(message_on_wire(message)),)
-        object.__setattr__(message, "cached_json", pieces)
-    assert message.cached_json is not None
-    return message.cached_json
-
-
-_MARK = b"(image)"
-
-
-def _with_marks(message: Message) -> Message:
-    """Return ``message`` with a mark in place of the content of each encoded image."""
-
-    def marked(image: ImagePart) -> str:
-        return f"{image.head}{_MARK.decode()}" if isinstance(image, EncodedImage) else image.url
-
-    return with_images(message, marked)
+    """Return the JSON of ``message`` in a request, cached on the message unless it has images, which are large."""
+    if message.cached_json is not None:
+        return message.cached_json
+    content = json_bytes(message_on_wire(message))
+    if not message.has_images:
+        object.__setattr__(message, "cached_json", content)
+    return content
 
 
 def json_bytes(value: Any) -> bytes:
@@ -474,7 +420,7 @@ def request_text(
 
 def with_images(message: Message, image: Callable[[ImagePart], str]) -> Message:
     """Return ``message`` with the URL ``image(part)`` in place of that of each image."""
-    if not any(isinstance(part, ImagePart) for part in message.content):
+    if not message.has_images:
         return message
     content = (ImagePart(url=image(part)) if isinstance(part, ImagePart) else part for part in message.content)
     return replace(message, content=tuple(content))

@@ -109,11 +109,7 @@ def _status_of(error: Any) -> int:
 
 
 def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
-    """Return the finish reason and the server's word for it; None if the server gives no reason.
-
-    Raises:
-        MalformedReply: the reply was interrupted, or the word is unknown.
-    """
+    """Return the finish reason (None if there is none) and the server's word for it."""
     server_reason = choice.get("finish_reason")
     if isinstance(server_reason, dict):
         server_reason = server_reason.get("type")
@@ -134,11 +130,7 @@ def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
 
 
 def _check_something_came(completion: Completion, server_reason: str, *, counted: bool) -> None:
-    """Reject an empty reply, unless the server indicates that the model ended this way.
-
-    Raises:
-        MalformedReply: the reply has neither text nor a call, and no sign of output by the model.
-    """
+    """Reject an empty reply (MalformedReply), unless the server indicates that the model ended this way."""
     if completion.text or completion.tool_calls or completion.finish_reason in ("length", "filtered"):
         return
     if completion.finish_reason == "tool_calls":
@@ -175,11 +167,7 @@ def _json(body: bytes) -> Any:
 
 
 def content_text(content: Any) -> str:
-    """Return the content of a message as text.
-
-    Raises:
-        MalformedReply: the content is neither a string nor a list of parts.
-    """
+    """Return the content of a message as text; MalformedReply if it is neither a string nor a list of parts."""
     parts = content if isinstance(content, list) else [content]
     if content is None or (all(isinstance(part, str | dict) for part in parts) and not isinstance(content, dict)):
         return _text(content)

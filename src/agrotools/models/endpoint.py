@@ -94,11 +94,7 @@ def make_model(endpoint: Endpoint) -> Model:
 
 
 def check_model_name(spec: str) -> None:
-    """Check that ``spec`` is not a provider without a model.
-
-    Raises:
-        UsageError: it is, e.g. ``openai:``.
-    """
+    """Raise a UsageError if ``spec`` is a provider without a model, e.g. ``openai:``."""
     prefix, colon, name = spec.partition(":")
     if colon and prefix in PROVIDERS and not name.strip():
         raise UsageError(f"{spec} names no model", hint=f"give {prefix}:MODEL")
@@ -121,11 +117,7 @@ class PricedModel:
 
 
 def priced_model(endpoint: Endpoint, *, option: str = "--price") -> PricedModel:
-    """Create the model of ``endpoint`` with its price; ``option`` names the price option in error messages.
-
-    Raises:
-        UsageError: see :func:`make_model` and :func:`price_at`.
-    """
+    """Create the model of ``endpoint`` with its price; ``option`` names the price option in error messages."""
     model = make_model(endpoint)
     price = price_at(getattr(model, "base_url", ""), endpoint.model, endpoint, option=option)
     return PricedModel(endpoint.model, model, price, endpoint.budget_usd)
@@ -277,11 +269,7 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
 
 
 def _check_prefix(name: str) -> None:
-    """Reject an unknown ``PREFIX:NAME`` without an address: OpenAI's own names have a colon only if fine-tuned.
-
-    Raises:
-        UsageError: the prefix is not a provider.
-    """
+    """Reject an unknown ``PREFIX:NAME`` without an address: OpenAI's own names have a colon only if fine-tuned."""
     prefix, colon, _ = name.partition(":")
     if colon and prefix not in ("ft", *PROVIDERS):
         raise UsageError(f"unknown provider {prefix!r}", hint=provider_hint(name))

@@ -48,11 +48,8 @@ class FirstContact(ModelWrapper):
     """A model whose endpoint is probed with a tiny request before the first real one.
 
     The endpoint is probed again before the first request with images or tools if these were not expected. Conditions
-    that a tiny request cannot settle (429, 5xx, no reply in time) are left to the real requests.
-
-    Args:
-        model: replies to the real requests.
-        probe: creates a model at the same endpoint for one tiny request; None disables probing.
+    that a tiny request cannot settle (429, 5xx, no reply in time) are left to the real requests. ``probe``: creates a
+    model at the same endpoint for one tiny request; None disables probing.
     """
 
     def __init__(self, model: Model, probe: Callable[[], Model] | None = None) -> None:
@@ -186,7 +183,7 @@ async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
     """Return the content kinds of a request other than text: images, tools."""
-    images = any(isinstance(part, ImagePart) for message in messages for part in message.content)
+    images = any(message.has_images for message in messages)
     return frozenset(["images"] * images + ["tools"] * bool(tools))
 
 

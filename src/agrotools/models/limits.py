@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from agrotools.core import ToolSpec
-from agrotools.models.base import ImagePart, Message, ModelSettings, TextPart
+from agrotools.models.base import Message, ModelSettings, prompt_length
 
 _MINUTE_S = 60.0
 _TICK_S = 1e-6
@@ -46,12 +46,8 @@ class TokenBucket:
 
 
 class RateLimit:
-    """Admits requests in order, each as soon as the limits and the server allow it.
-
-    Args:
-        rpm: requests per minute; None for no limit.
-        tpm: tokens per minute of prompts and replies together; None for no limit.
-    """
+    """Admits requests in order, each as soon as the server and the limits of requests (``rpm``) and of tokens of
+    prompts and replies together (``tpm``) per minute allow it; None for no limit."""
 
     def __init__(self, rpm: int | None = None, tpm: int | None = None) -> None:
         self._requests = TokenBucket(rpm) if rpm else None
@@ -137,10 +133,8 @@ class TokenEstimate:
 
     def of(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> int:
         """Return the estimated tokens of prompt and reply together, at least 1."""
-        parts = [part for message in messages for part in message.content]
-        characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
+        characters, images = prompt_length(messages)
         characters += sum(len(spec.description) + _CHARACTERS_PER_PARAMETER * len(spec.parameters) for spec in tools)
-        images = sum(isinstance(part, ImagePart) for part in parts)
         guess = characters / _CHARACTERS_PER_TOKEN + images * _TOKENS_PER_IMAGE
         # Vendors count the full reply allowance against the limit until the reply is complete; so does this estimate.
         return max(1, round(self._scale * (guess + (settings.max_output_tokens or _REPLY_TOKENS))))

@@ -47,11 +47,7 @@ LOCAL_MODELS = {
 
 
 def local_model(spec: str) -> LocalModel | None:
-    """Return the model that ``local:NAME`` names; None for other names.
-
-    Raises:
-        UsageError: there is no such local model.
-    """
+    """Return the model that ``local:NAME`` names, or None for other names; UsageError if there is no such model."""
     name = spec.removeprefix(PREFIX)
     if name == spec:
         return None

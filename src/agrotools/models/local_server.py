@@ -199,6 +199,11 @@ class LocalServers:
         return max(1, int(given[-1])) if given else 1 if self.name == "llama" else None
 
     @property
+    def conversations(self) -> int | None:
+        """Conversations that all servers together hold at once; None if it is not known."""
+        return self.slots * self.replicas if self.slots else None
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """Program and arguments, as far as results depend on them."""
         return (self.name, *self._words)
@@ -319,11 +324,7 @@ class LocalServers:
         note(f"{self.name} answers after {time.monotonic() - began:.0f} s")
 
     async def _try(self, server: "_Server", session: "aiohttp.ClientSession", timeout_s: float) -> None:
-        """Send a tiny request.
-
-        Raises:
-            LocalServerError: it is not answered.
-        """
+        """Send a tiny request; LocalServerError if it is not answered."""
         import aiohttp
 
         body = {
@@ -363,11 +364,7 @@ class LocalServers:
         return _Server(process, port, token, log, log.stat().st_size)
 
     def _start_again(self, server: "_Server", folder: Path) -> None:
-        """Start a server that has ended on another port, if another process took its port.
-
-        Raises:
-            LocalServerError: it ended for another reason.
-        """
+        """Start a server that has ended on another port if its own was taken; LocalServerError if it was not."""
         lines = "\n".join(server.last_lines())
         if not _PORT_TAKEN.search(lines) or server.starts >= _MOST_PORTS:
             raise server.failure(f"{self.name} does not start", "")

@@ -6,7 +6,6 @@ is sent only if the total of spent and reserved amounts stays within the budget.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
 from agrotools.models.base import (
@@ -19,6 +18,7 @@ from agrotools.models.base import (
     prompt_length,
     request_text,
 )
+from agrotools.models.ledger import SpendLedger
 from agrotools.models.prices import Price
 from agrotools.models.refusals import output_limit
 
@@ -29,31 +29,13 @@ _TEMPLATE_TOKENS = 64
 _TOOL_TEMPLATE_TOKENS = 1024
 
 
-class Ledger(Protocol):
-    """Ledger of paid replies, e.g. ``agrotools.runner.policies.SpendLedger``."""
-
-    @property
-    def total_usd(self) -> float:
-        """Total spending in US dollars, including earlier processes of the same run."""
-        ...
-
-    def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
-        """Record one paid reply."""
-        ...
-
-
 BUDGET_HINT = "finished samples are kept; run the same command with a larger --budget to resume"
 
 
 class Budget:
-    """Budget in USD, spent by one or several models.
+    """Budget in USD (None for no limit), spent by one or several models; earlier spending in the ledger counts."""
 
-    Args:
-        usd: maximum total of the ledger; None for no limit.
-        ledger: paid replies. Earlier spending counts against the same budget.
-    """
-
-    def __init__(self, usd: float | None, ledger: Ledger) -> None:
+    def __init__(self, usd: float | None, ledger: SpendLedger) -> None:
         self.usd = usd
         self.ledger = ledger
         self._reserved_usd = 0.0
@@ -118,13 +100,7 @@ class Budget:
 
 
 class MeteredModel(ModelWrapper):
-    """A model whose replies are paid from a budget.
-
-    Args:
-        model: the wrapped model.
-        price: its rates.
-        budget: the budget that pays for it.
-    """
+    """A model whose replies are paid from a budget."""
 
     def __init__(self, model: Model, price: Price, budget: Budget) -> None:
         super().__init__(model)

@@ -71,12 +71,9 @@ class OpenAICompatibleModel:
     """A model behind ``POST <base_url>/chat/completions``, or ``POST <base_url>`` if that ends in ``/responses``.
 
     Args:
-        name: name of the model at the endpoint.
         base_url: address including ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: environment variable that holds the key. Without a key no ``Authorization`` header is sent.
-        wire: concurrency, rate limits, time limits and the retry budget.
-        provider: address, key variable and peculiarities of a known provider.
-        spelled: name of the model in reports; default ``name``.
+        spelled: name of the model in reports; default ``name``, that at the endpoint.
         bases: addresses of servers that take the requests in turn, if they are known only once the servers run.
 
     Raises:
@@ -232,11 +229,7 @@ class OpenAICompatibleModel:
         return False
 
     def _count_timeout(self, timeout: GivenUp, tries: Tries) -> None:
-        """Record a time-out and decide whether the next attempt is sent alone.
-
-        Raises:
-            InfrastructureError: the request has timed out alone too often.
-        """
+        """Record a time-out, and decide whether the next attempt is sent alone, or is one too many."""
         tries.in_company += not timeout.alone
         tries.alone += timeout.alone
         tries.exceptional |= timeout.alone or timeout.exceptional
@@ -300,11 +293,11 @@ class OpenAICompatibleModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | GivenUp | Rejection:
         adapted = frozenset(self._adaptations.active)
-        body = self._encoder.pieces(messages, tools, settings)
+        body = self._encoder.encode(messages, tools, settings)
         sent = self._log.send()
         self.stats.in_flight += 1
         try:
-            response = await self._transport.post(*body)
+            response = await self._transport.post(body)
         except NoResponse as error:
             if error.overload:
                 self._overloaded(sent.at)
@@ -374,11 +367,11 @@ class OpenAICompatibleModel:
 
     async def _send_probe(self, settings: ModelSettings) -> bool:
         tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None, "stop": ()}
-        body = self._encoder.pieces(_PROBE, (), settings.model_copy(update=tiny))
+        body = self._encoder.encode(_PROBE, (), settings.model_copy(update=tiny))
         sent = self._log.send()
         try:
             async with asyncio.timeout(min(_PROBE_S, self._wire.timeout_s)):
-                response = await self._transport.post(*body)
+                response = await self._transport.post(body)
             there = isinstance(self._read(response, 0.0, 1), Completion)
         except (NoResponse, TimedOut, TimeoutError, MalformedReply, UntrustedServer):
             there = False

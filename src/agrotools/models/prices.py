@@ -109,11 +109,7 @@ def price_by_name(model: str) -> Price | None:
 
 
 def priced_for_budget(price: Price | None, model: str, *, option: str = "--price") -> Price:
-    """Return ``price``, which a budget requires; ``option`` names the price option in the error message.
-
-    Raises:
-        UsageError: the price is None.
-    """
+    """Return ``price``; UsageError, which names ``option``, if it is None, because a budget requires it."""
     if price is None:
         raise UsageError(
             f"the price of {model} is not known, so no budget can be kept",

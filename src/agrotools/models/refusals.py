@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from agrotools.core import InfrastructureError
-from agrotools.models.base import Completion, ImagePart, Message, ModelSettings
+from agrotools.models.base import Completion, Message, ModelSettings
 
 Verdict = Literal[
     "context",
@@ -67,7 +67,7 @@ class RequestParts:
 
     @property
     def images(self) -> bool:
-        return any(isinstance(part, ImagePart) for message in self.messages for part in message.content)
+        return any(message.has_images for message in self.messages)
 
     @cached_property
     def _text(self) -> str:
@@ -158,27 +158,21 @@ def read_error(status: int, body: bytes, request: RequestParts = NO_REQUEST) -> 
         return rejection
     if status in (408, 409, 424, 425, 429) or status >= 500:
         return Rejection("retry", f"HTTP status {status}: {message}", status)
-    return Rejection(_by_status(status, page), message, status)
+    verdict = "proxy" if page and status in _STATUSES_OF_PROXIES else _BY_STATUS.get(status, "rejected")
+    return Rejection(verdict, message, status)
 
 
-def _by_status(status: int, page: bool) -> Verdict:
-    match status:
-        case 200:
-            return "retry"
-        case 413 | 414:
-            return "unfit"
-        case 402:
-            return "credit"
-        case 407 | 511:
-            return "proxy"
-        case 400 | 403 | 451 if page:
-            return "proxy"
-        case 401 | 403:
-            return "credentials"
-        case 451:
-            return "filtered"
-        case _:
-            return "not_found" if status in (404, 405, 410) or 300 <= status < 400 else "rejected"
+_BY_STATUS: Mapping[int, Verdict] = {
+    200: "retry",
+    **dict.fromkeys((404, 405, 410, *range(300, 400)), "not_found"),
+    **dict.fromkeys((401, 403), "credentials"),
+    402: "credit",
+    **dict.fromkeys((407, 511), "proxy"),
+    **dict.fromkeys((413, 414), "unfit"),
+    451: "filtered",
+}
+_STATUSES_OF_PROXIES = (400, 403, 451)
+"""Statuses that, with a web page, come from a proxy."""
 
 
 def _by_wording(status: int, text: str, message: str, request: RequestParts) -> Rejection | None:
@@ -293,12 +287,7 @@ _PROBE = 1
 
 
 class ReplyRoom:
-    """Settings of one request whose reply limit shrinks after refusals.
-
-    Args:
-        settings: the requested settings.
-        most: maximum tokens that the endpoint is known to allow for any reply.
-    """
+    """Settings of one request, whose reply limit (``most``: that of the endpoint) shrinks after refusals."""
 
     def __init__(self, settings: ModelSettings, most: int | None = None) -> None:
         limit = output_limit(settings)

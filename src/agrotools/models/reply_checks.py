@@ -66,11 +66,7 @@ def count_prompt(messages: Sequence[Message], completion: Completion) -> PromptC
 
 
 def check_prompt(counts: Sequence[PromptCount]) -> None:
-    """Check that nothing shows that the endpoint cut the last prompt. ``counts``: of the conversation so far.
-
-    Raises:
-        InfrastructureError: it did; its reply is to something else than was asked.
-    """
+    """Raise an InfrastructureError if the counts of a conversation show that its last prompt was cut."""
     tokens, characters, _, thinking = counts[-1]
     cut = ""
     if characters - thinking > _MOST_CHARACTERS_PER_TOKEN * tokens:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 
 import orjson
 from pydantic import ValidationError
@@ -35,11 +34,7 @@ class _Unusable(Exception):
 
 
 def response_cache_path(name: str) -> Path:
-    """Return the path of the cache with that name.
-
-    Raises:
-        UsageError: the name contains characters that are not allowed.
-    """
+    """Return the path of a cache; UsageError if its name contains characters that are not allowed."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise UsageError(
             f"{name!r} cannot name a response cache",
@@ -99,9 +94,7 @@ class ResponseCache:
     def __enter__(self) -> "ResponseCache":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _failed(self, error: Exception) -> None:
@@ -111,13 +104,7 @@ class ResponseCache:
 
 
 class CachedModel(ModelWrapper):
-    """A model behind a response cache.
-
-    Args:
-        model: replies to requests that are not cached.
-        cache: may be shared by any number of models.
-        epoch: part of the key, so that repeats of a sample get new replies.
-    """
+    """A model behind a response cache. ``epoch``: part of the key, so that repeats of a sample get new replies."""
 
     def __init__(self, model: Model, cache: ResponseCache, epoch: int = 0) -> None:
         super().__init__(model)
@@ -163,11 +150,7 @@ def _image_digest(url: str) -> str:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open the file as a response cache and create it if necessary.
-
-    Raises:
-        OSError, sqlite3.Error, _Unusable
-    """
+    """Open the file as a response cache, and create it if necessary; _Unusable if it is another file."""
     if path.exists() and not path.is_file():
         raise _Unusable("it is not a file")
     connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)

@@ -20,10 +20,8 @@ _FINISHED = {"max_output_tokens": "length", "content_filter": "content_filter"}
 class ResponsesEncoder(RequestEncoder):
     """Encoder of the requests of one model in the Responses format, which has no seed and no stop texts."""
 
-    def pieces(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
-    ) -> Sequence[bytes]:
-        """Return the JSON body of a request, in one piece."""
+    def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
+        """Return the JSON body of a request."""
         messages = self.adapt(messages) if self.adapt else messages
         body: dict[str, Any] = {
             "model": self._model,
@@ -37,7 +35,7 @@ class ResponsesEncoder(RequestEncoder):
                 body[name] = value
         if settings.top_logprobs is not None:
             body |= {"top_logprobs": settings.top_logprobs, "include": ["message.output_text.logprobs"]}
-        return [json_bytes(body | settings.extra)]
+        return json_bytes(body | settings.extra)
 
 
 class Api(NamedTuple):
@@ -69,7 +67,7 @@ def input_items(message: Message) -> list[dict[str, Any]]:
 
 
 def _output(message: Message) -> str | list[dict[str, Any]]:
-    if any(isinstance(part, ImagePart) for part in message.content):
+    if message.has_images:
         return [_part(part, "input_text") for part in message.content]
     return message.text
 

@@ -120,12 +120,7 @@ class GivenUp:
 
 
 class AnswerLog:
-    """Counts of the requests sent to an endpoint and of their outcomes.
-
-    Args:
-        timeout_s: seconds after which a request is abandoned.
-        clock: monotonic clock in seconds.
-    """
+    """Counts of the requests sent to an endpoint, abandoned after ``timeout_s`` seconds, and of their outcomes."""
 
     def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.silent = False

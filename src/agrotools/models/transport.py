@@ -95,17 +95,10 @@ def _trusted() -> ssl.SSLContext | bool:
 
 
 class Transport:
-    """HTTP client that posts to one address over one pooled session.
+    """HTTP client that posts to one address over one pooled session; UsageError for a proxy that is not an HTTP proxy.
 
-    Args:
-        url: address.
-        headers: sent with every request.
-        wire: time limits.
-        bases: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
-            filled in later, when the servers run.
-
-    Raises:
-        UsageError: the proxy of the environment is not an HTTP proxy.
+    ``bases``: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
+    filled in later, when the servers run.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings, bases: Sequence[str] = ()) -> None:
@@ -118,8 +111,8 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, *body: bytes) -> Response:
-        """Post one request, whose body may be in pieces.
+    async def post(self, body: bytes) -> Response:
+        """Post one request.
 
         Redirects are not followed: they would send prompts, and perhaps the key, elsewhere.
 
@@ -131,7 +124,7 @@ class Transport:
         import aiohttp
 
         try:
-            async with self._request(self._next_url(), b"".join(body)) as response:
+            async with self.request(body) as response:
                 content = response.content
                 # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -148,11 +141,8 @@ class Transport:
 
     def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
-        return self._request(self._next_url(), body)
-
-    def _request(self, url: URL, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
-        return self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy)
+        return self._connected().post(self._next_url(), data=data, allow_redirects=False, proxy=self._proxy)
 
     def _next_url(self) -> URL:
         if not self._bases:

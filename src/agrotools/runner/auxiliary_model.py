@@ -12,9 +12,9 @@ from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
 from agrotools.core.base import words_of
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
+from agrotools.models.ledger import SpendLedger
 from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
-from agrotools.runner.ledger import SpendLedger
 
 T = TypeVar("T")
 
@@ -26,22 +26,14 @@ _SILENT_BEFORE_GIVING_UP = 3
 
 @contextmanager
 def open_model(helper: PricedModel, ledger: Path) -> Generator[Model]:
-    """Yield the model of ``helper`` behind the cache, paid from its budget; spending is written to ``ledger``.
-
-    Raises:
-        RunStoreError: the ledger cannot be read.
-    """
+    """Yield the model of ``helper`` behind the cache, paid from its budget; spending is written to ``ledger``."""
     with open_models(helper, ledger) as model:
         yield model(0)
 
 
 @contextmanager
 def open_models(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
-    """Yield a function from repeat number to model, as in :func:`open_model`; replies are cached per repeat.
-
-    Raises:
-        RunStoreError: the ledger cannot be read.
-    """
+    """Yield a function from repeat number to model, as in :func:`open_model`; replies are cached per repeat."""
     with ExitStack() as stack:
         model = helper.model
         if helper.price is not None and not helper.price.is_free:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
@@ -23,9 +23,10 @@ from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS, local_model
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
-from agrotools.plugin import plugin_of
+from agrotools.plugin import benchmark_id, plugin_of
 from agrotools.runner.doses import given_doses
 from agrotools.runner.policies import (
+    RUN_PROTOCOLS,
     ExternalAgentOptions,
     is_agent,
     is_baseline,
@@ -55,7 +56,7 @@ _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts",
 class EvalConfig(FrozenModel):
     """Benchmark, model and options of an evaluation: options of ``agrotools eval`` and keys of its config file."""
 
-    benchmark: str = "embedded"
+    benchmark: Annotated[str, AfterValidator(benchmark_id)] = "embedded"
     options: dict[str, str | int | bool] = {}
     """Options of a benchmark that is given by name."""
     data_root: Path | None = None
@@ -114,7 +115,7 @@ class EvalConfig(FrozenModel):
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
     executor: Literal["local", "ray"] = "local"
     """Executor of tool calls: worker processes of this machine, or a Ray cluster."""
-    tools: str = "all"
+    tools: Annotated[str, AfterValidator(checked_selection)] = "all"
     """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}
     vlm_model: str | None = None
@@ -140,13 +141,6 @@ class EvalConfig(FrozenModel):
             raise ValueError("should be a number below 2^63")  # requests and records hold no others
         return value
 
-    @field_validator("benchmark")
-    @classmethod
-    def _is_an_id(cls, benchmark: str) -> str:
-        from agrotools.plugin import benchmark_id
-
-        return benchmark_id(benchmark)
-
     @field_validator("shard", mode="before")
     @classmethod
     def _is_a_shard(cls, shard: object) -> str:
@@ -157,8 +151,6 @@ class EvalConfig(FrozenModel):
     @field_validator("protocol")
     @classmethod
     def _is_known(cls, protocol: Protocol | None) -> Protocol | None:
-        from agrotools.runner.policies import RUN_PROTOCOLS
-
         if protocol is not None and protocol not in RUN_PROTOCOLS:
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
@@ -176,18 +168,9 @@ class EvalConfig(FrozenModel):
 
         return str(Degradation.parse(doses))
 
-    @field_validator("tools")
-    @classmethod
-    def _is_a_selection(cls, tools: str) -> str:
-        return checked_selection(tools)
-
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """Modes selected by the option ``mode``: one, several joined by commas, or all.
-
-        Raises:
-            UsageError: unknown mode.
-        """
+        """Modes selected by the option ``mode``: one, several joined by commas, or all; UsageError if unknown."""
         if self.mode == "all":
             return MODES
         names = [name.strip() for name in self.mode.split(",")]
@@ -207,15 +190,9 @@ class EvalConfig(FrozenModel):
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
         servers, wire = self._servers(), self._wire
-        if slots := self.slots:
-            wire = wire.model_copy(update={"concurrency": min(wire.concurrency or slots, slots)})
+        if servers and (most := servers.conversations):
+            wire = wire.model_copy(update={"concurrency": min(wire.concurrency or most, most)})
         return Endpoint(self.model, self.base_url, self.api_key_env, wire, self.price, self.budget, servers)
-
-    @property
-    def slots(self) -> int | None:
-        """Conversations that the local servers hold at once; None if there are none, or it is not known."""
-        servers = self._servers()
-        return servers.slots * self.replicas if servers and servers.slots else None
 
     def _servers(self) -> "LocalServers | None":
         serve = self.serve or ("llama" if self.model.startswith(LOCAL_PREFIX) else None)
@@ -295,21 +272,13 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
 
 
 def tool_backends(options: Sequence[str]) -> dict[str, str]:
-    """Return ``TOOL=KIND`` options as a table; ``recorded`` alone applies to all tools.
-
-    Raises:
-        UsageError: an option does not have that form.
-    """
+    """Return ``TOOL=KIND`` options as a table (UsageError: another form); ``recorded`` alone applies to all tools."""
     by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in options]
     return _pairs(by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list")
 
 
 def benchmark_options(options: Sequence[str]) -> dict[str, str]:
-    """Return ``NAME=VALUE`` options as a table.
-
-    Raises:
-        UsageError: an option does not have that form.
-    """
+    """Return ``NAME=VALUE`` options as a table; UsageError if one has another form."""
     return _pairs(options, "--option", "NAME=VALUE", "e.g. --option shots=5")
 
 
@@ -340,11 +309,7 @@ def check_keys(values: Iterable[str], known: Collection[str], file: str, options
 def read_toml(
     file: Path, what: str = "configuration file", *, hint: str = "check the path of --config"
 ) -> dict[str, Any]:
-    """Read a TOML file that the user gives; ``what``: what it holds.
-
-    Raises:
-        UsageError: it does not exist, or is not a TOML file.
-    """
+    """Read a TOML file (``what`` it holds) that the user gives; UsageError if it does not exist or is none."""
     try:
         if file.exists() and not (file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")):  # bash's <(...)
             raise UsageError(f"the {what} {file} is a pipe or a device: it may never end", hint="give a regular file")
@@ -454,11 +419,7 @@ def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) ->
 
 
 def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
-    """Check model names, keys and addresses without sending a request; return the configurations with an endpoint.
-
-    Raises:
-        UsageError: a model cannot be used.
-    """
+    """Return the configurations with an endpoint; UsageError if a model cannot be used. No request is sent."""
     with_endpoint = [each for each in configs if names_endpoint(each.model)]
     for each in with_endpoint:
         priced_model(each.endpoint)

@@ -54,11 +54,7 @@ class Doses(FrozenModel):
 
 
 def given_doses(option: str, given: Any) -> list[Any]:
-    """Return the doses of an option that may be repeated, one text for each run.
-
-    Raises:
-        UsageError: one of several is empty.
-    """
+    """Return the doses of an option that may be repeated, a text for each run; UsageError if one is empty."""
     several = cast("list[Any]", given) if isinstance(given, list) else [given]
     if isinstance(given, list) and not all(str(each).strip() for each in several):
         raise UsageError(f"{option} is empty", hint=f"omit it, or {option} none for a run without")

@@ -83,42 +83,36 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
     reference trajectory, or after steps of typical length if there is none) and extrapolated to all samples.
     """
-    with TemporaryDirectory() as folder:
-        return await _estimate(plan, benchmark, source, price, Path(folder))
-
-
-async def _estimate(
-    plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None, folder: Path
-) -> Estimate | None:
     positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, []).extend(part.positions)
     requests = input_tokens = typical_tokens = most_tokens = usd_low = usd_high = prefix_tokens = usd_saved = 0.0
-    for mode, at in positions.items():
-        agent = source.make(plan.samples[at[0]], mode, 0)
-        if not isinstance(agent, ModelAgent):
-            return None
-        # A single-shot prompt contains the tools, although none is executed.
-        view_of = partial(_sized_view, benchmark, "end-to-end" if source.single_shot else mode, folder)
-        counted = [plan.samples[each] for each in _spread(at, COUNTED)]
-        turns = [expected_requests(each, agent.mode) + closing_messages(view_of(each), agent) for each in counted]
-        expected = len(at) * sum(turns) / len(turns)
-        rendered = [plan.samples[each] for each in _spread(at, RENDERED // len(positions))]
-        spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
-        per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
-        most = most_output_tokens(agent.settings)
-        typical = min(TYPICAL_OUTPUT_TOKENS, most)
-        requests += expected
-        input_tokens += expected * per_request
-        typical_tokens += expected * typical
-        most_tokens += expected * most
-        prefix = await _prefix_tokens([*map(view_of, rendered)], agent)
-        prefix_tokens += expected * prefix
-        if price:
-            usd_low += expected * price.usd(round(per_request), typical)
-            usd_high += expected * price.usd(round(per_request), most)
-            saved = price.usd(round(per_request), 0) - price.usd(round(per_request), 0, prefix)
-            usd_saved += (expected - 1) * saved  # the first request fills the cache
+    with TemporaryDirectory() as folder:
+        for mode, at in positions.items():
+            agent = source.make(plan.samples[at[0]], mode, 0)
+            if not isinstance(agent, ModelAgent):
+                return None
+            # A single-shot prompt contains the tools, although none is executed.
+            view_of = partial(_sized_view, benchmark, "end-to-end" if source.single_shot else mode, Path(folder))
+            counted = [plan.samples[each] for each in _spread(at, COUNTED)]
+            turns = [expected_requests(each, agent.mode) + closing_messages(view_of(each), agent) for each in counted]
+            expected = len(at) * sum(turns) / len(turns)
+            rendered = [plan.samples[each] for each in _spread(at, RENDERED // len(positions))]
+            spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
+            per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
+            most = most_output_tokens(agent.settings)
+            typical = min(TYPICAL_OUTPUT_TOKENS, most)
+            requests += expected
+            input_tokens += expected * per_request
+            typical_tokens += expected * typical
+            most_tokens += expected * most
+            prefix = await _prefix_tokens([*map(view_of, rendered)], agent)
+            prefix_tokens += expected * prefix
+            if price:
+                usd_low += expected * price.usd(round(per_request), typical)
+                usd_high += expected * price.usd(round(per_request), most)
+                saved = price.usd(round(per_request), 0) - price.usd(round(per_request), 0, prefix)
+                usd_saved += (expected - 1) * saved  # the first request fills the cache
     return Estimate(
         model=source.name,
         requests=round(requests),
@@ -226,11 +220,7 @@ def request_size(
     return len(text.decode()), len(text) / BYTES_PER_TOKEN + pictures
 
 
-def _answer(*_: object) -> str:
-    return "(answer of the model)"
-
-
-PREVIEWED = ScriptedModel(_answer, name="the model")
+PREVIEWED = ScriptedModel(lambda _messages, _tools, _settings: "(answer of the model)", name="the model")
 """Model of a preview, which only says that it answers."""
 
 

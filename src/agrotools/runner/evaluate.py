@@ -157,14 +157,13 @@ def _evaluate(
             (lambda: stats) if stats else None,
             composition=_composition(plan),
         )
-        if config.budget and source.price and source.price.source == "local":
-            bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
         counting = source.meter.endpoint if source.meter else None
+        place, price = (counting.name, counting.price) if counting else (source.base_url, source.price)
+        if config.budget and price and price.source == "local":
+            bar.note(f"requests to {place} are taken as free: no budget is kept without --price IN/OUT")
         if config.budget and source.meter and counting is None:
             bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing;")
             bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
-        if config.budget and counting and counting.price and counting.price.source == "local":
-            bar.note(f"requests to {counting.name} are taken as free: no budget is kept without --price IN/OUT")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
         for note in [*notes, *store.notes]:
             bar.note(note)
@@ -177,7 +176,7 @@ def _evaluate(
         usage = stats.usage if stats else {}
         try:
             if todo:
-                run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
+                run = partial(_execute, todo, prepared, accounts, vision, store, bar, stop, confirm)
                 asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
         except BudgetReached as stopped:
             if not store.has_finished:
@@ -293,11 +292,7 @@ def prepare_run(
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
-    """Return the benchmark with the degradation that ``config`` asks for.
-
-    Raises:
-        UsageError: the mode or the model needs observations or replies that were recorded on the original files.
-    """
+    """Return the degraded benchmark; UsageError if the run needs what was recorded on the original files."""
     from agrotools.runner.degradation import Degradation, degrade_benchmark
 
     if config.modes == ("step-by-step",):
@@ -336,9 +331,7 @@ def benchmark_notes(benchmark: Benchmark) -> list[str]:
 
 async def _execute(
     items: Plan,
-    config: EvalConfig,
-    settings: RunSettings,
-    benchmark: Benchmark,
+    prepared: PreparedRun,
     accounts: Accounted,
     vision: "VisionEndpoint | None",
     store: RunStore,
@@ -347,8 +340,9 @@ async def _execute(
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
     """Print the estimate, ask before spending, probe the endpoint, and execute ``items``."""
+    config, settings, benchmark = prepared.config, prepared.settings, prepared.benchmark
     source, contact = accounts.source, accounts.contact
-    pace = _pace(config, source.stats)
+    pace = _pace(config, prepared.servers, source.stats)
     if vision is not None:
         bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
     if source.base_url and not (source.price and source.price.is_free):
@@ -367,7 +361,7 @@ async def _execute(
         await _expect(items, benchmark, source, contact)
         if not config.cache:  # otherwise all replies may be in the cache
             await contact.probe_endpoint(config.settings)
-            _set_timeout(config, source, contact, bar)
+            _set_timeout(prepared, source, contact, bar)
     try:
         runs_tools = any(part.mode == "end-to-end" for part in items.parts)
         async with executor_class(config.executor if runs_tools else "local")(
@@ -387,7 +381,7 @@ async def _execute(
                 items,
                 RunContext(source, benchmark, store, executor, pace, *limits),
                 workers=min(len(items), pace.most),
-                on_finished=_reporting(bar, source.stats, reports_cost=_only_reports(source) and bool(config.budget)),
+                on_finished=_reporting(bar, source, has_budget=bool(config.budget)),
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
@@ -408,20 +402,16 @@ async def _execute(
             await vision.close()
 
 
-def _set_timeout(config: EvalConfig, source: PolicySource, contact: "FirstContact", bar: Progress) -> None:
+def _set_timeout(prepared: PreparedRun, source: PolicySource, contact: "FirstContact", bar: Progress) -> None:
     """Give the requests to a slow server of ``--serve`` more time than the default, unless ``--timeout`` is given."""
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-    servers = None if "timeout_s" in config.model_fields_set else config.endpoint.servers
+    config = prepared.config
+    servers = None if "timeout_s" in config.model_fields_set else prepared.servers
     timeout_s = contact.timeout_s(servers.slots or 1) if servers else None
     if timeout_s and timeout_s > config.timeout_s and isinstance(source.model, OpenAICompatibleModel):
         source.model.set_timeout(timeout_s)
         bar.note(f"the server is slow: a request times out after {timeout_s:,.0f} s (--timeout sets another time)")
-
-
-def _only_reports(source: PolicySource) -> bool:
-    """True if the cost of an agent is known only from its reports."""
-    return source.meter is not None and source.meter.endpoint is None
 
 
 def _fault_plan(config: EvalConfig, benchmark: Benchmark) -> "FaultPlan":
@@ -430,12 +420,11 @@ def _fault_plan(config: EvalConfig, benchmark: Benchmark) -> "FaultPlan":
     return FaultPlan(Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples))
 
 
-def _reporting(bar: Progress, stats: WireStats | None, *, reports_cost: bool) -> Callable[[Record], None]:
-    """Return a callback that counts a record in ``bar`` and reports the first invalid ones.
-
-    ``reports_cost``: True if the cost is limited and only the agent knows it; its first silence is reported.
-    """
-    n_named = 0
+def _reporting(bar: Progress, source: PolicySource, *, has_budget: bool) -> Callable[[Record], None]:
+    """Return a callback that counts a record in ``bar`` and reports the first invalid ones, and the first silence of an
+    agent that alone knows the cost, if that is limited."""
+    n_named, stats = 0, source.stats
+    reports_cost = has_budget and source.meter is not None and source.meter.endpoint is None
 
     def finished(record: Record) -> None:
         nonlocal n_named, reports_cost
@@ -474,12 +463,13 @@ async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, conta
                 contact.expect(*await agent.request_for(view, ()))
 
 
-def _pace(config: EvalConfig, stats: WireStats | None) -> Pace:
+def _pace(config: EvalConfig, servers: "LocalServers | None", stats: WireStats | None) -> Pace:
     concurrency = config.concurrency
     if stats is None or not stats.limit:
         return Pace(concurrency or _SAMPLES_WITHOUT_MODEL)
-    if config.slots:
-        return Pace(config.slots, stats)  # Another sample would overwrite the prompt of one that waits for its tool.
+    if servers and servers.conversations:
+        # Another sample would overwrite the prompt of one that waits for its tool.
+        return Pace(servers.conversations, stats)
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
 
 

@@ -4,7 +4,6 @@ A run ends when its items are done, it is interrupted, the budget is spent, or t
 """
 
 import asyncio
-import gc
 import itertools
 import os
 import shutil
@@ -26,13 +25,7 @@ from agrotools.agents import (
     run_step_by_step,
 )
 from agrotools.agents.images import UNSHOWN, reason_unreadable
-from agrotools.agents.modes import (
-    reads_artifacts,
-    reports_usage,
-    serves_one_sample,
-    with_shown_observations,
-    with_truth_observations,
-)
+from agrotools.agents.modes import is_external, with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -70,10 +63,7 @@ class Pace:
 
     Samples between two attempts do not count either, so that a few unanswered ones do not block all others at a low
     limit. At most the larger of :data:`HANDFUL` and the limit are exempted, because the endpoint may be unreachable.
-
-    Args:
-        most: maximum samples in flight.
-        stats: state of the model's wire, whose ``limit`` adapts to the endpoint; None: only ``most`` applies.
+    The limit on requests is that of ``stats``, which adapts to the endpoint; ``most`` applies in any case.
     """
 
     def __init__(self, most: int, stats: WireStats | None = None) -> None:
@@ -143,11 +133,7 @@ class Pace:
 
 @contextmanager
 def interrupts(on_first: Callable[[], None]) -> Generator[None]:
-    """Within the block, the first signal to stop calls ``on_first``, and the next one cancels the current task.
-
-    Raises:
-        KeyboardInterrupt: the block was cancelled by a signal.
-    """
+    """Call ``on_first`` at the first signal to stop within the block, and raise KeyboardInterrupt at the next one."""
     task = asyncio.current_task()
     assert task is not None
     seen = 0
@@ -225,7 +211,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         else:
             with ExitStack() as stack:
                 workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
-                if reads_artifacts(policy):
+                if is_external(policy):
                     policy.artifacts = workspace.artifacts
                 call_tool = _tool_caller(sample, workspace, context, stack)
                 if context.faults is not None:
@@ -245,10 +231,11 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
         invalid = f"{origin}, {type(error).__name__}: {words_of(error)} ({at.name}, line {at.lineno})"
     finally:
-        if policy is not None and serves_one_sample(policy):
+        if policy is not None and is_external(policy):
             await policy.end_sample()
-    if policy is not None and reports_usage(policy):
-        add_requests(policy.usage.requests)
+    usage = policy.usage if policy is not None and is_external(policy) else None
+    if usage is not None:
+        add_requests(usage.requests)
     if view.files and (fault := _fault_of_files(sample, view, context.benchmark, trajectory, unshown)):
         trajectory, actions, invalid = None, None, fault
     return Record(
@@ -260,7 +247,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
         faults=tuple(faulty.faults) if faulty and trajectory else (),
-        agent_replies=policy.usage.replies if policy is not None and reports_usage(policy) else None,
+        agent_replies=usage.replies if usage is not None else None,
     )
 
 
@@ -414,7 +401,7 @@ async def execute(
             context.source.stats.stopping = True
         on_interrupt(context.pace.in_flight)
 
-    with _rare_collections(), interrupts(interrupted):
+    with interrupts(interrupted):
         ticking = asyncio.create_task(_tick(context, on_tick, stop, interrupted))
         try:
             async with asyncio.TaskGroup() as group:
@@ -430,19 +417,6 @@ async def execute(
         raise ending.error
     if ending.requested:
         raise KeyboardInterrupt
-
-
-@contextmanager
-def _rare_collections() -> Generator[None]:
-    """Run the garbage collector less often: a run creates few cycles, and the collector takes a tenth of its time."""
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
 
 
 async def _work(
@@ -461,7 +435,7 @@ async def _work(
                 # Other samples may cost less than was reserved for them, so they continue until they reach it, too.
                 ending.requested, ending.error = True, ending.error or error
                 return
-            context.store.append_soon(record, requests)
+            context.store.append(record, requests)
             on_finished(record)
             if error := endpoint.record_outcome(record, replies_at_start):
                 ending.requested, ending.error = True, ending.error or error

@@ -133,11 +133,7 @@ def manifest_json(manifest: Manifest) -> bytes:
 
 
 def parse_manifest(path: Path) -> Manifest:
-    """Return the manifest in a JSON file.
-
-    Raises:
-        ValueError, OSError: it is not one, or cannot be read.
-    """
+    """Return the manifest in a JSON file; OSError if it cannot be read, ValueError if it is none."""
     return Manifest.model_validate_json(path.read_bytes())
 
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from agrotools.core import Mode, Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, command_line, count_text, no_progress
 from agrotools.core.files import MANIFEST_FILE, artifact_path, read_lines, sha256_of_file
+from agrotools.models.ledger import SPEND_FILE
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
-from agrotools.runner.ledger import SPEND_FILE
 from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference, sum_usage
 from agrotools.runner.prompts import PROMPTS_FILE, add_prompts
 from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
@@ -89,7 +89,7 @@ def merge_runs(
             for number, each in enumerate(shards):
                 progress("shards", number, len(shards))
                 for record in each.records:
-                    if _counts(shards, number, record.key):
+                    if _counts(shards, each, record.key):
                         store.append(record)
                         total += 1
                         named |= _artifacts_of(record)
@@ -125,11 +125,7 @@ def _read_shards(runs: Sequence[Path]) -> list[_ShardRun]:
 
 
 def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
-    """Return notes on differences of the machines.
-
-    Raises:
-        UsageError: the shards are not of the same run.
-    """
+    """Return notes on differences of the machines; UsageError if the shards are not of the same run."""
     first, notes = shards[0], dict[str, None]()
     for each in shards[1:]:
         for field in _SAME:
@@ -171,20 +167,19 @@ def _refuse(first: _ShardRun, other: _ShardRun, field: str, values: tuple[object
         )
 
 
-def _counts(shards: Sequence[_ShardRun], number: int, key: Key) -> bool:
-    """Return True if, of all folders of its shard, run ``number`` has the last finished record of ``key``, or else the
-    last record."""
-    folders = [at for at, each in enumerate(shards) if each.shard.number == shards[number].shard.number]
-    having = [at for at in folders if key in shards[at].records]
-    finished = [at for at in having if shards[at].records.has_finished(key)]
-    return [*having, *finished][-1:] == [number]
+def _counts(shards: Sequence[_ShardRun], run: _ShardRun, key: Key) -> bool:
+    """Return True if, of all folders of its shard, ``run`` has the last finished record of ``key``, or else the last
+    record."""
+    having = [each for each in shards if each.shard.number == run.shard.number and key in each.records]
+    finished = [each for each in having if each.records.has_finished(key)]
+    return bool(having) and [*having, *finished][-1] is run
 
 
 def _gaps(shards: Sequence[_ShardRun]) -> list[str]:
     """Return what is missing: ``shards 4, 9 of 16 are missing``, and shards with fewer records than planned."""
     count = shards[0].shard.count
-    keys = ((at, each.shard.number, key) for at, each in enumerate(shards) for key in each.records.each_key())
-    done = Counter(number for at, number, key in keys if _counts(shards, at, key))
+    keys = ((each, key) for each in shards for key in each.records.each_key())
+    done = Counter(each.shard.number for each, key in keys if _counts(shards, each, key))
     planned: dict[int, int] = {}
     for each in shards:
         planned[each.shard.number] = max(planned.get(each.shard.number, 0), sum(each.manifest.planned.values()))
@@ -226,8 +221,8 @@ def _copy_others(shards: Sequence[_ShardRun], folder: Path) -> list[str]:
     """Copy prompts, artifacts, ledgers and replies of judges into ``folder``; return notes on what is not there."""
     paths = [each.path for each in shards]
     known = set[bytes]()
-    for number, path in enumerate(paths):
-        add_prompts(path, folder, known, lambda key, number=number: _counts(shards, number, key))
+    for each in shards:
+        add_prompts(each.path, folder, known, lambda key, each=each: _counts(shards, each, key))
     lacking = [str(path) for path in paths if not (path / PROMPTS_FILE).is_file()]
     notes = [f"no requests to models are stored in {', '.join(lacking)}"] if 0 < len(lacking) < len(paths) else []
     damaged = [path for run in paths for path in _copy_artifacts(run / "artifacts", folder / "artifacts")]
@@ -286,11 +281,7 @@ def _append_lines(sources: Iterable[Path], target: Path) -> None:
 
 
 def _copy_judging(paths: Sequence[Path], folder: Path) -> None:
-    """Copy the replies of judges, each of them once, and the user's rubrics.
-
-    Raises:
-        UsageError: shards were judged by different rubrics.
-    """
+    """Copy each reply of judges once, and the user's rubrics; UsageError if shards have different ones."""
     rubrics: dict[tuple[str, bytes], Path | None] = {}
     for run in paths:
         own = [*run.glob(f"{RUBRICS_PREFIX}*")]

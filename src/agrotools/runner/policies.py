@@ -3,7 +3,6 @@
 A model that is not free is accessed through a budget, whose paid replies are logged in a ledger in the run folder.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,13 +14,13 @@ from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.endpoint import PricedModel, price_at
+from agrotools.models.ledger import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
-from agrotools.runner.ledger import SPEND_FILE, SpendLedger
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from agrotools.agents.task import Task
     from agrotools.agents.usage import UsageMeter
     from agrotools.models.first_contact import FirstContact
-    from agrotools.models.metered import Budget
     from agrotools.models.response_cache import ResponseCache
 
 
@@ -52,11 +50,9 @@ class Agents:
     def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> ModelAgent:
         key = (mode, epoch)
         if key not in self._agents:
-            self._agents[key] = self._agent(ObservedModel(self._model_of(epoch)), mode)
+            protocol = run_protocol(self._options.protocol)
+            self._agents[key] = protocol.agent(ObservedModel(self._model_of(epoch)), mode, self._options)
         return self._agents[key]
-
-    def _agent(self, model: Model, mode: Mode) -> ModelAgent:
-        return run_protocol(self._options.protocol).agent(model, mode, self._options)
 
     def with_models(self, model_of: Callable[[int], Model]) -> "Agents":
         """Return a copy of the factory with other models, by epoch."""
@@ -106,11 +102,7 @@ RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(
 
 
 def run_protocol(name: str) -> RunProtocol:
-    """Return the protocol with that name.
-
-    Raises:
-        UsageError: no such protocol.
-    """
+    """Return the protocol with that name; UsageError if there is none."""
     if name not in RUN_PROTOCOLS:
         raise UsageError(
             f"unknown protocol {name!r}",
@@ -207,7 +199,9 @@ def policy_source(
     answering = model or make_model(endpoint)
     base_url: str | None = getattr(answering, "base_url", None) or None
     price = price_at(base_url, name, endpoint)
-    script = None if model or base_url else Path(name.removeprefix("scripted:")).read_bytes()
+    model_hash = endpoint.servers.model_hash if endpoint.servers else ""
+    if model is None and not base_url:
+        model_hash = sha256_of_file(Path(name.removeprefix("scripted:")))
     return PolicySource(
         name,
         False,
@@ -218,17 +212,10 @@ def policy_source(
         base_url=base_url,
         stats=answering.stats,
         probe=(lambda: make_model(endpoint.impatient)) if base_url and model is None else None,
-        model_hash=_model_hash(script, endpoint),
+        model_hash=model_hash,
         price=price,
         budget_usd=endpoint.budget_usd,
     )
-
-
-def _model_hash(script: bytes | None, endpoint: Endpoint) -> str:
-    """Return the hash of a script, or of the model files of a server on this machine; empty for other models."""
-    if script is not None:
-        return hashlib.sha256(script).hexdigest()
-    return endpoint.servers.model_hash if endpoint.servers else ""
 
 
 _AGENT_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
@@ -288,28 +275,20 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
     if name.startswith(_MCP):
         from agrotools.agents.command_agents import CommandAgents
 
-        commands = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths, answers)
-        make = partial(_agent_policy, commands.solve, agents, meter)
-        return PolicySource(
-            name,
-            False,
-            _AGENT_MODES,
-            make,
-            model_hash=commands.code_hash,
-            sealed=sealed,
-            close=commands.close,
-            meter=meter,
-        )
-    agent = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
-    processes = PythonAgents(agent, sealed, options.variables, meter.endpoint, answers)
+        programs = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths, answers)
+        code_hash = programs.code_hash
+    else:
+        function = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
+        programs = PythonAgents(function, sealed, options.variables, meter.endpoint, answers)
+        code_hash = function.code_hash
     return PolicySource(
         name,
         False,
         _AGENT_MODES,
-        partial(_agent_policy, processes.solve, agents, meter),
-        model_hash=agent.code_hash,
+        partial(_agent_policy, programs.solve, agents, meter),
+        model_hash=code_hash,
         sealed=sealed,
-        close=processes.close,
+        close=programs.close,
         meter=meter,
     )
 
@@ -441,7 +420,8 @@ def accounted(
                 source.meter.charge_to(budget)
             if model and price:
                 model = MeteredModel(model, price, budget)
-                probe = partial(_metered, source.probe, price, budget) if source.probe else None
+                make_probe = source.probe
+                probe = (lambda: MeteredModel(make_probe(), price, budget)) if make_probe else None
             if tools and tools_price:
                 vision = MeteredModel(tools.model, tools_price, budget)
         if vision is not None:
@@ -457,9 +437,3 @@ def accounted(
             return CachedModel(front, replies, epoch) if replies else front
 
         yield Accounted(replace(source, make=agents.with_models(model_of)), replies, vision, contact)
-
-
-def _metered(probe: Callable[[], Model], price: Price, budget: "Budget") -> Model:
-    from agrotools.models.metered import MeteredModel
-
-    return MeteredModel(probe(), price, budget)

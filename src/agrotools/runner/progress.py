@@ -182,13 +182,10 @@ class Progress:
     """Progress of a run: counts of finished samples, rate, time left, and state of the wire.
 
     Args:
-        stream: output stream. Its errors are never raised.
-        title: description of the run.
         total: samples to run now. If 0, a line says immediately that all are done.
         already: samples finished earlier; they count as done, but not in the rate.
         stats: current state of the wire; None for a run without a model.
         composition: number of samples and their modes or epochs, if a sample is run more than once.
-        clock: monotonic clock in seconds.
     """
 
     def __init__(

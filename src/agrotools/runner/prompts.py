@@ -18,8 +18,8 @@ import sqlite3
 import weakref
 from binascii import Error as Base64Error
 from binascii import unhexlify
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from hashlib import sha256
 from itertools import takewhile
@@ -32,7 +32,6 @@ from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
-    EncodedImage,
     ImagePart,
     ModelWrapper,
     function_list,
@@ -80,11 +79,7 @@ class ObservedModel(ModelWrapper):
 
 
 class PromptLog:
-    """The open ``prompts.jsonl`` of a run. The file is created with the first request.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """The open ``prompts.jsonl`` of a run, created with the first request; OSError if it cannot be read."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -92,20 +87,14 @@ class PromptLog:
         self._journal: Journal | None = None
         self._known = set[bytes]()
         """Hashes of the stored contents."""
-        self._opening: list[tuple[object, str]] = []
-        """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
         if self._path.exists():
             self._recover()
 
     def lines(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines of ``requests``, to be written; images in them are written now.
-
-        Raises:
-            OSError: an image cannot be written.
-        """
+        """Return the lines of ``requests``, to be written; images in them are written now, or OSError."""
         lines: list[bytes] = []
         entries: list[list[Any]] = []
-        known = {id(each): digest for each, digest in self._opening}
+        known: dict[int, str] = {}
         """Hashes by object identity; the objects live as long as the requests."""
         before: list[str] = []
         for messages, tools in requests:
@@ -120,33 +109,21 @@ class PromptLog:
                 shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
-        opening = [each for messages, tools in requests[:1] for each in (*messages[:1], tools)]
-        self._opening = [(each, known[id(each)]) for each in opening if id(each) in known]
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
         return b"".join(lines)
 
     def write(self, lines: bytes) -> None:
-        """Pass lines to the operating system; they are synced within a second.
-
-        Raises:
-            OSError: they cannot be written.
-        """
+        """Pass lines to the operating system, which are synced within a second; OSError if they cannot be written."""
         self._journal = self._journal or Journal(self._path)
         self._journal.append(lines)
 
     def close(self) -> None:
-        """Sync and close.
-
-        Raises:
-            OSError: the last lines could not be written to disk.
-        """
+        """Sync and close; OSError if the last lines could not be written to disk."""
         if self._journal is not None:
             self._journal.close()
 
     def _message(self, message: Message, lines: list[bytes]) -> str:
-        if any(isinstance(part, ImagePart) for part in message.content):
-            message = with_images(message, self._image)
-        return self._stored(b"message", message_json(message), lines)
+        return self._stored(b"message", message_json(with_images(message, self._image)), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
         digest = sha256(content).digest()[: _HASH_DIGITS // 2]
@@ -157,16 +134,13 @@ class PromptLog:
 
     def _image(self, image: ImagePart) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
-        if isinstance(image, EncodedImage):
-            media_type, content = image.media_type, image.content
-        else:
-            media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
-            try:
-                content = image.content or base64.b64decode(encoded, validate=True)
-            except (Base64Error, ValueError):
-                content = b""
-            if not content or not image.url.startswith("data:"):
-                return image.url
+        media_type, _, encoded = image.url.removeprefix("data:").partition(";base64,")
+        try:
+            content = image.content or base64.b64decode(encoded, validate=True)
+        except (Base64Error, ValueError):
+            content = b""
+        if not content or not image.url.startswith("data:"):
+            return image.url
         digest = sha256(content).hexdigest()
         write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
         return f"data:{media_type};sha256,{digest}"
@@ -241,17 +215,9 @@ class StoredPrompts:
         weakref.finalize(self, self._offsets.close)
         self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")
         self._end = 0
-        self._file: BinaryIO | None = None
         self._recent: dict[str, Any] = {}
         """Some contents by hash; many requests share their first message and their tools."""
         self.read_on()
-
-    @contextmanager
-    def kept_open(self) -> Generator[None]:
-        """Keep the file open within the block, in which many requests are read."""
-        with self._path.open("rb") if self._path.exists() else nullcontext() as self._file:
-            yield
-        self._file = None
 
     def read_on(self) -> None:
         try:
@@ -268,14 +234,8 @@ class StoredPrompts:
             yield line[: len(_CONTENT) + _HASH_DIGITS] if is_content else line.partition(_REQUESTS)[0], offset
 
     def of(self, key: Key) -> list[StoredRequest] | None:
-        """Return the requests that were sent for a sample; None if none are stored.
-
-        Raises:
-            RunStoreError: the file cannot be read, or content that it refers to is missing.
-        """
+        """Return the requests sent for a sample; None if none are stored; RunStoreError if they cannot be read."""
         try:
-            if self._file is not None:
-                return self._read(self._file, key)
             with self._path.open("rb") as file:
                 return self._read(file, key)
         except FileNotFoundError:

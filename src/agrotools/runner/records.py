@@ -319,11 +319,7 @@ def _not_a_record(path: Path, number: int, error: ValueError) -> RunStoreError:
 
 
 def record_index(run: Path) -> RecordIndex:
-    """Return the index of the records of ``run``, in one fast pass over the file.
-
-    Raises:
-        RunStoreError: the file cannot be read.
-    """
+    """Return the index of the records of ``run``, in one pass; RunStoreError if the file cannot be read."""
     index = RecordIndex(run)
     index.leave_out(run)
     return index
@@ -339,11 +335,7 @@ def iter_records(run: Path) -> Iterator[Record]:
 
 
 def parsed(line: bytes) -> Record:
-    """Parse the record on a line.
-
-    Raises:
-        ValueError: the line is not a record.
-    """
+    """Return the record on a line; ValueError if it is none."""
     try:
         return _record_of(line)
     except ValidationError as error:

@@ -44,20 +44,12 @@ SCORES_FILE = "scores.json"
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """Return the replies of judges about the answers of ``run``; empty if no judge was asked.
-
-    Raises:
-        RunStoreError: the file cannot be read, or a line in it is not a judgement.
-    """
+    """Return the replies of judges about ``run``, if any; RunStoreError if a line cannot be read."""
     return read_lines(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT)
 
 
 def judged_rows(run: Path) -> JudgedRows:
-    """Return the score rows of the judges of ``run``, by the rubrics in its folder or the built-in ones.
-
-    Raises:
-        RunStoreError: judgements or rubrics cannot be read.
-    """
+    """Return the score rows of the judges of ``run``, by the rubrics in its folder or the built-in ones."""
     return JudgedRows(read_judgements(run), _rubrics_of(run))
 
 
@@ -80,11 +72,7 @@ def stored_split(run: Path) -> dict[str, Any] | None:
 
 
 def stored_rows(run: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """Yield the rows of each record that has any, as :func:`rescore` wrote them, in the order of the records.
-
-    Raises:
-        RunStoreError: they cannot be read.
-    """
+    """Yield the rows of each record that has any, in the order of the records; RunStoreError if unreadable."""
     try:
         with (run / SCORES_FILE).open("rb") as file:
             rows = (line for line in file if line.startswith(b'    {"mode":'))
@@ -171,13 +159,9 @@ def score_runs(
     on_scored: OnScored | None = None,
     indexes: Mapping[Path, RecordIndex] | None = None,
 ) -> list[Rescored]:
-    """Score runs side by side and write a ``scores.json`` for each.
+    """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each.
 
-    Args:
-        comparisons: text comparisons for metrics that are computed only on request.
-        on_run: callback for the manifest of each run, before its records.
-        on_scored: callback for every record with its score rows.
-        indexes: indexes of the records of runs, of those of which they are known.
+    ``on_run``: callback for the manifest of each run, before its records. ``indexes``: those that are known.
     """
     rescored: list[Rescored] = []
     for run in runs:
@@ -204,22 +188,14 @@ def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
 
 
 def rerun_width(run: Path, looks: int) -> float:
-    """Return the width of the widest re-run interval of the modes with a score; 0 if there is none.
-
-    Raises:
-        RunStoreError: the run cannot be read.
-    """
+    """Return the width of the widest re-run interval of the modes with a score; 0 if there is none."""
     scores = [mode.epoch_scores() for mode in scored_run(run).modes.values()]
     intervals = [rerun_interval(*each, looks=looks) for each in scores if len(each[0])]
     return max((each.upper - each.lower for each in intervals), default=0.0)
 
 
 def check_distinct(runs: Sequence[Path]) -> None:
-    """Raise an error if a run is given twice.
-
-    Raises:
-        UsageError: two paths are of one folder.
-    """
+    """Raise a UsageError if two paths are of one run folder."""
     known: dict[Path, Path] = {}
     for run in runs:
         if (place := run.resolve()) in known:
@@ -302,11 +278,7 @@ _BENCHMARK = {
 
 
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
-    """Raise an error for comparisons that the benchmark of the run has no metric for.
-
-    Raises:
-        UsageError: a requested comparison is not installed, or not defined for this benchmark.
-    """
+    """Raise a UsageError if a comparison is not installed, or the run's benchmark has no metric for it."""
     plugin = plugin_of(manifest.benchmark)
     if plugin is not None and plugin.scoring.check_comparisons is not None:
         plugin.scoring.check_comparisons(comparisons)

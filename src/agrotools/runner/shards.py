@@ -17,11 +17,7 @@ from agrotools.runner.plan import Plan
 
 
 def shard_text(shard: object) -> str:
-    """Return a shard given as ``"3/16"`` or ``(3, 16)`` as text.
-
-    Raises:
-        UsageError: not of that form, or the number is not one of 1 to the count.
-    """
+    """Return a shard, ``"3/16"`` or ``(3, 16)``, as text; UsageError if it is none of 1 to the count."""
     given = "/".join(map(str, cast("Sequence[object]", shard))) if isinstance(shard, tuple | list) else str(shard)
     match = re.fullmatch(r"\s*([0-9]{1,18})\s*/\s*([0-9]{1,18})\s*", given)
     if match is None:
@@ -34,11 +30,7 @@ def shard_text(shard: object) -> str:
 
 
 def shard_run(plan: Plan, manifest: Manifest, shard: str) -> tuple[Plan, Manifest]:
-    """Return the plan and the manifest of one shard of a run (text of :func:`shard_text`).
-
-    Raises:
-        UsageError: there are more shards than clusters.
-    """
+    """Return plan and manifest of one shard of a run; UsageError if there are more shards than clusters."""
     number, count = map(int, shard.split("/"))
     own = split(plan, count)[number - 1]
     parts = [each._replace(positions=[at for at in each.positions if at in own]) for each in plan.parts]

@@ -1,8 +1,7 @@
 """Run store: a folder with a manifest, one line per finished sample, artifacts by content hash, and prompts.
 
-``records.jsonl`` is append-only. A line is written immediately (in an event loop, with the others of the same pass,
-before the loop waits again) and synced to disk within a second; an incomplete last line after a crash is removed when
-the run is opened again (:func:`agrotools.runner.recovery.recover`).
+``records.jsonl`` is append-only. A line is written immediately and synced to disk within a second; an incomplete last
+line after a crash is removed when the run is opened again (:func:`agrotools.runner.recovery.recover`).
 """
 
 import asyncio
@@ -60,9 +59,6 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
-        self._unwritten: list[tuple[bytes, bytes, Entry]] = []
-        """Prompts, record and its entry in the index, to be written in the next pass of the event loop."""
-        self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
@@ -76,7 +72,7 @@ class RunStore:
                 self.opened_with, repairs = recover(folder)
                 self.failed = self.opened_with.failed
                 self.has_finished = self.opened_with.n_finished > 0
-                """True if the run has a record that is not invalid, or is about to write one."""
+                """True if the run has a record that is not invalid."""
                 self.notes = [*notes, *repairs]
                 _make_subfolder(folder / _ARTIFACTS)
                 self.scratch = _emptied(folder / _SCRATCH)
@@ -97,11 +93,7 @@ class RunStore:
         return RecordIndex(self.folder).finished
 
     def add_endpoint(self, found: Mapping[str, Sequence[str]], usage: Mapping[str, int]) -> None:
-        """Add what replies said of their origin, and their tokens, to the manifest.
-
-        Raises:
-            RunStoreError: it cannot be written.
-        """
+        """Add what replies said of their origin, and their tokens, to the manifest."""
         known, sums = self.manifest.endpoint, sum_usage(self.manifest.usage, usage)
         names = {
             kind: tuple(dict.fromkeys((*known.get(kind, ()), *found.get(kind, ())))) for kind in {**known, **found}
@@ -111,12 +103,7 @@ class RunStore:
             _write_manifest(self.folder, self.manifest)
 
     def index(self) -> RecordIndex:
-        """Return ``opened_with`` after adding the records that were appended since.
-
-        Raises:
-            RunStoreError: the last ones could not be written.
-        """
-        self._write()
+        """Return ``opened_with`` after adding the records that were appended since."""
         self.opened_with.add_written(self._written, self._end)
         self.opened_with.leave_out(self.folder)
         self._written = []
@@ -128,55 +115,18 @@ class RunStore:
         Raises:
             RunStoreError: they cannot be written; records written before are kept.
         """
-        self._add(record, requests)
-        self._write()
-
-    def append_soon(self, record: Record, requests: Sequence[Request] = ()) -> None:
-        """Do the same in the next pass of the running event loop, in one write for all records of this one.
-
-        Raises:
-            RunStoreError: records appended before could not be written.
-        """
-        if self._fault is not None:
-            raise self._fault
-        if not self._unwritten:
-            asyncio.get_running_loop().call_soon(self._write_soon)
-        self._add(record, requests)
-
-    def _add(self, record: Record, requests: Sequence[Request]) -> None:
-        prompts = b""
-        if requests:
-            with self._writing():
-                prompts = self._prompts.lines(record.key, requests)
         stored_record, line = _stored(record)
-        entry = (record.mode, record.sample.id, record.epoch, self._end, stored_record.invalid is None)
-        self._unwritten.append((prompts, line, entry))
-        self._end += len(line)
-        self.has_finished |= stored_record.invalid is None
-
-    def _write(self) -> None:
-        if not self._unwritten:
-            return
-        prompts, records, entries = zip(*self._unwritten, strict=True)
-        self._unwritten = []
         with self._writing():
-            if any(prompts):
-                self._prompts.write(b"".join(prompts))
-            self._records.append(b"".join(records))
-        self._written.extend(entries)
-
-    def _write_soon(self) -> None:
-        try:
-            self._write()
-        except RunStoreError as fault:
-            self._fault = fault
+            if requests:
+                self._prompts.write(self._prompts.lines(record.key, requests))
+            self._records.append(line)
+        finished = stored_record.invalid is None
+        self._written.append((record.mode, record.sample.id, record.epoch, self._end, finished))
+        self._end += len(line)
+        self.has_finished |= finished
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
-        """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored.
-
-        Raises:
-            RunStoreError: a file cannot be written.
-        """
+        """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored."""
         for artifact in observation.artifacts:
             source = folder / artifact.name
             if artifact.sha256 is None:
@@ -207,16 +157,11 @@ class RunStore:
             RunStoreError: the last records could not be written to disk.
         """
         try:
-            try:
-                self._write()
-                if self._fault is not None:
-                    raise self._fault
-            finally:
-                with self._writing():
-                    try:
-                        self._prompts.close()
-                    finally:
-                        self._records.close()
+            with self._writing():
+                try:
+                    self._prompts.close()
+                finally:
+                    self._records.close()
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
             unused = discard_unused and self._is_unused()
@@ -289,11 +234,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
 
 
 def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
-    """Return the manifest of the resumed run, and a note if the stored one was damaged.
-
-    Raises:
-        RunStoreError: the folder holds a run with another configuration.
-    """
+    """Return the manifest of the resumed run, and notes; RunStoreError if the folder holds another run."""
     if not _has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
@@ -325,11 +266,7 @@ def _line(record: Record) -> bytes:
 
 
 def _stored(record: Record) -> tuple[Record, bytes]:
-    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid.
-
-    Raises:
-        RunStoreError: not even its sample can be stored.
-    """
+    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid."""
     try:
         return record, _line(record)
     except ValueError as error:

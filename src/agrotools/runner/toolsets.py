@@ -28,11 +28,7 @@ _SELECTION = re.compile(rf"{ALL_TOOLS}|{NEEDED_TOOLS}|\+(?:0|[1-9]\d{{0,3}})")
 
 
 def checked_selection(selection: str) -> str:
-    """Return ``selection`` if it is ``all``, ``needed`` or ``+N``.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Return ``selection`` if it is ``all``, ``needed`` or ``+N``; ValueError if it is something else."""
     if not _SELECTION.fullmatch(selection):
         raise ValueError(f"should be {ALL_TOOLS}, {NEEDED_TOOLS} or +N, e.g. +4")
     return NEEDED_TOOLS if selection == "+0" else selection

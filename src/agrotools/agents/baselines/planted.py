@@ -60,11 +60,7 @@ class Planted:
 
     @classmethod
     def parse(cls, text: str, seed: int) -> "Planted":
-        """Return the agent of ``ABILITY`` or ``ABILITY:SEED``; ``seed`` is used if the text has none.
-
-        Raises:
-            UsageError: the text is something else.
-        """
+        """Return the agent of ``ABILITY`` or ``ABILITY:SEED`` (default: ``seed``); UsageError for any other text."""
         match = re.fullmatch(r"(0(?:\.\d+)?|1(?:\.0+)?)(?::(\d{1,9}))?", text)
         if match is None:
             raise UsageError(

@@ -5,13 +5,13 @@ from typing import Any
 
 from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, prompt_tokens_text
+from agrotools.models.ledger import read_spend
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
 from agrotools.report.settings import KNOWING, PROCESS, Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import role_of
-from agrotools.runner.ledger import read_spend
 from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
 from agrotools.scoring.summary import RunDifference, tokens_of

@@ -9,7 +9,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -137,10 +137,7 @@ class Page:
     @contextmanager
     def writing(self) -> Generator[None]:
         """Within the block, many records are written; at its end, what is collected of the last ones."""
-        with ExitStack() as stack:
-            for prompts in self._prompts:
-                stack.enter_context(prompts.kept_open())
-            yield
+        yield
         self._write_block()
         self._mark_lost()
 

@@ -18,12 +18,12 @@ from agrotools.benchmarks.loading import load_as
 from agrotools.core import AgrotoolsError, Answer, CallTools, Halt, Record, Score, Unparseable
 from agrotools.core.base import Progress, benchmark_title, count_text, no_progress
 from agrotools.core.form_item import asked_items
+from agrotools.models.ledger import read_spend
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.trace import why_wrong
 from agrotools.runner.ladder import headline_mode, references_of, role_of
-from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index

@@ -54,11 +54,7 @@ class SpendLedger:
         return self.spend.usd
 
     def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
-        """Write one paid reply.
-
-        Raises:
-            RunStoreError: it cannot be written; the file is left without a partial line.
-        """
+        """Write one paid reply; RunStoreError if it cannot be written, without a partial line in the file."""
         reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
         self.spend = self.spend.plus(reply)  # counted even if it cannot be written
         self._file.add(reply)
@@ -71,9 +67,5 @@ class SpendLedger:
 
 
 def read_spend(path: Path) -> Spend:
-    """Return the totals of a ledger; zeros if there is no ledger.
-
-    Raises:
-        RunStoreError: it cannot be read.
-    """
+    """Return the totals of a ledger; zeros if there is none; RunStoreError if it cannot be read."""
     return reduce(Spend.plus, read_lines(path, PaidReply, _LEDGER_HINT), Spend())
