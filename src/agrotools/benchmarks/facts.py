@@ -13,9 +13,9 @@ from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCou
 Facts = Mapping[str, Any]
 
 
-def read_facts(module_file: str) -> Facts:
+def read_facts(module_file: str, name: str = "benchmark.toml") -> Facts:
     """Return the facts beside a module."""
-    return read_table(Path(module_file).with_name("benchmark.toml"))
+    return read_table(Path(module_file).with_name(name))
 
 
 def plugin_of(
@@ -45,6 +45,11 @@ def plugin_of(
 def loaders_of(name: str, module: str, **functions: str) -> dict[str, Any]:
     """Return fields of a plug-in that are functions of a module, imported when called; they get its name first."""
     return {part: partial(deferred(f"{module}:{function}"), name) for part, function in functions.items()}
+
+
+def differences_of(facts: Facts, family: str) -> dict[str, str]:
+    """Return short descriptions of how each corrected metric differs, in the order of tables, by metric id."""
+    return {f"{family}.{name}": text for name, text in facts["differences"].items()}
 
 
 def listed_tools(sample: Sample) -> Sequence[str]:

@@ -120,7 +120,7 @@ class Scoring:
     """Function that returns all rows of a record with a slot type of the plug-in, replacing the engine's."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
     """Names for ``--with``, each with a description of what it adds."""
-    check_comparisons: Callable[[TextComparisons], None] | None = None
+    check_comparisons: Callable[[TextComparisons], object] | None = None
     """Function that raises :class:`~agrotools.core.UsageError` if a requested comparison is unknown or not
     installed."""
     tally: Callable[[], ModeTally] | None = None

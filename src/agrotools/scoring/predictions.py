@@ -4,6 +4,8 @@ A figure is a value with its denominator; the contributions of the samples are s
 fails with an exception, its port raises :class:`PublishedScorerStops`.
 """
 
+import csv
+import io
 import json
 import math
 import re
@@ -239,6 +241,14 @@ def read_text(path: Path) -> str:
         raise BenchmarkError(
             f"{path} {what}: {error.reason} at byte {error.start}", hint="save it as UTF-8, or download it again"
         ) from error
+
+
+def read_csv(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of a CSV table by the names in its first row; BenchmarkError if it is none."""
+    try:
+        return list(csv.DictReader(io.StringIO(read_text(path), newline="")))
+    except csv.Error as error:
+        raise BenchmarkError(f"{path} is not a CSV table: {error}") from error
 
 
 def read_named_json(name: object, text: str) -> Any:

@@ -104,6 +104,31 @@ def length_in_row(row: int, count: int) -> int:
     return count - (row & ((1 << count) - 1)).bit_count()
 
 
+def common_places(
+    first: Sequence[Hashable], second: Sequence[Hashable], *, first_at_ties: bool, most_steps: int | None = None
+) -> list[int] | None:
+    """Return the places in ``first`` of a longest common subsequence, the last one first.
+
+    The search goes back from the ends of both sequences. If the elements there differ, it drops the one without which
+    the common length is greater; ``first_at_ties`` says which at equal lengths, in which packages differ. The result
+    is None if the search takes more than ``most_steps``.
+    """
+    rows = common_rows(first, second)
+    places: list[int] = []
+    i, j, steps = len(first), len(second), 1
+    while i and j:
+        if first[i - 1] == second[j - 1]:
+            i, j = i - 1, j - 1
+            places.append(i)
+        else:
+            gain = length_in_row(rows[i - 1], j) - length_in_row(rows[i], j - 1)
+            i, j = (i - 1, j) if gain > 0 or (first_at_ties and not gain) else (i, j - 1)
+        steps += 1
+        if most_steps is not None and steps > most_steps:
+            return None
+    return places
+
+
 # --- Chinese word segmentation ---------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.record import literal_value
+from agrotools.plugin import PublishedRun
 from agrotools.scoring import embedders
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
@@ -62,12 +63,18 @@ def by_step(sample: Sample) -> Record:
     return Record(sample=sample, mode="step-by-step", actions=(*calls, Answer(text=right_text(sample))))
 
 
-def same(first: str, second: str) -> float:
-    return float(first == second)
+class Same:
+    """Embedder for which two texts are alike only if they are equal."""
+
+    name = "equal"
+
+    def similarity(self, first: str, second: str) -> float:
+        return float(first == second)
 
 
 def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corrected(samples: list[Sample]):
-    found = published_figures(GTA, "step-by-step", [by_step(sample) for sample in samples], same, embedder="equal")
+    run = PublishedRun(manifest(), "step-by-step", [by_step(sample) for sample in samples], None, Same())
+    found = published_figures(GTA, PAPER_RUN, run)
     assert found.reference["gta.inst_acc"] == pytest.approx((557 + 229) / (557 + 172)), "more than all"
     assert (found.reference["gta.tool_acc"], found.reference["gta.arg_acc"]) == (1, 1)
     assert {metric: estimate.value for metric, estimate in found.corrected.items()} == pytest.approx(

@@ -64,14 +64,12 @@ def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
 
 
 class CallComparison(NamedTuple):
-    """Comparison of the arguments of two calls.
-
-    ``equal``: they differ at most in explicit defaults, folders, and spaces in boxes. ``agree``: they agree by the
-    rules of agrotools, which compare sums by value, boxes by overlap and texts by words.
-    """
+    """Comparison of the arguments of two calls."""
 
     equal: bool
+    """They differ at most in explicit defaults, folders, and spaces in boxes."""
     agree: bool
+    """They agree by the rules of agrotools, which compare sums by value, boxes by overlap and texts by words."""
 
 
 def compare(name: str, predicted: Any, reference: Any) -> CallComparison:
@@ -112,7 +110,6 @@ def _published_spec(name: str) -> ToolSpec | None:
     return spec.model_copy(update={"agreement": kinds})
 
 
-SUFFIX = "_corrected"
 _LEAST = 1e-9
 """Lower bound of similarities in the matching, because the logarithm of 0 is not finite."""
 _STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_acc", "summ_acc_objective")
@@ -122,7 +119,6 @@ def score_steps(
     samples: Sequence[Dialogue],
     rules: Rules,
     similarity: Similarity | None = None,
-    *,
     embedder: str | None = None,
 ) -> Scores:
     """Compute the step-by-step metrics over all gold steps, including those without a prediction.
@@ -133,7 +129,7 @@ def score_steps(
         BenchmarkError: the gold of a sample is malformed.
     """
     counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
-    ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in _STEP_METRICS}
+    ids = {name: f"{rules.name}.{name}_corrected" for name in _STEP_METRICS}
     sample_parts: list[SampleParts] = []
     missing = 0
     for sample in samples:
@@ -217,7 +213,6 @@ def score_end(
     samples: Sequence[Dialogue],
     rules: Rules,
     similarity: Similarity | None = None,
-    *,
     embedder: str | None = None,
 ) -> Scores:
     """Compute the end-to-end metrics. A task that requests neither a text nor an image is counted as unscorable.
@@ -226,7 +221,7 @@ def score_end(
         BenchmarkError: the gold of a sample is malformed.
     """
     names = ("ans_acc", rules.image_metric, "ans_acc_objective")
-    ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in (*names, *rules.categories)}
+    ids = {name: f"{rules.name}.{name}_corrected" for name in (*names, *rules.categories)}
     counts = zeroes("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer")
     counts |= zeroes("tool_call", "tool_call_error", "uncategorised_gold_calls")
     sample_parts: list[SampleParts] = []
@@ -326,27 +321,24 @@ def image_score(
     Raises:
         NeedsEmbedder: there is no similarity and the calls differ.
     """
-    gold_calls = _by_tool([step for step in gold if step.kind == "call" and step.name in image_tools])
+    gold_calls = _texts_by_tool(gold, image_tools)
+    image_calls = _texts_by_tool([step for step in steps if not step.failed], image_tools)
     if not gold_calls:
         return None
-    image_calls = _by_tool(
-        [step for step in steps if step.kind == "call" and not step.failed and step.name in image_tools]
-    )
     if any(len(image_calls.get(name, [])) < len(calls) for name, calls in gold_calls.items()):
         return 0.0
-    score = 1.0
-    for name, calls in gold_calls.items():
-        first = [as_text(name, arguments) for arguments in calls]
-        second = [as_text(name, arguments) for arguments in image_calls[name][-len(calls) :]]
-        score *= _matched(first, second, similarity)
-    return score
+    return math.prod(
+        _matched(calls, image_calls[name][-len(calls) :], similarity) for name, calls in gold_calls.items()
+    )
 
 
-def _by_tool(calls: Sequence[Message]) -> Mapping[str, list[Any]]:
-    calls_by_tool: dict[str, list[Any]] = {}
-    for call in calls:
-        calls_by_tool.setdefault(call.name, []).append(call.arguments)
-    return calls_by_tool
+def _texts_by_tool(steps: Sequence[Message], tools: Collection[str]) -> Mapping[str, list[str]]:
+    """Return the arguments of the calls of each of ``tools`` as texts."""
+    texts: dict[str, list[str]] = {}
+    for step in steps:
+        if step.kind == "call" and step.name in tools:
+            texts.setdefault(step.name, []).append(as_text(step.name, step.arguments))
+    return texts
 
 
 def _matched(gold: list[str], predicted: list[str], similarity: Similarity | None) -> float:
@@ -363,3 +355,7 @@ def _matched(gold: list[str], predicted: list[str], similarity: Similarity | Non
     costs = [[-math.log(max(value, _LEAST)) for value in row] for row in likeness]
     rows, columns = cast("tuple[list[int], list[int]]", linear_sum_assignment(costs))
     return math.prod(likeness[row][column] for row, column in zip(rows, columns, strict=True))
+
+
+SCORERS = {"step-by-step": score_steps, "end-to-end": score_end}
+"""Scorers by mode."""

@@ -6,6 +6,7 @@ published dialog is known to have a second one. Only the first of several calls 
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +19,6 @@ from agrotools.benchmarks._dialogs.loading import (
     EntryFindings,
     Findings,
     error_text,
-    first_reason,
     is_too_deep,
     quote,
     samples_of,
@@ -37,6 +37,7 @@ from agrotools.core import (
     Sample,
     SampleFile,
     Slot,
+    first_error,
 )
 from agrotools.core.base import Progress
 from agrotools.text.loose_json import is_list, is_object, is_text
@@ -86,34 +87,26 @@ class DialogForm:
     entries need neither reference calls nor a final answer."""
 
 
-class ReadEntry(NamedTuple):
-    """Sample with the kind of its answer, which its groups may depend on."""
-
-    sample: Sample
-    kind: AnswerKind
-
-
 def read_entries(
     entries: Mapping[str, Any],
     form: DialogForm,
     table: FileTable,
-    with_groups: Callable[[ReadEntry], Sample],
+    with_groups: Callable[[Sample], Sample],
     findings: Findings,
     progress: Progress,
     what: str = "entries",
 ) -> list[Sample]:
-    """Return the samples of all usable entries, each passed through ``with_groups``; see :func:`samples_of`."""
+    """Return the samples of all usable entries, each passed through ``with_groups``; see :func:`samples_of`.
 
-    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
-        one = _read_entry(position, entry, form, table, findings)
-        return with_groups(one) if one else None
-
-    return samples_of(entries, read, findings, progress, what)
+    ``task_type`` of a sample is the kind of its answer until then.
+    """
+    samples = samples_of(entries, partial(_read_entry, form, table), findings, progress, what)
+    return [with_groups(sample) for sample in samples]
 
 
 def _read_entry(
-    position: int, entry: Any, form: DialogForm, table: FileTable, findings: EntryFindings
-) -> ReadEntry | None:
+    form: DialogForm, table: FileTable, position: int, entry: Any, findings: EntryFindings
+) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if not is_object(entry) or is_too_deep(entry):
         findings.fault(TOO_DEEP if is_object(entry) else "it is no object")
@@ -142,7 +135,7 @@ def _read_entry(
         metadata["user_turns"] = turn.user_turns
     if any(file.path != path for path, file in zip(names, files, strict=True)):
         metadata["published_paths"] = {name: path for path, name in names.items()}
-    sample = sample_of(
+    return sample_of(
         form.prefix,
         gold,
         findings,
@@ -155,7 +148,6 @@ def _read_entry(
         no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
         metadata=metadata,
     )
-    return ReadEntry(sample, gold.kind) if sample else None
 
 
 def sample_of(prefix: str, gold: Gold, findings: EntryFindings, **fields: Any) -> Sample | None:
@@ -173,7 +165,8 @@ def sample_of(prefix: str, gold: Gold, findings: EntryFindings, **fields: Any) -
             **fields,
         )
     except (ValidationError, RecursionError) as error:
-        findings.fault(shorten(first_reason(error), 120))
+        reason = TOO_DEEP if isinstance(error, RecursionError) else first_error(error)
+        findings.fault(shorten(reason, 120))
         return None
 
 

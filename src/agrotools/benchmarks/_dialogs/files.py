@@ -18,23 +18,17 @@ IMAGE_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
-AUDIO_SUFFIXES = frozenset({".mp3", ".wav", ".m4a", ".flac", ".ogg", ".aac"})
-TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
+_KINDS: dict[str, FileKind] = {
+    **dict.fromkeys((".csv", ".tsv", ".xls", ".xlsx"), "table"),
+    **dict.fromkeys((".mp3", ".wav", ".m4a", ".flac", ".ogg", ".aac"), "audio"),
+    **dict.fromkeys(VIDEO_SUFFIXES, "video"),
+    **dict.fromkeys(IMAGE_SUFFIXES, "image"),  # a GIF is an image here
+}
 
 
 def kind_of(path: str) -> FileKind:
     """Return the kind of a file by its suffix."""
-    suffix = PurePosixPath(path).suffix.lower()
-    kinds: tuple[tuple[FileKind, frozenset[str]], ...] = (
-        ("image", IMAGE_SUFFIXES),
-        ("video", VIDEO_SUFFIXES),
-        ("audio", AUDIO_SUFFIXES),
-        ("table", TABLE_SUFFIXES),
-    )
-    for kind, suffixes in kinds:
-        if suffix in suffixes:
-            return kind
-    return "document"
+    return _KINDS.get(PurePosixPath(path).suffix.lower(), "document")
 
 
 class FileTable:

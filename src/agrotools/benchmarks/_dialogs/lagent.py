@@ -27,7 +27,7 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     DeclaredTool,
     check_call,
     declared_by,
-    declared_tools,
+    declared_spec,
     format_tools,
     read_reply,
     strip_reply,
@@ -63,24 +63,18 @@ class LagentAgent:
 
     A question is sent unchanged; unless its file paths are published, the form of its answer is asked for at the end.
     A reply truncated by the token limit is parsed like any other.
-
-    Args:
-        model: model that answers the prompts.
-        mode: step-by-step shows the history of the reference, end-to-end that of the model.
-        settings: sampling settings.
-        images: True to show the images before the question. The published runs show none.
-        max_turns: maximum number of requests; the last one tells the model to answer.
-        declared: published descriptions of tools, by name.
-        specs: function that returns the specifications of tools without a published description.
     """
 
     model: Model
     mode: Mode
     settings: ModelSettings = field(default_factory=ModelSettings)
     images: bool = False
+    """True to show the images before the question. The published runs show none."""
     max_turns: int = MAX_TURNS
+    """Maximum number of requests; the last one tells the model to answer."""
     declared: Declared = field(default_factory=lambda: declared_by("gta"))
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
+    """Function that returns the specifications of tools without a published description."""
     _tools: dict[tuple[str, ...], tuple[DeclaredTool, ...]] = field(default_factory=dict, init=False, repr=False)
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -99,9 +93,12 @@ class LagentAgent:
         """Return the request that :meth:`act` sends; no tool is offered as a native function."""
         paths = _paths(view)
         step_by_step = self.mode == "step-by-step"
-        messages = [system_message(self._offered(view.toolset))]
+        tools = self._offered(view.toolset)
+        names = str([tool.name for tool in tools])
+        system = render("lagent/system", tool_description=format_tools(tools), action_names=names)
+        messages = [Message.of("system", system)]
         if paths:
-            hint = files_text([*paths.values()])
+            hint = render("lagent/files", paths=", ".join(f"`{path}`" for path in paths.values()))
             messages.append(Message.of("system" if step_by_step else "user", hint))
         messages.append(Message(role="user", content=await self._question(view)))
         messages += (published_history if step_by_step else end_to_end_history)(history, paths)
@@ -119,7 +116,8 @@ class LagentAgent:
 
     def _offered(self, toolset: tuple[str, ...]) -> tuple[DeclaredTool, ...]:
         if toolset not in self._tools:
-            self._tools[toolset] = declared_tools(self.specs(toolset), self.declared)
+            specs = self.specs(toolset)
+            self._tools[toolset] = tuple(self.declared.get(spec.name) or declared_spec(spec) for spec in specs)
         return self._tools[toolset]
 
     def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
@@ -173,17 +171,6 @@ def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
         *(artifact.name for observation in observations for artifact in observation.artifacts),
         *(image for image in results if isinstance(image, str)),
     }
-
-
-def system_message(tools: Sequence[DeclaredTool]) -> Message:
-    """Return the system message, which lists the tools and explains how to call them."""
-    names = str([tool.name for tool in tools])
-    return Message.of("system", render("lagent/system", tool_description=format_tools(tools), action_names=names))
-
-
-def files_text(paths: Sequence[str]) -> str:
-    """Return the text that lists the paths of the files."""
-    return render("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
 
 
 def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:

@@ -105,10 +105,7 @@ def read_reply(text: str) -> ParsedReply:
 def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> CheckedCall:
     """Check the call of a reply that is not an answer, up to the point where its tool would run.
 
-    Args:
-        reply: result of :func:`read_reply`.
-        tools: the offered tools.
-        exists: function that returns True if a file exists at a path in an argument.
+    ``exists``: function that returns True if a file exists at a path in an argument.
     """
     if reply.kind != "call":
         return CheckedCall(NO_ACTION, {"text": ""}, None, Failure("API_ERROR", FOLLOW_FORMAT))
@@ -236,9 +233,7 @@ Declared = Mapping[str, DeclaredTool]
 def declared_by(benchmark: str, root: Path | None = None) -> Declared:
     """Return the published descriptions of a benchmark's tools, by name.
 
-    Args:
-        benchmark: name of the benchmark; ``thinkgeo`` has some descriptions of its own, all others use those of GTA.
-        root: folder of the benchmark; a ``toolmeta.json`` in it takes precedence.
+    ``thinkgeo`` has some of its own, all others use those of GTA; a ``toolmeta.json`` in ``root`` takes precedence.
 
     Raises:
         BenchmarkError: that file is not a valid ``toolmeta.json``.
@@ -273,11 +268,6 @@ def read_toolmeta(path: Path) -> Declared:
         raise BenchmarkError(
             f"{path} is no list of tools: {error}", hint="download it again, or remove it: its tools are known here"
         ) from error
-
-
-def declared_tools(specs: Sequence[ToolSpec], declared: Declared) -> tuple[DeclaredTool, ...]:
-    """Return each of ``specs`` as in ``declared``, or as described in this package if it is missing there."""
-    return tuple(declared.get(spec.name) or declared_spec(spec) for spec in specs)
 
 
 def declared_spec(spec: ToolSpec) -> DeclaredTool:

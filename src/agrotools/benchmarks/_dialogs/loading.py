@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.facts import Facts
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError, first_error
+from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
@@ -22,7 +22,6 @@ from agrotools.plugin import ExpectedCount
 from agrotools.text.loose_json import is_list, is_object
 
 TOO_DEEP = "it is nested too deep"
-FaultRule = Literal["stop", "leave-out"]
 _SHOWN = 40
 """Maximum number of faults in an error message; ``agrotools benchmarks check`` lists all."""
 _NAMED = 12
@@ -33,7 +32,7 @@ _DEEPEST = 100
 class PublishedSettings(FrozenModel):
     """Options common to all published benchmarks (``--option NAME=VALUE``)."""
 
-    faults: FaultRule = "stop"
+    faults: Literal["stop", "leave-out"] = "stop"
     """Treatment of unusable entries: stop with an error, or leave them out (the header then counts them)."""
 
 
@@ -131,14 +130,6 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
     )
 
 
-def first_reason(error: ValidationError | RecursionError) -> str:
-    """Return the message of the first pydantic error."""
-    return TOO_DEEP if isinstance(error, RecursionError) else first_error(error)
-
-
-ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
-
-
 @dataclass(frozen=True)
 class ReadSet:
     """Samples of all usable entries, findings on the others, and external folders as a benchmark has them."""
@@ -157,7 +148,11 @@ class ReadSet:
 
 
 def samples_of(
-    entries: Mapping[str, Any], read: ReadOne, findings: Findings, progress: Progress, what: str = "entries"
+    entries: Mapping[str, Any],
+    read: Callable[[int, Any, EntryFindings], Sample | None],
+    findings: Findings,
+    progress: Progress,
+    what: str = "entries",
 ) -> list[Sample]:
     """Return the samples of all usable entries in file order, with unique ids.
 
@@ -236,16 +231,13 @@ class Layout(NamedTuple):
         return f"get them: agrotools data get {self.name} (from {self.get_it}); expected: {self.tree}"
 
 
-Read = Callable[[Path, Any, Progress], ReadSet]
-"""Function that reads an entry file, given the options."""
-
-
 @dataclass(frozen=True)
 class PublishedBenchmark:
     """Published benchmark: its facts, the reader of its entry file, and its options."""
 
     facts: Facts
-    read: Read
+    read: Callable[[Path, Any, Progress], ReadSet]
+    """Function that reads an entry file, given the options."""
     settings: type[PublishedSettings] = PublishedSettings
 
     @property
@@ -278,10 +270,9 @@ class PublishedBenchmark:
         Raises:
             BenchmarkError: entries cannot be used and are not to be left out, or no entry can be used.
         """
-        if settings.faults == "stop":
+        if settings.faults == "stop" or not read.samples:
             stop_at_faults(self.layout.name, read.faults, read.entries, read.root)
         if not read.samples:
-            stop_at_faults(self.layout.name, read.faults, read.entries, read.root)
             raise BenchmarkError(f"{self.layout.name}: {read.root} holds no entry that is asked for")
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()

@@ -71,8 +71,7 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
-    """Return the samples of one file unchanged, and descriptions of malformed parts. Sample keys are counted from
-    ``first``.
+    """Return the samples of one file unchanged, with keys from ``first``, and descriptions of malformed parts.
 
     A sample that is missing between others or is not an object has None as gold and prediction.
 
@@ -310,12 +309,7 @@ def read_message(message: Any) -> Message:
     meta = message.get("meta")
     if is_object(meta) and meta.get("type") == "thought":
         return Message("other", failed)
-    return Message("answer", failed or is_agent_error(message["content"]), text=message["content"])
-
-
-def is_agent_error(text: str) -> bool:
-    """Return True if the text is an error of the agent, such as ``[AgentInferencerError] ...``."""
-    return _OF_AGENT.match(text) is not None
+    return Message("answer", failed or _OF_AGENT.match(message["content"]) is not None, text=message["content"])
 
 
 def _call(calls: Any, failed: bool) -> Message:

@@ -9,7 +9,7 @@ similarities, this module those of the caller, so that metrics with cosines agre
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,10 +146,7 @@ def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cos
         counts["tool"] += 1
         counts["arg"] += bool(predicted_value["arguments"] == gold_value["arguments"])
     elif predicted_type == gold_type == "answer":
-        if is_object(reference):
-            return is_correct(predicted_value, reference, lowers=rules.lowers)
-        if is_list(reference):
-            return cosines.best(predicted_value, reference)
+        return _answer_score(predicted_value, reference, cosines, rules)
     return 0.0
 
 
@@ -170,7 +167,7 @@ def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity 
             counts["text_answers"] += bool(reference)
             kind, answer = response_type(steps[-1])
             if reference and kind == "answer" and answer:
-                answers += _answer(answer, reference, cosines, rules)
+                answers += _answer_score(answer, reference, cosines, rules)
             if not reference:
                 images += _image_calls(steps, sample.gold, cosines, rules)
             called = [step for step in steps if "tool_calls" in step]
@@ -188,8 +185,13 @@ def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity 
                         raise KeyError(f"none: the gold calls {name}, which is in no category of {rules.name}")
                     gold_calls[category] += 1
                     hits[category] += name in names
+    texts, everything = counts["text_answers"], counts["all"]
     with published("the end"):
-        metrics = _end_metrics(rules, counts, answers, images)
+        accuracy = 0.0 if rules.guards_answers and not texts else answers / texts * 100
+        metrics = {
+            f"{rules.name}.ans_acc": Figure(accuracy, texts),
+            f"{rules.name}.{rules.image_metric}": Figure((answers + images) / everything * 100, everything),
+        }
     for category in rules.categories:
         precision = hits[category] / (predicted_calls[category] + _SMALL)
         recall = rules.recall(hits[category], gold_calls[category])
@@ -203,7 +205,7 @@ def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity 
     return Scores("end-to-end", metrics, counts, left_out)
 
 
-def _answer(answer: Any, reference: Any, cosines: _Cosines, rules: Rules) -> float:
+def _answer_score(answer: Any, reference: Any, cosines: _Cosines, rules: Rules) -> float:
     if is_object(reference):
         return is_correct(answer, reference, lowers=rules.lowers)
     return cosines.best(answer, reference) if is_list(reference) else 0.0
@@ -211,33 +213,28 @@ def _answer(answer: Any, reference: Any, cosines: _Cosines, rules: Rules) -> flo
 
 def _image_calls(steps: Any, gold: Any, cosines: _Cosines, rules: Rules) -> float:
     """Return the product of similarities between each gold call's arguments and those of the last successful call."""
-    last: dict[Any, Any] = {}
-    for step in steps:
-        if "tool_calls" in step and "error" not in step:
-            call = step["tool_calls"][0]["function"]
-            name, arguments = call["name"], call["arguments"]
-            if name in rules.image_tools:
-                last[name] = arguments
+    last = dict(_calls_of((step for step in steps if "error" not in step), rules.image_tools))
     score = 1.0
-    for step in gold[0]:
+    for name, arguments in _calls_of(gold[0], rules.image_tools):
+        if name not in last:
+            return 0.0
+        score *= cosines.arguments(arguments, last[name])
+    return score
+
+
+def _calls_of(steps: Any, tools: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Yield the name and the arguments of each call of one of ``tools``."""
+    for step in steps:
         if "tool_calls" in step:
             call = step["tool_calls"][0]["function"]
             name, arguments = call["name"], call["arguments"]
-            if name in rules.image_tools:
-                if name not in last:
-                    return 0.0
-                score *= cosines.arguments(arguments, last[name])
-    return score
+            if name in tools:
+                yield name, arguments
 
 
 def _category(name: Any, rules: Rules) -> str | None:
     return next((category for category, tools in rules.categories.items() if name in tools), None)
 
 
-def _end_metrics(rules: Rules, counts: Mapping[str, int], answers: float, images: float) -> dict[str, Figure]:
-    texts, everything = counts["text_answers"], counts["all"]
-    accuracy = 0.0 if rules.guards_answers and not texts else answers / texts * 100
-    return {
-        f"{rules.name}.ans_acc": Figure(accuracy, texts),
-        f"{rules.name}.{rules.image_metric}": Figure((answers + images) / everything * 100, everything),
-    }
+SCORERS = {"step-by-step": score_steps, "end-to-end": score_end}
+"""Scorers by mode."""

@@ -63,11 +63,11 @@ Message = dict[str, Any]
 def in_file_order(records: Sequence[Record]) -> list[Record]:
     """Return the records in the order of the published file."""
 
-    def position(record: Record) -> tuple[int, str]:
-        position_value = record.sample.metadata.get("position")
-        return (position_value if isinstance(position_value, int) else 1 << 30, record.sample.id)
+    def place(record: Record) -> tuple[int, str]:
+        position = record.sample.metadata.get("position")
+        return (position if isinstance(position, int) else 1 << 30, record.sample.id)
 
-    return sorted(records, key=position)
+    return sorted(records, key=place)
 
 
 def returned_content(observation: Observation | None) -> dict[str, Any]:
@@ -99,17 +99,18 @@ def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
     return Dialogue(record.sample.id, [gold], [steps], published_answer(record.sample))
 
 
-def origin_prompts(record: Record) -> list[Any]:
-    """Return the prompts of a prediction file: the dialog up to each step, or the question (end-to-end)."""
-    if record.actions is None:
-        return [record.sample.query]
-    dialog = [{"role": "user", "content": record.sample.query}, *_gold(record.sample, _published_paths(record.sample))]
-    return [dialog[:place] for place, message in enumerate(dialog) if message["role"] == "assistant"]
+def prediction_entry(record: Record, protocol: Protocol) -> dict[str, Any]:
+    """Return the record as an entry of a prediction file.
 
-
-def prediction_entry(dialogue: Dialogue, prompts: Sequence[Any] = ()) -> dict[str, Any]:
-    """Return the dialogue as an entry of a prediction file."""
-    return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": [*prompts], "steps": []}
+    Its prompts are the dialog up to each step, or the question (end-to-end).
+    """
+    prompts: list[Any] = [record.sample.query]
+    if record.actions is not None:
+        gold = _gold(record.sample, _published_paths(record.sample))
+        dialog = [{"role": "user", "content": record.sample.query}, *gold]
+        prompts = [dialog[:place] for place, message in enumerate(dialog) if message["role"] == "assistant"]
+    dialogue = dialogue_of(record, protocol)
+    return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": prompts, "steps": []}
 
 
 def published_answer(sample: Sample) -> Any:
@@ -166,20 +167,21 @@ def _of_trajectory(
 ) -> list[Message]:
     messages: list[Message] = []
     for step in trajectory.steps:
+        failed = step.observation.error if step.observation else None
         if from_raw_replies and step.reply is not None:
-            message = _of_reply(step.reply, step.observation.error if step.observation else None)
-            returned = None if "error" in message else [returned_content(step.observation)]
-            messages += [message, *([] if step.kind == "answer" else [{"role": "tool", "content": returned}])]
+            message = _of_reply(step.reply, failed)
         elif step.kind == "answer":
-            messages.append({"role": "assistant", "content": step.text})
+            message = {"role": "assistant", "content": step.text}
         elif step.call is None:
-            messages += [_no_action(), {"role": "tool", "content": None}]
+            message = _no_action()
         else:
             message = _checked_call(step.call, sample, paths)
-            if step.observation is not None and step.observation.error is not None and "error" not in message:
-                message["error"] = {"type": "API_ERROR", "msg": step.observation.error.message}
+            if failed is not None and "error" not in message:
+                message["error"] = {"type": "API_ERROR", "msg": failed.message}
+        messages.append(message)
+        if step.kind != "answer":
             returned = None if "error" in message else [returned_content(step.observation)]
-            messages += [message, {"role": "tool", "content": returned}]
+            messages.append({"role": "tool", "content": returned})
     # The sample ended before its first step: the published client continues with an empty reply.
     return messages or [_no_action(), {"role": "tool", "content": None}]
 

@@ -68,29 +68,19 @@ def figures_table(
     for column, heading in layout.columns.items():
         table.add_column(heading + _embedder_mark(column, [figures for _, _, figures in runs], notes), justify="right")
     for name, summary, figures in runs:
-        marks = (
-            notes.mark(f"Not comparable with the printed rows: {harmless('; '.join(figures.differs))}.")
-            if figures.differs
-            else ""
-        )
-        table.add_row(name_cell(f"{name}{marks}", summary), *(stacked([""]) for _ in layout.columns))
-        table.add_row(
-            stacked(["  as published"], value_style=""),
-            *(_reference_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
-        )
-        table.add_row(
-            stacked(["  corrected"], value_style=""),
-            *(_corrected_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
-        )
+        note = f"Not comparable with the printed rows: {harmless('; '.join(figures.differs))}."
+        mark = notes.mark(note) if figures.differs else ""
+        table.add_row(name_cell(f"{name}{mark}", summary), *(stacked([""]) for _ in layout.columns))
+        for words, cell in (("as published", _reference_cell), ("corrected", _corrected_cell)):
+            cells = (cell(figures, f"{family}.{column}", notes) for column in layout.columns)
+            table.add_row(stacked([f"  {words}"], value_style=""), *cells)
     if rows:
         about = paper(benchmark or family)
         note = notes.mark(f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}")
         table.add_row(stacked([f"printed {MARK}{note}"]), *(stacked([""]) for _ in layout.columns))
         for model in dict.fromkeys(row.model for row in rows):
-            table.add_row(
-                stacked([f"  {model}"], value_style="dim"),
-                *(_printed_cell(rows, model, f"{family}.{column}", notes) for column in layout.columns),
-            )
+            cells = (_printed_cell(rows, model, f"{family}.{column}", notes) for column in layout.columns)
+            table.add_row(stacked([f"  {model}"], value_style="dim"), *cells)
     return table
 
 

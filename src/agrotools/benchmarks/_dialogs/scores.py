@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,19 +16,10 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     dialogue_of,
     errors_of_dialogues,
     in_file_order,
-    origin_prompts,
     prediction_entry,
 )
 from agrotools.benchmarks._dialogs.trajectory_files import NO_GOLD, Trajectories
-from agrotools.core import (
-    BenchmarkError,
-    Mode,
-    Protocol,
-    Record,
-    Sample,
-    Slot,
-    Trajectory,
-)
+from agrotools.core import BenchmarkError, Mode, Record, Sample, Slot, Trajectory
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
@@ -43,30 +35,6 @@ _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "ima
 """Counts that are meaningless without the answers."""
 _NO_KEYWORDS: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
-CALLS_ONCE = "each call counts once, failed ones never"
-_ANSWERS = "signs, decimals and thousands are read"
-_OBJECTIVE = "the same, objective answers alone"
-IMAGES = "all image calls count, and none is free"
-_SHARED = {
-    "inst_acc": "over all gold steps, missing ones wrong",
-    "tool_acc": "missing steps are wrong",
-    "arg_acc": "defaults, folders, blanks aside; true is not 1",
-    "arg_acc_agreement": "sums by value, boxes by overlap, texts by words",
-    "summ_acc": _ANSWERS,
-    "summ_acc_objective": _OBJECTIVE,
-    "ans_acc": _ANSWERS,
-    "ans_acc_objective": _OBJECTIVE,
-    **dict.fromkeys(("p_f1", "o_f1", "l_f1"), CALLS_ONCE),
-}
-
-
-def differences_of(rules: Rules, **others: str) -> dict[str, str]:
-    """Return short descriptions of how each corrected metric differs, in the order of tables; ``others`` come last.
-
-    docs/reference-scorers.md describes the differences in detail, with a numeric example of each.
-    """
-    return {f"{rules.name}.{name}": text for name, text in (_SHARED | others).items()}
-
 
 class JudgeScorer(NamedTuple):
     """Scorers of end-to-end predictions that a judge has graded, using the log of its replies."""
@@ -78,11 +46,7 @@ class JudgeScorer(NamedTuple):
 
 
 def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> ScoredFile:
-    """Score a prediction file as published and corrected, with the scorer that has these ``rules``.
-
-    Raises:
-        BenchmarkError: a file cannot be read, or the files do not belong together.
-    """
+    """Score a prediction file as published and corrected; BenchmarkError if the files do not belong together."""
     similarity, name = (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
     predictions = read_predictions(inputs.file)
     entries = read_data(inputs.data) if inputs.data is not None else None
@@ -104,17 +68,14 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     try:
         # Without answers, only the metrics that do not depend on them are kept.
         samples = joined.samples if has_answers else tuple(replace(s, answer=_NO_KEYWORDS) for s in joined.samples)
-        if by_step:
-            published = published_scorer.score_steps(samples, rules, similarity)
-        elif judge is None:
-            published = published_scorer.score_end(samples, rules, similarity)
+        if by_step or judge is None:
+            published = published_scorer.SCORERS[predictions.mode](samples, rules, similarity)
         else:
             published = judge.published(samples, similarity, entries, log)
         published = replace(published, embedder=name)
     except PublishedScorerStops as error:
         stop = error.message
-    score = corrected_scorer.score_steps if by_step else corrected_scorer.score_end
-    corrected = score(joined.scored, rules, similarity, embedder=name)
+    corrected = corrected_scorer.SCORERS[predictions.mode](joined.scored, rules, similarity, name)
     if judge is not None and log is not None and entries is not None:
         corrected = judge.corrected(corrected, log, entries)
     if not has_answers:
@@ -146,26 +107,26 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
     # The published InstAcc counts text answers in its denominator.
     hidden.append(f"{rules.name}.inst_acc")
     gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
-    metrics = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
     counts = {name: count for name, count in scores.counts.items() if name not in _OF_ANSWERS}
-    return replace(
-        scores, metrics=metrics, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)}
-    )
+    return replace(_without(scores, gone, _NO_DATA), counts=counts)
 
 
 def _only(scores: Scores, rules: Rules, trajectories: Trajectories) -> Scores:
     """Leave out the metrics that need gold dialogues, which trajectories do not have."""
     known = {f"{rules.name}.{name}{end}" for name in trajectories.metrics for end in ("", "_corrected")}
-    left_out = {**scores.left_out, **dict.fromkeys((name for name in scores.metrics if name not in known), NO_GOLD)}
-    metrics = {name: figure for name, figure in scores.metrics.items() if name in known}
-    return replace(scores, metrics=metrics, left_out=left_out)
+    return _without(scores, [name for name in scores.metrics if name not in known], NO_GOLD)
+
+
+def _without(scores: Scores, names: Sequence[str], reason: str) -> Scores:
+    metrics = {name: figure for name, figure in scores.metrics.items() if name not in names}
+    return replace(scores, metrics=metrics, left_out={**scores.left_out, **dict.fromkeys(names, reason)})
 
 
 def _agreement(
     samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories
 ) -> dict[str, dict[str, int | None]]:
     """Compare the published rule, sample by sample, with the scores that the file has."""
-    score = published_scorer.score_steps if trajectories.mode == "step-by-step" else published_scorer.score_end
+    score = published_scorer.SCORERS[trajectories.mode]
     metric = f"{rules.name}.{trajectories.metrics[0]}"
     counts: dict[str, int | None] = {"same": 0, "different": 0}
     for sample in samples:
@@ -179,54 +140,27 @@ def _agreement(
 
 def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:
     """Return the scoring of runs on the benchmark whose scorer has these rules."""
-
-    def published(run: PublishedRun) -> PublishedFigures | None:
-        return published_figures(
-            rules,
-            run.mode,
-            run.records,
-            run.embedder.similarity if run.embedder else None,
-            embedder=run.embedder.name if run.embedder else "",
-            differs=differences_of_run(run.manifest, run.mode, paper),
-            protocol=run.manifest.protocol,
-        )
-
-    return Scoring(call_scorers={"image_calls": score_image_calls}, published=published)
+    return Scoring(call_scorers={"image_calls": score_image_calls}, published=partial(published_figures, rules, paper))
 
 
-def published_figures(
-    rules: Rules,
-    mode: Mode,
-    records: Sequence[Record],
-    similarity: Similarity | None = None,
-    *,
-    embedder: str = "",
-    differs: Sequence[str] = (),
-    protocol: Protocol = "react",
-) -> PublishedFigures | None:
+def published_figures(rules: Rules, paper: PaperRun, run: PublishedRun) -> PublishedFigures | None:
     """Compute the figures of one mode; None if its records have none (no-tool mode, or no valid record).
 
-    Args:
-        rules: rules of the benchmark's scorer.
-        records: records of the mode. Invalid records and repeated epochs are ignored, because prediction files have
-            neither.
-        similarity: cosine of two texts' embeddings, for subjective answers and images; without it their metrics are
-            left out.
-        differs: differences of the run from those of the paper.
-        protocol: protocol of the run.
+    Invalid records and repeated epochs are ignored, because prediction files have neither. Metrics that need an
+    embedder are left out without one.
     """
-    valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
+    mode = run.mode
+    similarity, embedder = (run.embedder.similarity, run.embedder.name) if run.embedder else (None, None)
+    valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
     if mode == "no-tool" or not valid:
         return None
-    dialogues = [dialogue_of(record, protocol) for record in valid]
-    stops, reference, by_step = "", None, mode == "step-by-step"
+    dialogues = [dialogue_of(record, run.manifest.protocol) for record in valid]
+    stops, reference = "", None
     try:
-        score = published_scorer.score_steps if by_step else published_scorer.score_end
-        reference = score(dialogues, rules, similarity)
+        reference = published_scorer.SCORERS[mode](dialogues, rules, similarity)
     except PublishedScorerStops as error:
         stops = error.message
-    correct = corrected_scorer.score_steps if by_step else corrected_scorer.score_end
-    ours = correct(dialogues, rules, similarity, embedder=embedder or None)
+    ours = corrected_scorer.SCORERS[mode](dialogues, rules, similarity, embedder)
     estimates = {metric: ours.estimate(metric) for metric in ours.metrics}
     return PublishedFigures(
         family=rules.name,
@@ -235,8 +169,8 @@ def published_figures(
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**(reference.left_out if reference else {}), **ours.left_out},
         counts=dict(reference.counts if reference else ours.counts),
-        embedder=embedder,
-        differs=tuple(differs),
+        embedder=embedder or "",
+        differs=tuple(differences_of_run(run.manifest, mode, paper)),
     )
 
 
@@ -290,10 +224,7 @@ def prediction_content(
     """
     if mode == "no-tool":
         return None
-    content = {
-        str(at): prediction_entry(dialogue_of(record, manifest.protocol), origin_prompts(record))
-        for at, record in enumerate(in_file_order(records))
-    }
+    content = {str(at): prediction_entry(record, manifest.protocol) for at, record in enumerate(in_file_order(records))}
     return PredictionContent(content, questions_of_paper(manifest, paper))
 
 

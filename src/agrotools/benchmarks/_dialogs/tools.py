@@ -233,32 +233,21 @@ def ImageDescription(image: PictureFile) -> PublishedText:
 
 
 @published(search_web)
-def GoogleSearch(
-    query: Query,
-    k: HowMany = 10,
-) -> PublishedText:
+def GoogleSearch(query: Query, k: HowMany = 10) -> PublishedText:
     """Search the web. Gives excerpts of the pages found, numbered."""
     result = search_web.function(query, min(k, 20))
     return text_output(result.text, result)
 
 
 @published(describe_attribute)
-def RegionAttributeDescription(
-    image: PictureFile,
-    bbox: BoxText,
-    attribute: Attribute,
-) -> PublishedText:
+def RegionAttributeDescription(image: PictureFile, bbox: BoxText, attribute: Attribute) -> PublishedText:
     """Describe an attribute of what is in a box of an image."""
     result = describe_attribute.function(image, read_box(bbox), attribute)
     return text_output(result.description, result)
 
 
 @published(locate_objects)
-def TextToBbox(
-    image: PictureFile,
-    text: Description,
-    top1: OnlyBest = True,
-) -> PublishedText:
+def TextToBbox(image: PictureFile, text: Description, top1: OnlyBest = True) -> PublishedText:
     """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76"""
     result = locate_objects.function(image, text, top1, score_min=SURE)
     lines = [scored_text(box, score) for box, score in zip(result.boxes, result.scores, strict=True)]
@@ -291,35 +280,26 @@ def Solver(command: Command) -> PublishedText:
 
 
 @published(draw_box)
-def DrawBox(
-    image: PictureFile,
-    bbox: BoxText,
-    annotation: Annotation = None,
-) -> PublishedImage:
+def DrawBox(image: PictureFile, bbox: BoxText, annotation: Annotation = None) -> PublishedImage:
     """Draw a box on an image."""
     result = draw_box.function(image, read_box(bbox), annotation)
     return image_output(result.image, result)
 
 
 @published(add_text)
-def AddText(
-    image: PictureFile,
-    text: Words,
-    position: Position,
-    color: TextColour = "red",
-) -> PublishedImage:
+def AddText(image: PictureFile, text: Words, position: Position, color: TextColour = "red") -> PublishedImage:
     """Write text on an image."""
     try:
         result = add_text.function(image, text, position, color)
     except ToolError as error:
-        raise _published_name(error, "colour", "color") from None
+        argument = "color" if error.argument == "colour" else error.argument
+        hint, candidates = error.hint, error.candidates
+        raise ToolError(error.kind, error.message, argument=argument, hint=hint, candidates=candidates) from None
     return image_output(result.image, result)
 
 
 @published(generate_image)
-def TextToImage(
-    keywords: Keywords,
-) -> PublishedImage:
+def TextToImage(keywords: Keywords) -> PublishedImage:
     """Make an image of what keywords say."""
     result = generate_image.function(keywords)
     return image_output(result.image, result)
@@ -333,9 +313,3 @@ def ImageStylization(
     """Change an image as an instruction says, for instance: turn him into a cyborg."""
     result = stylize_image.function(image, instruction)
     return image_output(result.image, result)
-
-
-def _published_name(error: ToolError, ours: str, theirs: str) -> ToolError:
-    """Return the error with the argument name of the published tool."""
-    argument = theirs if error.argument == ours else error.argument
-    return ToolError(error.kind, error.message, argument=argument, hint=error.hint, candidates=error.candidates)

@@ -16,18 +16,16 @@ NO_GOLD = "needs gold dialogues, which these trajectories do not have (--data)"
 
 
 class Trajectories(NamedTuple):
-    """Trajectories of one file.
-
-    ``metrics``: names of the metrics that can be computed without gold dialogues; ``scores``: score of the first of
-    them that the file has, by sample, in its field ``score_name``.
-    """
+    """Trajectories of one file."""
 
     samples: tuple[Dialogue, ...]
     mode: Literal["step-by-step", "end-to-end"]
     has_answers: bool
     metrics: tuple[str, ...]
+    """Names of the metrics that can be computed without gold dialogues."""
     score_name: str
     scores: Mapping[str, float]
+    """Score of the first metric that the file has in its field ``score_name``, by sample."""
 
 
 def read_trajectories(content: Any) -> Trajectories | None:

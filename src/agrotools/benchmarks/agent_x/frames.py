@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from agrotools.benchmarks._dialogs.files import actual_content
@@ -41,23 +41,18 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
         shutil.rmtree(target, ignore_errors=True)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(mkdtemp(prefix=".making-", dir=target.parent))
-        except OSError as error:
-            raise BenchmarkError(
-                f"frames cannot be written to {target.parent}: {error.strerror or error}",
-                hint="set AGROTOOLS_CACHE to a folder that can be written",
-            ) from error
-        try:
-            _write_frames(video, temporary, count, choice)
-            temporary.chmod(0o755)
-            if not _is_complete(target):
-                temporary.replace(target)
+            with TemporaryDirectory(prefix=".making-", dir=target.parent) as temporary:
+                made = Path(temporary) / name
+                made.mkdir()
+                _write_frames(video, made, count, choice)
+                made.replace(target)
         except OSError as error:
             # Another process may have written the same frames in the meantime.
             if not _is_complete(target):
-                raise BenchmarkError(f"frames of {video.name} cannot be written: {error.strerror or error}") from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+                raise BenchmarkError(
+                    f"frames of {video.name} cannot be written to {target.parent}: {error.strerror or error}",
+                    hint="set AGROTOOLS_CACHE to a folder that can be written",
+                ) from error
     return [f"{name}/{path.name}" for path in _frames_in(target)]
 
 

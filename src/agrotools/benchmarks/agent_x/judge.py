@@ -6,9 +6,7 @@ fence or within prose; otherwise that of the last ``Score: ...``; otherwise the 
 ``0.5/1`` and ``80%`` are shares. Anything that is not a number between 0 and 1 is unreadable.
 """
 
-import csv
 import hashlib
-import io
 import json
 import math
 import re
@@ -26,9 +24,10 @@ from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError, first_error
 from agrotools.core.base import suggestion
+from agrotools.core.files import read_table
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, mark_of, prompt_hash, read_score
-from agrotools.scoring.predictions import read_json, read_text
+from agrotools.scoring.predictions import read_csv, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text, parsed_values
 
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
@@ -65,10 +64,7 @@ def agent_x_questions(
 ) -> list[JudgeQuestion]:
     """Return the questions about one prediction; empty if it has neither steps nor an answer.
 
-    Args:
-        gold: ``query``, ``query_type``, ``reasoning_steps``, ``final_answer`` and ``tool_metadata``, as published.
-        prediction: ``reasoning_steps`` and ``final_answer`` in Agent-X's form.
-        rubrics: grading instructions; None for the shipped ones.
+    ``gold`` and ``prediction`` have the published form; ``rubrics`` are None for the shipped ones.
     """
     steps: Any = prediction.get("reasoning_steps") or []
     answer: Any = prediction.get("final_answer")
@@ -109,15 +105,14 @@ def _text(value: Any) -> str:
 @cache
 def shipped_rubrics() -> Rubrics:
     """Return the shipped rubrics for all criteria."""
-    file = _RubricFile.model_validate(tomllib.loads(SHIPPED.read_text(encoding="utf-8")))
+    file = _RubricFile.model_validate(read_table(SHIPPED))
     assert file.system is not None
     criteria = {key: (each.rubric, tuple(each.shows or ())) for key, each in file.criteria.items()}
     return Rubrics(file.system, {**file.parts}, criteria)
 
 
 def read_rubrics(path: Path, name: str = "") -> Rubrics:
-    """Read rubrics from a TOML file; omitted surrounding texts are those of the shipped rubrics. ``name``: display
-    name.
+    """Read rubrics from a TOML file; omitted surrounding texts are those of the shipped rubrics.
 
     Raises:
         UsageError: the file cannot be read, has another form, or names a criterion that Agent-X does not have.
@@ -165,11 +160,6 @@ _SHARE = re.compile(
 )
 _NAMED = re.compile(rf"\bscore\b['\"*`]*+\s*+[:=]\s*+['\"*`]*+(?P<share>{_SHARE.pattern})", re.ASCII | re.IGNORECASE)
 _LONGEST = 200_000
-
-
-def is_missing(reply: Any) -> bool:
-    """Return True if there is no saved reply: it is null or blank."""
-    return reply is None or (is_text(reply) and not reply.strip())
 
 
 def read_judge_score(reply: Any) -> float | None:
@@ -226,9 +216,13 @@ class JudgeTable:
     def scores(self) -> tuple[Mapping[str, float | None], ...]:
         """Scores of each row by column, parsed once for both scorers. Columns without a reply are left out."""
         return tuple(
-            {name: read_judge_score(cell) for name, cell in row.items() if name in COLUMNS and not is_missing(cell)}
+            {name: read_judge_score(cell) for name, cell in row.items() if name in COLUMNS and not _is_blank(cell)}
             for row in self.rows
         )
+
+
+def _is_blank(reply: Any) -> bool:
+    return reply is None or (is_text(reply) and not reply.strip())
 
 
 def read_judgements(path: Path) -> JudgeTable:
@@ -259,11 +253,7 @@ def parse_judgements(data: Any, name: str) -> JudgeTable:
 
 
 def _read_csv(path: Path) -> JudgeTable:
-    text = read_text(path)
-    try:
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    except csv.Error as error:
-        raise BenchmarkError(f"{path.name} is no table: {error}") from error
+    rows = read_csv(path)
     names = list(rows[0]) if rows else []
     column = next((name for name in names if str(name).strip().lower() in _ID_COLUMNS), None)
     ids = None if column is None else tuple(str(row[column]).strip() for row in rows)

@@ -5,6 +5,7 @@ Reads the published files. docs/gta-thinkgeo-agent-x.md describes how their entr
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -70,7 +71,7 @@ class _Files(NamedTuple):
 
 
 def _read_entry(
-    position: int, entry: Any, table: FileTable, settings: AgentXSettings, findings: EntryFindings
+    table: FileTable, settings: AgentXSettings, position: int, entry: Any, findings: EntryFindings
 ) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if is_too_deep(entry):
@@ -297,20 +298,14 @@ _NAMED = re.compile(r"^\s*([a-z_0-9]+)\s*[=:]\s*", re.IGNORECASE)
 _QUOTES = "\"'` "
 
 
-def arguments_of(
-    tool: str, raw_arguments: Any, files: Mapping[str, str], parameters: Sequence[str] = ()
-) -> Arguments | None:
+def arguments_of(tool: str, raw_arguments: Any, files: Mapping[str, str]) -> Arguments | None:
     """Return the arguments in the input of a step; None if they cannot be parsed.
 
-    Args:
-        tool: published name of the tool.
-        raw_arguments: an object (values by name), a list (values in order) or a text. In a text, the first part that
-            names a file is the image, four numbers in brackets are the box, and the rest is the first text parameter; a
-            tool with one parameter gets the whole text.
-        files: names in the sample for all names by which an input may refer to a file.
-        parameters: parameters of a tool that is not one of Agent-X's.
+    An input is an object (values by name), a list (values in order) or a text. In a text, the first part that names a
+    file is the image, four numbers in brackets are the box, and the rest is the first text parameter. ``files``: names
+    in the sample for all names by which an input may refer to a file.
     """
-    names = tuple(PARAMETERS.get(tool, parameters))
+    names = PARAMETERS.get(tool, ())
     if is_object(raw_arguments):
         return {str(name): _replace_path(value, files) for name, value in raw_arguments.items()}
     if not names or (is_list(raw_arguments) and len(raw_arguments) > len(names)):
@@ -382,11 +377,7 @@ def read_agent_x(path: Path, settings: AgentXSettings = _DEFAULTS, progress: Pro
             f"{path} holds dialogs: it is a file of GTA or ThinkGeo", hint="name its folder: --data-root DIR"
         )
     findings = Findings()
-    table = FileTable(path.parent)
-
-    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
-        return _read_entry(position, entry, table, settings, findings)
-
+    read = partial(_read_entry, FileTable(path.parent), settings)
     samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})
 

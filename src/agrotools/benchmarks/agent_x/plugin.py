@@ -9,11 +9,7 @@ from agrotools.plugin import MetricInfo, PromptTemplates, PublishedFiles, RunPro
 
 
 class Criterion(NamedTuple):
-    """Criterion of Agent-X (arXiv 2505.24876).
-
-    It has a heading, a meaning, its name in Agent-X's files (with their spelling), and the suffix of its id in the
-    published rows, which is empty if it is not printed.
-    """
+    """Criterion of Agent-X (arXiv 2505.24876), with fields as ``benchmark.toml`` explains them."""
 
     label: str
     meaning: str

@@ -12,13 +12,9 @@ from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
 from agrotools.benchmarks.agent_x.plugin import FACTS
-from agrotools.benchmarks.agent_x.published_scorer import (
-    COLUMNS,
-    aggregate,
-    error_analysis,
-    tool_call_statistics,
-)
-from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, without_thinking
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, aggregate, error_analysis, tool_call_statistics
+from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of, raw_object, without_thinking
+from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
@@ -95,18 +91,6 @@ def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return samples
 
 
-_READ = "missing or unreadable is 0"
-_JUDGED = ("ground_s", "tool_p", "tool_acc", "faith_acc", "context_s", "fact_p", "sem_acc", "step_s", "clarity")
-_DIFFERENCES = {
-    **dict.fromkeys((*_JUDGED, "reward"), _READ),
-    "goal_acc": f"generative tasks by their type; {_READ}",
-    "goal_acc_imggen": f"generative tasks by their type, tool sets by code; {_READ}",
-    "toolset_acc": "replaced by toolset_f1",
-    "toolset_f1": "tool sets are compared by code",
-}
-"""Short descriptions of how each corrected metric differs; docs/reference-scorers.md explains them."""
-
-
 def _compare(inputs: PredictionInput) -> ScoredFile:
     path, data, judgements = inputs.file, inputs.data, inputs.judgements
     is_table = path.suffix.lower() == ".csv"
@@ -170,7 +154,7 @@ FORMAT = PredictionFormat(
     "Agent-X",
     "agent_x",
     _compare,
-    {f"agent_x.{name}": text for name, text in _DIFFERENCES.items()},
+    differences_of(FACTS, "agent_x"),
     refused={"embedder": ("Agent-X compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out")},
     write=_content,
 )
@@ -216,11 +200,7 @@ def add_single_reply(record: Record, errors: Errors) -> None:
             "no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id
         )
         return
-    gold = {
-        "reasoning_steps": sample.metadata.get("reasoning_steps", []),
-        "final_answer": sample.metadata.get("final_answer", {}),
-    }
-    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, errors)
+    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold_of(sample), errors)
 
 
 def _last_reply(record: Record) -> str:

@@ -9,15 +9,7 @@ from agrotools.agents.llm import halt_of, render, reply_of
 from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.benchmarks.agent_x.replies import read_prediction
-from agrotools.core import (
-    Action,
-    Answer,
-    Mode,
-    SampleView,
-    Step,
-    ToolSpec,
-    Unparseable,
-)
+from agrotools.core import Action, Answer, Mode, SampleView, Step, ToolSpec, Unparseable
 from agrotools.models import ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
 from agrotools.text.loose_json import dumps
@@ -30,19 +22,14 @@ class AgentXAgent:
     record.
 
     The answer is the ``value`` of the final answer, or its justification if there is no value.
-
-    Args:
-        model: model that answers the prompts.
-        mode: only no-tool, because the model would invent the tool results.
-        settings: sampling settings.
-        images: True to show the images; otherwise the model sees only the file names.
-        specs: function that returns the specifications of tools for the prompt.
     """
 
     model: Model
     mode: Mode = "no-tool"
+    """Only no-tool, because the model would invent the tool results."""
     settings: ModelSettings = field(default_factory=ModelSettings)
     images: bool = True
+    """True to show the images; otherwise the model sees only the file names."""
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
     _systems: dict[tuple[str, ...], Message] = field(default_factory=dict, init=False, repr=False)
 

@@ -143,11 +143,7 @@ class ErrorAnalysis:
 
     ``counts``: number of samples by class. ``stops``: exceptions by class if the notebook fails for it. Keyword classes
     are in neither if no gold was given.
-
-    Classes are named by what the notebook detects; the paper uses other terms for some of them. ``invalid_format``:
-    "invalid JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a single step";
-    ``answer_in_invalid_format``: "final answer generation without adhering to the format"; ``no_answer_keyword``:
-    "misinterpreting visual content"; ``no_step_keyword``: "incorrect spatial reasoning".
+    Classes are named by what the notebook detects; ``benchmark.toml`` has the terms of the paper.
     """
 
     samples: int
@@ -251,9 +247,7 @@ def _gold_steps(entry: Any) -> str:
 
 def _answer_text(entry: Any) -> str:
     answer = entry.get("final_answer", {})
-    if is_text(answer):
-        return answer.lower()
-    return f"{answer.get('value', '')} {answer.get('justification', '')}".lower()
+    return (answer if is_text(answer) else _gold_answer(entry)).lower()
 
 
 def _steps_text(entry: Any) -> str:

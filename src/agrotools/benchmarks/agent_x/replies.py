@@ -115,35 +115,29 @@ def prediction_of(record: Record) -> dict[str, Any]:
     In Agent-X a model invents the outputs. In the protocol agent-x it does so too, and the prediction in its reply is
     used; for any other run the outputs are those of the tools.
     """
-    sample = record.sample
+    steps: Any
     if record.mode == "no-tool" and (made_up := _prediction_in_reply(record)):
-        return {
-            "query": sample.query,
-            "filename": str(sample.metadata.get("file_path", "")),
-            "reasoning_steps": [*made_up.steps],
-            "final_answer": {"value": made_up.value, "justification": made_up.justification},
-        }
-    steps: list[dict[str, Any]] = []
+        steps, value, justification = made_up
+    else:
+        answer = record.trajectory.answer_text if record.trajectory else None
+        steps, value, justification = _executed_steps(record) or "", answer or "", ""
+    return {
+        "query": record.sample.query,
+        "filename": str(record.sample.metadata.get("file_path", "")),
+        "reasoning_steps": steps,
+        "final_answer": {"value": value, "justification": justification},
+    }
+
+
+def _executed_steps(record: Record) -> list[dict[str, JsonValue]]:
+    steps: list[dict[str, JsonValue]] = []
     for number, step in enumerate(record.trajectory.calls if record.trajectory else (), start=1):
         assert step.call is not None
         failed = step.observation is None or step.observation.error is not None
         returned = "" if failed else returned_content(step.observation)["content"]
-        steps.append(
-            {
-                "step": number,
-                "task": step.thought,
-                "tool_used": step.call.tool,
-                "tool_output": returned,
-                "thought": step.thought,
-            }
-        )
-    answer = record.trajectory.answer_text if record.trajectory else None
-    return {
-        "query": sample.query,
-        "filename": str(sample.metadata.get("file_path", "")),
-        "reasoning_steps": steps or "",
-        "final_answer": {"value": answer or "", "justification": ""},
-    }
+        names = {"step": number, "task": step.thought, "tool_used": step.call.tool}
+        steps.append({**names, "tool_output": returned, "thought": step.thought})
+    return steps
 
 
 def _prediction_in_reply(record: Record) -> Prediction | None:

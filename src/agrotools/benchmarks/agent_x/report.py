@@ -7,7 +7,7 @@ from rich.console import RenderableType
 
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.benchmarks._dialogs.report import figures_shown, figures_table, rows_beside
-from agrotools.benchmarks.agent_x.plugin import CRITERIA
+from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
 from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
@@ -41,20 +41,6 @@ _BEST = ("agent_x.sem_acc", "agent_x.goal_acc")
 _PRINTED = {f"agentx.{each.printed}": f"agent_x.{name}" for name, each in CRITERIA.items() if each.printed}
 _NAMES = {**_PRINTED, "agentx.goal_acc_imggen": "agent_x.goal_acc_imggen"}
 """Metrics by their ids in the published rows."""
-_COUNTS = {
-    "steps": "steps",
-    "successful_calls": "steps with a tool and an output",
-    "failed_calls": "steps without one of them",
-    "invalid_calls": "steps with an unknown tool",
-    "samples_without_steps": "samples without steps",
-    "no_response": "neither steps nor an answer",
-    "only_answer": "an answer without steps",
-    "invalid_format": "wrong form",
-    "answer_in_invalid_format": "wrong form, with an answer",
-    "conflicting_tools": "a step that names two tools",
-    "repeated_tool": "the same tool twice in a row",
-}
-"""Counts of the notebooks: steps by their content, then samples by their errors, which overlap."""
 
 
 def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
@@ -91,7 +77,7 @@ def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures
     table.add_column("", overflow="fold", min_width=14)
     for name, summary, _ in runs:
         table.add_column(name_cell(name, summary), justify="right", overflow="fold")
-    for key, words in _COUNTS.items():
+    for key, words in FACTS["counts"].items():
         cells = (f"{figures.counts[key]:,}" if key in figures.counts else DASH for _, _, figures in runs)
         table.add_row(stacked([words], value_style=""), *(stacked([cell]) for cell in cells))
     return table
@@ -115,13 +101,7 @@ def published_tables(summaries: Sequence[Summary], notes: Notes) -> list[Rendera
 REPORTING = Reporting(
     tables=published_tables,
     settings=tuple(
-        Setting(
-            f"Agent-X ({mode}), {what}, by a judge",
-            mode,
-            columns,
-            _judged_metrics(mode),
-            by_rubrics=True,
-        )
+        Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), by_rubrics=True)
         for mode in MODES
         for what, columns in (("steps", STEPS), ("reasoning and outcome", OUTCOME))
     ),

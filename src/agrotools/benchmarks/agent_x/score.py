@@ -4,7 +4,7 @@ An unreadable judge score, and a sample that the judge or the model omitted, sco
 are identified by query type and id instead of the row's position; tool sets are compared by code.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -87,7 +87,8 @@ def score(
             parts[metric] = Part(scores.get(column) or 0.0, 1)
         if data is not None and predictions:
             if gold_tools := tools_of(data[key]):
-                parts[_TOOLSET] = Part(set_f1(tools_of(answers.get(key, {})), gold_tools), 1)
+                tools = tools_of(answers.get(key, {}))
+                parts[_TOOLSET] = Part(2 * len(tools & gold_tools) / (len(tools) + len(gold_tools)), 1)
             else:
                 counts["without_gold_tools"] += 1
         samples.append(SampleParts(key, parts))
@@ -153,12 +154,6 @@ def tools_of(entry: Any) -> frozenset[str]:
     return frozenset(name for name in names if name and name.lower() not in ("null", "none"))
 
 
-def set_f1(predicted: Collection[str], gold: Collection[str]) -> float:
-    """Return the F1 of two sets of names, 0 to 1; 0 if they are disjoint."""
-    both = len(set(predicted) & set(gold))
-    return 2 * both / (len(set(predicted)) + len(set(gold))) if both else 0.0
-
-
 def _left_out(
     ids: Sequence[str], table: JudgeTable | None, has_predictions: bool, data: Mapping[str, Any] | None
 ) -> dict[str, str]:
@@ -213,6 +208,8 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
             reference = aggregate(table.rows, generative).shares
         except PublishedScorerStops as error:
             stops = error.message
+    named = f"judged by {', '.join(judges.criteria_judges)} (the paper: {', '.join(PUBLISHED_JUDGES)})"
+    judging = (named, judges.rubrics_label) if table else ()
     return PublishedFigures(
         family=FAMILY,
         reference=reference,
@@ -220,7 +217,7 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NO_JUDGE)), **ours.left_out, **_ONE_SIDED},
         counts=published_counts(predictions),
-        differs=(*_differences(run.manifest, mode), *(_judging_differs(judges) if table else ())),
+        differs=(*_differences(run.manifest, mode), *judging),
     )
 
 
@@ -267,12 +264,6 @@ def _differences(manifest: Manifest, mode: Mode) -> list[str]:
         return [*differences, f"{ran}; in the paper the model makes up what tools return"] if ran else differences
     prompted = manifest.protocol == PAPER_RUN.protocol and not is_baseline(manifest.model)
     return [*differences, "our prompt, which offers only the tools of the question"] if prompted else differences
-
-
-def _judging_differs(judges: JudgedRows) -> list[str]:
-    """Return the differences in judging from the paper: the judges and the rubrics."""
-    names = ", ".join(judges.criteria_judges)
-    return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
 
 
 SCORING = Scoring(call_scorers={"image_calls": score_image_calls}, published=agent_x_figures)

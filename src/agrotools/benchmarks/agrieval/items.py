@@ -6,22 +6,21 @@ an open question has ``answer`` as text, ``domain`` and ``class``.
 CMMLU (arXiv 2306.09212) publishes one table per subject with the columns Question, A, B, C, D and Answer.
 """
 
-import csv
-import io
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from agrotools.benchmarks.agrieval.plugin import KINDS, OptionKind, OptionsSlot, ReferenceTextSlot
 from agrotools.core import BenchmarkError, FrozenModel
-from agrotools.scoring.predictions import read_named_json, read_text
+from agrotools.scoring.predictions import read_csv, read_json
+from agrotools.text.loose_json import is_list, is_object
 
 Order = Literal["given", "shuffled", "later", "rotated"]
 
@@ -134,19 +133,13 @@ class UnusableEntry(Exception):
     """Reason why an entry cannot be used."""
 
 
-def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
-    text = read_text(path)
+def _entries(path: Path) -> list[Mapping[str, Any]]:
     if path.suffix.lower() == ".csv":
-        try:
-            yield from csv.DictReader(io.StringIO(text, newline=""))
-        except csv.Error as error:
-            raise BenchmarkError(f"{path} is not a CSV table: {error}") from error
-        return
-    data = read_named_json(path, text)
-    if not isinstance(data, list):
+        return [*read_csv(path)]
+    data = read_json(path)
+    if not is_list(data):
         raise BenchmarkError(f"{path} holds no list", hint=_SHAPE)
-    for entry in cast("list[Any]", data):
-        yield cast("Mapping[str, Any]", entry) if isinstance(entry, dict) else {}
+    return [entry if is_object(entry) else {} for entry in data]
 
 
 def read_item(entry: Mapping[str, Any]) -> Item:
@@ -197,17 +190,16 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
         entry_options = {letter: entry[letter] for letter in "ABCDEFG" if letter in entry} or None
     if entry_options is None:
         return None
-    if isinstance(entry_options, list):
-        entry_options = dict(zip(ascii_uppercase, cast("list[Any]", entry_options), strict=False))
-    if not isinstance(entry_options, dict):
+    if is_list(entry_options):
+        entry_options = dict(zip(ascii_uppercase, entry_options, strict=False))
+    if not is_object(entry_options):
         raise UnusableEntry("with options of another form")
     options: dict[str, str] = {}
-    fields = cast("dict[Any, Any]", entry_options)
-    for key in fields:
+    for key in entry_options:
         letter = key if key in _PLAIN else str(key).strip().upper()
         if letter in options or (letter not in _PLAIN and not _LETTER.fullmatch(letter)):
             raise UnusableEntry("with options that lack letters of their own")
-        if text := _first_text(fields, key):
+        if text := _first_text(entry_options, key):
             options[letter] = text
     if len(options) < 2:
         raise UnusableEntry("with fewer than two options")
@@ -225,15 +217,11 @@ def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
 def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
     """Return domain, field, cognitive level and task if the file has them, otherwise its single label."""
     groups: dict[str, str] = {}
-    for outer, names in (
-        ("domain", {"type": "domain", "subtype": "field"}),
-        ("class", {"class": "level", "task": "task"}),
-    ):
-        group_value = entry.get(outer)
-        if isinstance(group_value, dict):
-            for inner, name in names.items():
-                if text := _first_text(cast("dict[str, Any]", group_value), inner):
-                    groups[name] = text
+    places = {"domain": ("domain", "type"), "field": ("domain", "subtype"), "level": ("class", "class")}
+    for name, (outer, inner) in {**places, "task": ("class", "task")}.items():
+        group: Any = entry.get(outer)
+        if is_object(group) and (text := _first_text(group, inner)):
+            groups[name] = text
     if "domain" not in groups and (text := _first_text(entry, "type")):
         groups["type"] = text
     return groups

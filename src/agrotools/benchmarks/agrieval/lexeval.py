@@ -11,10 +11,9 @@ behaviour; unexpected behaviour is kept:
 """
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 
-from agrotools.text.rouge import common_rows, jieba_cutter, length_in_row, without_punctuation
+from agrotools.text.rouge import common_places, jieba_cutter, without_punctuation
 
 _SEPARATORS = str.maketrans("", "", "、.,;，和")
 _RUN = re.compile("[ABCDE]{1,5}")
@@ -37,11 +36,12 @@ def extract(reply: str) -> str:
 
 def rouge_l(answer: str, reference: str) -> float:
     """Return ROUGE-L of words as the package ``rouge`` does (``"rouge-l"``, ``"f"``); UsageError without jieba."""
-    divide = _words()
+    cutter, _ = jieba_cutter()
     answer, reference = without_punctuation(answer), without_punctuation(reference)
     if not answer or not reference or max(len(answer), len(reference)) > LONGEST:
         return 0.0
-    return rouge_l_of_words(divide(answer), divide(reference))
+    words, reference_words = ([str(word) for word in cutter.cut(text)] for text in (answer, reference))
+    return rouge_l_of_words(words, reference_words)
 
 
 def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
@@ -51,36 +51,19 @@ def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
     shared = shared_words(reference, answer, MOST_STEPS)
     if shared is None:
         return 0.0
-    recall, precision = len(shared) / len(set(reference)), len(shared) / len(set(answer))
+    return f_of_rouge(len(shared), len(set(answer)), len(set(reference)))
+
+
+def f_of_rouge(both: int, n_answer: int, n_reference: int) -> float:
+    """Return the F1 of the package ``rouge``, from numbers of distinct words or pairs of words."""
+    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
 
 
 def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: int | None = None) -> set[str] | None:
     """Return the distinct words of the longest common subsequence that the package ``rouge`` finds.
 
-    The result is None if that takes more than ``most_steps`` calls. The search goes back from the ends of both texts;
-    if the words differ, it drops the last word of ``reference`` if only that keeps the full length, otherwise the last
-    word of ``answer``.
+    None if its search takes more than ``most_steps`` calls.
     """
-    rows = common_rows(answer, reference)
-    words: set[str] = set()
-    i, j, steps = len(reference), len(answer), 1
-    while i and j:
-        if reference[i - 1] == answer[j - 1]:
-            words.add(reference[i - 1])
-            i, j = i - 1, j - 1
-        elif length_in_row(rows[j], i - 1) > length_in_row(rows[j - 1], i):
-            i -= 1
-        else:
-            j -= 1
-        steps += 1
-        if most_steps is not None and steps > most_steps:
-            return None
-    return words
-
-
-@cache
-def _words() -> Callable[[str], list[str]]:
-    """Return the function that segments a text with jieba's exact mode."""
-    cutter, _ = jieba_cutter()
-    return lambda text: [str(word) for word in cutter.cut(text, cut_all=False)]
+    places = common_places(reference, answer, first_at_ties=False, most_steps=most_steps)
+    return None if places is None else {reference[place] for place in places}

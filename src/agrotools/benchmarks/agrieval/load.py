@@ -14,6 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items, slot_of
+from agrotools.benchmarks.agrieval.plugin import SETS
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample, UsageError
@@ -23,21 +24,6 @@ from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazyS
 
 if TYPE_CHECKING:
     from agrotools.knowledge.corpus import Passage
-
-_SOURCES = {
-    "agrieval": SourceNote(
-        name="AgriEval",
-        licence="Apache-2.0, and the AgriBench community licence: the questions for non-commercial use only",
-        url="https://github.com/YanPioneer/AgriEval",
-        citation="AgriEval (arXiv 2507.21773)",
-    ),
-    "cmmlu-agronomy": SourceNote(
-        name="CMMLU, agronomy",
-        licence="CC BY-NC-SA 4.0",
-        url="https://github.com/haonan-li/CMMLU",
-        citation="Li et al. 2023, CMMLU (arXiv 2306.09212)",
-    ),
-}
 
 
 def load_questions(name: str, loading: Loading) -> Benchmark:
@@ -50,7 +36,7 @@ def load_questions(name: str, loading: Loading) -> Benchmark:
     settings = settings_of(QuestionSettings, name, loading.options)
     root, paths = find_files(name, loading.data_root, settings)
     files = [read_items(path) for path in paths]
-    return question_benchmark(name, _SOURCES[name], root, files, settings, loading.progress)
+    return question_benchmark(name, SourceNote(**SETS[name]["source"]), root, files, settings, loading.progress)
 
 
 def found_files(name: str, data_root: Path | None) -> str:
@@ -60,17 +46,10 @@ def found_files(name: str, data_root: Path | None) -> str:
     return f"{root}: {', '.join(path.name for path in paths)}"
 
 
-_GET_IT = {
-    "agrieval": "github.com/YanPioneer/AgriEval, folder Dataset (mind the licence beside it)",
-    "cmmlu-agronomy": "github.com/haonan-li/CMMLU, data/test/agronomy.csv",
-}
-
-
 def _get(name: str) -> str:
-    return f"get them: agrotools data get {name} (from {_GET_IT[name]})"
+    return f"get them: agrotools data get {name} (from {SETS[name]['layout']['get_it']})"
 
 
-_FOLDERS = {"agrieval": ("agrieval", "AgriEval/Dataset", "AgriEval", "Dataset"), "cmmlu-agronomy": ("cmmlu", "CMMLU")}
 _VARIANTS = ("(main)", "(rag)", "(shuffle)")
 """Variants of a file in order of preference."""
 
@@ -86,23 +65,23 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
     if data_root is None:
         raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR, or {_get(name)}")
     data_root = data_root.expanduser()
-    root = next((data_root / each for each in _FOLDERS[name] if (data_root / each).is_dir()), data_root)
+    root = next(
+        (data_root / each for each in SETS[name]["layout"]["folders"] if (data_root / each).is_dir()), data_root
+    )
     if not root.is_dir():
         raise NoFileError(f"there is no folder {root}", hint=_get(name))
     if settings.files:
         return root, [_named_file(root, each.strip()) for each in settings.files.split(",") if each.strip()]
     there = sorted(path for path in root.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
     if name == "cmmlu-agronomy":
-        agronomy_paths = [path for path in there if "agronomy" in path.name.lower()][:1]
+        paths = [path for path in there if "agronomy" in path.name.lower()][:1]
     else:
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
-        agronomy_paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
-    if not agronomy_paths:
-        raise NoFileError(
-            f"{root} holds no file of {name}",
-            hint=f"{_get(name)}, or name files with --option files=NAME",
-        )
-    return root, agronomy_paths
+        paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
+    if not paths:
+        hint = f"{_get(name)}, or name files with --option files=NAME"
+        raise NoFileError(f"{root} holds no file of {name}", hint=hint)
+    return root, paths
 
 
 def _named_file(root: Path, name: str) -> Path:
@@ -115,11 +94,10 @@ def _named_file(root: Path, name: str) -> Path:
 
 
 def _preferred(paths: Sequence[Path], part: str) -> Path | None:
-    matching_paths = [path for path in paths if part in path.name.lower()]
-    ranked = sorted(
-        matching_paths, key=lambda path: next((i for i, each in enumerate(_VARIANTS) if each in path.name), 9)
-    )
-    return ranked[0] if ranked else None
+    def rank(path: Path) -> int:
+        return next((i for i, each in enumerate(_VARIANTS) if each in path.name), len(_VARIANTS))
+
+    return min((path for path in paths if part in path.name.lower()), key=rank, default=None)
 
 
 VERSION = "1"

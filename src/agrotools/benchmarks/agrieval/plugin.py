@@ -1,14 +1,13 @@
 """Plug-ins of AgriEval and of CMMLU's agronomy questions, which are asked and scored alike, and their slots."""
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from agrotools.benchmarks.facts import loaders_of, plugin_of, read_facts
+from agrotools.benchmarks.facts import Facts, loaders_of, plugin_of, read_facts
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, Download, PublishedFiles
+from agrotools.plugin import BenchmarkPlugin, PublishedFiles
 
 OptionKind = Literal["single", "multiple", "true_false"]
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
@@ -61,36 +60,33 @@ class ReferenceTextSlot(Slot):
 
 ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum")
 """Overlap metrics computed by AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
-_loaders_of = partial(
-    loaders_of, module="agrotools.benchmarks.agrieval.load", load="load_questions", find="found_files"
-)
+SETS: Mapping[str, Facts] = {
+    facts["name"]: facts for facts in (read_facts(__file__), read_facts(__file__, "cmmlu.toml"))
+}
+"""Facts of the sets of questions, by name."""
+FACTS = SETS["agrieval"]
 
 
 def has_text(slot: Slot) -> bool:
     return isinstance(slot, ReferenceTextSlot)
 
 
-AGRIEVAL = plugin_of(
-    read_facts(__file__),
-    {"options": lambda slot: isinstance(slot, OptionsSlot), "text": has_text},
-    **_loaders_of("agrieval"),
-    takes_options=True,
-    without_tools=True,
+def _plugin(name: str, **parts: Any) -> BenchmarkPlugin:
+    return plugin_of(
+        SETS[name],
+        {"options": lambda slot: isinstance(slot, OptionsSlot), "text": has_text},
+        **loaders_of(name, "agrotools.benchmarks.agrieval.load", load="load_questions", find="found_files"),
+        takes_options=True,
+        without_tools=True,
+        **parts,
+    )
+
+
+AGRIEVAL = _plugin(
+    "agrieval",
     slots=(OptionsSlot, ReferenceTextSlot),
     published=PublishedFiles("agrotools.benchmarks.agrieval", "agrieval"),
 )
+CMMLU_AGRONOMY = _plugin("cmmlu-agronomy")
 METRICS = AGRIEVAL.metrics
 """Metrics of examination questions; see :mod:`agrotools.benchmarks.agrieval.score`."""
-CMMLU_AGRONOMY = BenchmarkPlugin(
-    name="cmmlu-agronomy",
-    about="questions on agronomy, in Chinese, without tools",
-    needs="DIR/cmmlu/agronomy.csv, data/test/agronomy.csv of github.com/haonan-li/CMMLU",
-    download=Download(
-        "https://github.com/haonan-li/CMMLU/tree/HEAD/data/test/agronomy.csv", "CC BY-NC-SA 4.0", "cmmlu"
-    ),
-    takes_options=True,
-    **_loaders_of("cmmlu-agronomy"),
-    without_tools=True,
-    # Slots and metrics are those of AgriEval.
-    scoring_target="agrotools.benchmarks.agrieval.score:SCORING",
-)

@@ -6,16 +6,15 @@ are choice questions, others are open questions; both hold the correct answer.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from string import ascii_uppercase
 from typing import Any
 
-from pydantic import ValidationError
-
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
-from agrotools.benchmarks.agrieval.published_scorer import KINDS, score_choices, score_open
+from agrotools.benchmarks.agrieval.items import UnusableEntry, read_item, slot_of
+from agrotools.benchmarks.agrieval.plugin import FACTS, KINDS, OptionsSlot, ReferenceTextSlot
+from agrotools.benchmarks.agrieval.published_scorer import score_choices, score_open
 from agrotools.benchmarks.agrieval.score import read_options, text_values
+from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.predictions import Part, PublishedScorerStops, SampleParts, ScoredFile, Scores, read_json, summed
@@ -66,36 +65,26 @@ def read_results(path: Path) -> Results:
     if not answered:
         raise BenchmarkError(f"{path.name} holds no question with an answer", hint=_FORM)
     choices = tuple(entry for entry in entries if "options" in entry)
-    return Results(
-        choices, tuple(entry for entry in entries if "options" not in entry), tuple(answered), tuple(malformed)
-    )
+    open_questions = tuple(entry for entry in entries if "options" not in entry)
+    return Results(choices, open_questions, tuple(answered), tuple(malformed))
 
 
 def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
     """Return the slot of the question; None if the question or its answer cannot be read."""
-    answer: Any = entry.get("answer") if is_object(entry) else None
-    if not is_text(answer) or not answer.strip():
+    if not is_object(entry):
         return None
+    # Neither the text of a question nor the kind of an open one is needed.
+    fields = {name: entry[name] for name in ("answer", "options") if name in entry} | {"question": "-"}
+    if "options" in entry:
+        kind: Any = entry.get("question_type")
+        if not (is_object(entry["options"]) and is_text(kind) and kind in KINDS):
+            return None
+        fields["question_type"] = kind
     try:
-        if "options" in entry:
-            return _options_slot(entry, answer)
-        return ReferenceTextSlot(name="answer", label="the answer", value=answer)
-    except ValidationError:  # JSON can contain lone surrogates
+        item = read_item(fields)
+    except UnusableEntry:
         return None
-
-
-def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
-    entry_options: Any = entry["options"]
-    kind = KINDS.get(entry["question_type"]) if is_text(entry.get("question_type")) else None
-    if kind is None or not is_object(entry_options):
-        return None
-    options: dict[str, str] = {letter: text for letter, text in entry_options.items() if is_text(text) and text.strip()}
-    right = tuple(letter for letter in options if letter in answer)
-    if len(options) < 2 or not right or set(right) != set(answer) or (kind != "multiple" and len(right) > 1):
-        return None
-    if not all(len(letter) == 1 and letter in ascii_uppercase for letter in options):
-        return None
-    return OptionsSlot(name="answer", label="the right options", kind=kind, value=right, options=options)
+    return slot_of(item, item.options, item.answer)
 
 
 def compare_results(inputs: PredictionInput) -> ScoredFile:
@@ -109,12 +98,8 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
         except PublishedScorerStops as error:
             stops.append(error.message)
             continue
-        published = replace(
-            published,
-            metrics={**published.metrics, **scored.metrics},
-            counts={**published.counts, **scored.counts},
-            left_out={**published.left_out, **scored.left_out},
-        )
+        left_out = {**published.left_out, **scored.left_out}
+        published = Scores("", {**published.metrics, **scored.metrics}, {}, left_out)
     samples = tuple(_parts(each) for each in results.answered)
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
     counts = zeroes("choices", "open_questions", "without_reply")
@@ -137,25 +122,12 @@ def _parts(each: Answered) -> SampleParts:
     return SampleParts(each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine})
 
 
-_DIFFERENCES = {
-    "accuracy": "no lots; the stated answer is read",
-    "partial": "share of the right options, 0 with a wrong one",
-    "accuracy_lexeval": "read by the rule of LexEval",
-    "rouge_l": "by characters, as the paper has it",
-    "rouge_l_normalised": "the same without punctuation, spaces and case",
-    "rouge_1": "words between spaces: a Chinese text is one",
-    "rouge_2": "the same, pairs of words",
-    "hf_rouge1": "words of a to z and digits: Chinese has none",
-    "hf_rouge2": "the same, pairs of words",
-    "hf_rougel": "the same, in order",
-    "hf_rougelsum": "the same, line by line",
-}
 _NOT_HERE = ("AgriEval's result files hold the answers, and have no judge", "give the file alone")
 FORMAT = PredictionFormat(
     "AgriEval",
     "agrieval",
     compare_results,
-    {f"agrieval.{name}": text for name, text in _DIFFERENCES.items()},
+    differences_of(FACTS, "agrieval"),
     published_suffix="_published",
     corrected_suffix="",
     refused={

@@ -7,12 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.items import Item, Order, QuestionSettings, question_key
 from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import UsageError
 from agrotools.core.files import read_table
+
+if TYPE_CHECKING:
+    from agrotools.knowledge.corpus import Passage
 
 LATER_SHARE = 0.585
 """Share of correct options in the later half with the order ``later``, as in AgriEval's own test (section 4.3)."""
@@ -133,21 +136,12 @@ _PROMPTS = Path(__file__).with_name("prompts.toml")
 _NAME = re.compile(r"\{(\w+)\}")
 
 
-class Passage(Protocol):
-    """Retrieved piece of text, with the title of its source, which may be empty."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-
-
 def prompt_of(
     item: Item,
     options: Mapping[str, str],
     settings: QuestionSettings,
     examples: Sequence[Item] = (),
-    passages: Sequence[Passage] = (),
+    passages: "Sequence[Passage]" = (),
 ) -> str:
     """Return the complete prompt of ``item`` with its options in the given order."""
     words = read_table(_PROMPTS)[settings.language]
@@ -192,7 +186,7 @@ def _lines(options: Mapping[str, str], words: Mapping[str, Any]) -> str:
     return "\n".join(_fill_template(words["option"], letter=letter, text=text) for letter, text in options.items())
 
 
-def _passages(passages: Sequence[Passage], words: Mapping[str, Any]) -> str:
+def _passages(passages: "Sequence[Passage]", words: Mapping[str, Any]) -> str:
     if not passages:
         return ""
     lines = (

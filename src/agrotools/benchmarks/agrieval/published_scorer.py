@@ -22,7 +22,6 @@ The original ``hf_rouge*`` are the middle of 1,000 unseeded resamples and vary b
 
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -32,11 +31,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from agrotools.benchmarks.agrieval.lexeval import shared_words
+from agrotools.benchmarks.agrieval.lexeval import f_of_rouge, shared_words
 from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
 from agrotools.core.base import install_command
+from agrotools.core.files import read_table
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
-from agrotools.text.rouge import common_length, common_rows, length_in_row
+from agrotools.text.rouge import common_length, common_places
 
 MOST_STEPS = 989
 """Recursive calls of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
@@ -61,11 +61,10 @@ def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
     for position, entry in enumerate(with_reply):
         with published(f"entry {position} of those with a reply"):
             total += _credit_of(entry)
-    if not with_reply:
-        return Scores("choices", {}, {}, {"agrieval.accuracy_published": NO_REPLIES})
-    return Scores(
-        "choices", {"agrieval.accuracy_published": Figure(100 * total / len(with_reply), len(with_reply))}, {}
-    )
+    metric, n = "agrieval.accuracy_published", len(with_reply)
+    if not n:
+        return Scores("choices", {}, {}, {metric: NO_REPLIES})
+    return Scores("choices", {metric: Figure(100 * total / n, n)}, {})
 
 
 def _credit_of(entry: Mapping[str, Any]) -> float:
@@ -123,12 +122,9 @@ def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> 
 
 @cache
 def _patterns(kind: OptionKind, last: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    patterns_by_kind = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    rows = (
-        patterns_by_kind["several"]
-        if kind == "multiple"
-        else patterns_by_kind["one"] + (patterns_by_kind["true_false"] if kind == "true_false" else [])
-    )
+    patterns_by_kind = read_table(Path(__file__).with_suffix(".toml"))
+    kinds = {"single": ("one",), "multiple": ("several",), "true_false": ("one", "true_false")}
+    rows = [row for name in kinds[kind] for row in patterns_by_kind[name]]
     return tuple((re.compile(pattern.replace("{last}", last), re.DOTALL), group) for pattern, group in rows)
 
 
@@ -142,15 +138,11 @@ def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str |
     if ".*?" in pattern.pattern:
         # Nothing can match after the last place where such a pattern can end.
         in_words = pattern.pattern.endswith("正确(答案)?")
-        ends = text.rfind(_RIGHT) + len("正确答案") if in_words else _last_letter(text, last)
+        last_letter = max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1)
+        ends = text.rfind(_RIGHT) + len("正确答案") if in_words else last_letter + 1
         text = text[: max(0, ends)]
     match = pattern.search(text)
     return match[group] if match else None
-
-
-def _last_letter(text: str, last: str) -> int:
-    """Return the position after the last option letter; 0 if there is none."""
-    return max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1) + 1
 
 
 class Pair(NamedTuple):
@@ -238,21 +230,14 @@ def _by_spaces(pair: Pair) -> tuple[float, float, float]:
     for one in answer:
         for other in reference:
             shared |= shared_words(one.split(" "), other.split(" ")) or set()
-    longest = _f(len(shared), len(set(second)), len(set(first)))
-    return _of_sets(set(first), set(second)), _of_sets(_pairs(first), _pairs(second)), longest
-
-
-def _pairs(words: Sequence[str]) -> set[tuple[str, str]]:
-    return set(pairwise(words))
-
-
-def _of_sets(answer: set[Any], reference: set[Any]) -> float:
-    return _f(len(answer & reference), len(reference), len(answer))
-
-
-def _f(both: int, n_answer: int, n_reference: int) -> float:
-    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
-    return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
+    words, other_words = set(first), set(second)
+    pairs, other_pairs = set(pairwise(first)), set(pairwise(second))
+    # The script gives the answer as reference and the reference as answer.
+    return (
+        f_of_rouge(len(words & other_words), len(other_words), len(words)),
+        f_of_rouge(len(pairs & other_pairs), len(other_pairs), len(pairs)),
+        f_of_rouge(len(shared), len(other_words), len(words)),
+    )
 
 
 def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
@@ -283,34 +268,11 @@ def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -
     remaining = Counter(word for line in answer for word in line) & Counter(word for line in reference for word in line)
     hits = 0
     for line in reference:
-        places = set[int]().union(*(_shared_places(line, other) for other in answer))
+        places = set[int]().union(*(common_places(line, other, first_at_ties=True) or () for other in answer))
         for word in (line[place] for place in sorted(places)):
             hits += remaining[word] > 0
             remaining[word] -= remaining[word] > 0
     return hits
-
-
-def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
-    """Return the places in ``line`` of the longest common subsequence that the package finds."""
-    rows = common_rows(line, other)
-    places: set[int] = set()
-    i, j = len(line), len(other)
-    while i and j:
-        # Both lengths are updated along a row, because recomputing them at each place would take quadratic time.
-        row_bits, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
-        longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
-        while j and line[i - 1] != other[j - 1]:
-            longest -= not row_bits[j - 1 >> 3] >> (j - 1 & 7) & 1
-            if longest <= without:
-                break
-            without -= not above[j - 1 >> 3] >> (j - 1 & 7) & 1
-            j -= 1
-        else:
-            if j:
-                places.add(i - 1)
-                j -= 1
-        i -= 1
-    return places
 
 
 def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:

@@ -6,8 +6,9 @@ belongs to, with a doubt in :mod:`agrotools.report.published`.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from string import ascii_uppercase
@@ -39,53 +40,29 @@ MARK = "†"
 _COLUMNS_SIDE_BY_SIDE = 7
 _ARROWS = {"": "", "up": "↑", "down": "↓"}
 
-_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = read_table(Path(__file__).with_name("categories.toml"))
-TASKS, DOMAINS = _CATEGORIES["tasks"], _CATEGORIES["domains"]
+_CATEGORIES = read_table(Path(__file__).with_name("categories.toml"))
+TASKS: Mapping[str, Sequence[str]] = _CATEGORIES["tasks"]
+DOMAINS: Mapping[str, Sequence[str]] = _CATEGORIES["domains"]
 """Names of each task and domain by its abbreviation, the English one first."""
 FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
 """Table column of each type of choice question."""
 
 
 class Grouping(NamedTuple):
-    """Breakdown of a result. ``columns``: value of ``group_checked`` in the printed figures, by heading.
-
-    ``tables``: number of the paper's table, by setting. ``required_group``: category (task, domain) that the files
-    must contain.
-    """
+    """Breakdown of a result, as ``categories.toml`` explains its fields."""
 
     title: str
-    columns: Mapping[str, str]
     tables: Mapping[str, str]
+    columns: Mapping[str, str]
     is_open: bool = False
     required_group: str = ""
 
 
-GROUPINGS = (
-    Grouping(
-        "Accuracy by question format",
-        {"SA": "single", "MA": "multiple", "T/F": "true_false"},
-        {"zero-shot": "14", "cot": "14"},
-    ),
-    Grouping(
-        "Accuracy by task",
-        {code: code for code in TASKS if code[0] != "G"},
-        {"zero-shot": "7", "few-shot": "9", "cot": "11"},
-        required_group="task",
-    ),
-    Grouping(
-        "Accuracy by domain",
-        {code: code for code in DOMAINS},
-        {"zero-shot": "8", "few-shot": "10", "cot": "12"},
-        required_group="domain",
-    ),
-    # The paper's Table 13 and Table 1 disagree on two of these columns.
-    Grouping(
-        "Open questions, ROUGE-L by task",
-        {"G-QA": "G-QA?", "G-PS": "G-PS", "G-CA": "G-CA?"},
-        {"zero-shot": "13"},
-        is_open=True,
-    ),
-)
+_COLUMNS_OF = {"task": [code for code in TASKS if code[0] != "G"], "domain": DOMAINS}
+GROUPINGS = [
+    Grouping(**{"columns": {code: code for code in _COLUMNS_OF.get(row.get("required_group"), ())}, **row})
+    for row in _CATEGORIES["groupings"]
+]
 
 
 def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:
@@ -95,11 +72,8 @@ def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:
 
 
 def setting_of(label: str) -> str:
-    """Return the name of a setting in the tables.
-
-    ``5-shot`` becomes ``few-shot``, ``retrieval`` becomes ``rag``, and zero-shot is dropped before an order of the
-    options (``zero-shot, shuffled``). Other names are unchanged.
-    """
+    """Return the name of a setting in the tables: few-shot for ``5-shot``, rag for ``retrieval``; zero-shot is dropped
+    before an order of the options (``zero-shot, shuffled``)."""
     words = [re.sub(r"[1-9]\d*-shot", "few-shot", word.strip().lower()) for word in label.split(",")]
     words = ["rag" if word == "retrieval" else word for word in words]
     return ", ".join(words[1:] if len(words) > 1 and words[0] == "zero-shot" else words)
@@ -148,9 +122,9 @@ class _Run:
     def estimate(self, code: str, *, is_open: bool) -> Estimate | None:
         """Return the mean over the items of a column, epochs and rotations averaged; None without items."""
         items = [item for item in self.items.values() if item.is_open == is_open and code in (OVERALL, *item.codes)]
-        return (
-            estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items]) if items else None
-        )
+        if not items:
+            return None
+        return estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items])
 
 
 class PaperOfRuns:
@@ -205,20 +179,14 @@ def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> list[Rend
     if not columns:
         return []
     if columns == [OVERALL] and grouping.required_group:
-        notes.mark(
-            f"The files do not tell the {grouping.required_group} of any choice question: there is no table by it."
-        )
+        lack = f"The files do not tell the {grouping.required_group} of any choice question"
+        notes.mark(f"{lack}: there is no table by it.")
         return []
     names = _names([run for run, _ in rows])
     printed = _printed(grouping, [run for run, _ in rows])
-    return [_table(grouping, chunk, [*zip(names, rows, strict=True)], printed, notes) for chunk in _chunks(columns)]
-
-
-def _chunks(columns: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Split the columns into as few tables as possible with at most :data:`_COLUMNS_SIDE_BY_SIDE` columns each."""
-    tables = -(-len(columns) // _COLUMNS_SIDE_BY_SIDE)
-    size = -(-len(columns) // tables)
-    return (columns[start : start + size] for start in range(0, len(columns), size))
+    size = ceil(len(columns) / ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE))
+    chunks = [columns[start : start + size] for start in range(0, len(columns), size)]
+    return [_table(grouping, chunk, [*zip(names, rows, strict=True)], printed, notes) for chunk in chunks]
 
 
 def _names(runs: Sequence[_Run]) -> list[list[str]]:
@@ -240,11 +208,8 @@ def _printed(grouping: Grouping, runs: Sequence[_Run]) -> dict[tuple[str, str], 
             continue
         rows = [row for row in rows_of_table(BENCHMARK, grouping.tables[setting]) if row.setting == setting]
         overall = [row for row in rows if row.group_checked == "overall"]
-        best = {
-            max(of_kind, key=lambda row: row.number).model
-            for access in ("open", "api")
-            if (of_kind := [row for row in overall if row.access == access])
-        }
+        by_access = ([row for row in overall if row.access == access] for access in ("open", "api"))
+        best = {max(some, key=lambda row: row.number).model for some in by_access if some}
         for row in rows:
             if row.model in best or any(same_model(row.model, run.manifest.model) for run in runs):
                 lines.setdefault((row.model, row.setting), {})[row.group_checked] = row

@@ -35,13 +35,12 @@ ROUGE_NAME = "rouge-l-lexeval"
 """Name of LexEval's ROUGE-L for ``--with``."""
 
 
-def check_comparisons(comparisons: TextComparisons) -> None:
-    """Check that there is a metric for the embedder; raises :class:`UsageError` if not."""
-    _comparisons(comparisons)
+def optional_metrics(comparisons: TextComparisons) -> dict[str, Callable[[str, str], float]]:
+    """Return the requested optional metrics, each with its function of an answer and a reference text.
 
-
-def _comparisons(comparisons: TextComparisons) -> dict[str, Callable[[str, str], float]]:
-    """Return the requested optional metrics, each with its function of an answer and a reference text."""
+    Raises:
+        UsageError: there is no metric for the embedder.
+    """
     metrics = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in comparisons.names else {}
     if (embedder := comparisons.embedder) is None:
         return metrics
@@ -55,13 +54,8 @@ def _comparisons(comparisons: TextComparisons) -> dict[str, Callable[[str, str],
 def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
     """Return the rows of a record whose sample is an examination question; ``agrotools.slot`` holds the parsed answer.
 
-    ``agrieval.accuracy``: 1 for exactly the correct options. ``agrieval.partial``: share of the correct options that
-    were given, 0 if a wrong one was given. ``agrieval.accuracy_lexeval``: accuracy with LexEval's parsing rule.
-    ``agrieval.accuracy_published``: credit of the scorer in AgriEval's repository, as the expected value over its
-    random guesses. ``agrieval.likelihood``: 1 if the most likely letter of the first token is correct; only if the
-    endpoint returned probabilities and a single option is correct. ``agrieval.rouge_l`` and
-    ``agrieval.rouge_l_normalised``: overlap with the reference text; :data:`PUBLISHED_ROUGES`: overlap as in AgriEval's
-    own code.
+    ``benchmark.toml`` says what each metric means. ``agrieval.likelihood`` is there only if the endpoint returned
+    probabilities and a single option is correct.
 
     Raises:
         UsageError: the dependency of an optional metric is not installed.
@@ -84,7 +78,7 @@ def score_record(record: Record, trajectory: Trajectory, comparisons: TextCompar
         reading["likeliest"] = likeliest
         values["agrieval.likelihood"] = float(slot.value == (likeliest,))
     if isinstance(slot, ReferenceTextSlot):
-        more = _comparisons(comparisons).items()
+        more = optional_metrics(comparisons).items()
         values |= {metric: score(answer, slot.value) if answer else 0.0 for metric, score in more}
     rows = [_row(record, metric, value) for metric, value in values.items()]
     return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
@@ -157,17 +151,15 @@ def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
 
 
 class Rotations(FrozenModel):
-    """Results of questions asked with their options in every rotation, so that each text was once in each place.
-
-    ``accuracy``: mean over the rotations of a question, which weights all places equally. ``majority``: the options
-    chosen in more rotations than any others are correct. ``consistency``: the same options, by their text, were chosen
-    in all rotations, correct or not; choosing none does not count.
-    """
+    """Results of questions asked with their options in every rotation, so that each text was once in each place."""
 
     n_questions: int
     accuracy: Estimate
+    """Mean over the rotations of a question, which weights all places equally."""
     majority: Estimate
+    """The options chosen in more rotations than any others are correct."""
     consistency: Estimate
+    """The same options, by their text, were chosen in all rotations, correct or not; choosing none does not count."""
 
 
 class OptionPlaces(FrozenModel):
@@ -246,16 +238,10 @@ class OptionPlacesTally:
         if not whole:
             return None
         clusters = [question.cluster for question in whole.values()]
-
-        def mean(values: Sequence[float]) -> Estimate:
-            return estimate_mean(values, clusters)
-
-        return Rotations(
-            n_questions=len({item for item, _ in whole}),
-            accuracy=mean([question.accuracy for question in whole.values()]),
-            majority=mean([question.majority for question in whole.values()]),
-            consistency=mean([question.consistent for question in whole.values()]),
-        )
+        scores = [(question.accuracy, question.majority, question.consistent) for question in whole.values()]
+        accuracy, majority, consistency = (estimate_mean(values, clusters) for values in zip(*scores, strict=True))
+        n_questions = len({item for item, _ in whole})
+        return Rotations(n_questions=n_questions, accuracy=accuracy, majority=majority, consistency=consistency)
 
 
 @dataclass(slots=True)
@@ -289,7 +275,7 @@ class _Question:
 SCORING = Scoring(
     score_record=score_record,
     comparisons={ROUGE_NAME: "ROUGE-L of open questions by words of jieba, as LexEval has it (extra zh)"},
-    check_comparisons=check_comparisons,
+    check_comparisons=optional_metrics,
     tally=OptionPlacesTally,
 )
 JUDGING = Judging(metrics={JUDGE: JudgedMetric(has_text)}, questions=_questions, calibrated=JUDGE)

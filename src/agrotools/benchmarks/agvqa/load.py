@@ -345,10 +345,8 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         hint = f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})"
         if len(missing) == read.rows:
             hint = "--option images=DIR gives the folder of the images, images=none asks all questions without images"
-        raise BenchmarkError(
-            "\n  ".join([f"{name}: no row of {len(read.files)} files can be used", *notes]),
-            hint=hint,
-        )
+        fault = f"{name}: no row of {len(read.files)} files can be used"
+        raise BenchmarkError("\n  ".join([fault, *notes]), hint=hint)
     metadata: dict[str, JsonValue] = {
         "files": [path.relative_to(read.root).as_posix() for path in read.files],
         "left_out": {reason: len(rows) for reason, rows in read.faults.items()},

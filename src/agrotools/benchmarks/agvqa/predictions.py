@@ -6,7 +6,6 @@ The map of the set says where replies and scores are. Published scores are those
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks.agvqa.field_map import Row, RowFault, read_map, read_question
@@ -101,16 +100,10 @@ _NOT_HERE = ("the result files of this set hold their answers", "give the file a
 
 
 def _format(name: str) -> PredictionFormat:
-    fields = Path(MAPS / f"{name}.toml")
-    title = read_map(fields).title if name != OWN else "AG-VQA"
-    return PredictionFormat(
-        title,
-        name,
-        partial(compare_replies, name),
-        published_suffix="_published",
-        corrected_suffix="",
-        refused=dict.fromkeys(("data", "judgements", "embedder"), _NOT_HERE),
-    )
+    title = read_map(MAPS / f"{name}.toml").title if name != OWN else "AG-VQA"
+    refused: Mapping[str, tuple[str, str]] = dict.fromkeys(("data", "judgements", "embedder"), _NOT_HERE)
+    compare = partial(compare_replies, name)
+    return PredictionFormat(title, name, compare, published_suffix="_published", corrected_suffix="", refused=refused)
 
 
 OWN_FILE, AGROBENCH, AGMMU, MIRAGE_MMST = map(_format, (OWN, "agrobench", "agmmu", "mirage-mmst"))

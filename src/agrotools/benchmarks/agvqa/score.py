@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from typing import cast
 
 from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
 from agrotools.core import Slot
 from agrotools.plugin import Scoring
 from agrotools.scoring.choices import ChoiceReading, read_choices
 from agrotools.scoring.slots import SlotScore
+from agrotools.text.agreement_values import Box, box_iou
 
 _LINE = re.compile(r"(?im)^[\s>#*_`-]*[\"']?answer[\"']?[*_`\s]*[:=][*_`\s]*(.+?)[\s*_`,}]*$")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -21,20 +23,13 @@ def read_letters(answer: str, slot: LetteredSlot) -> ChoiceReading:
         reading = read_choices(lines[-1].strip("\"' "), slot.options, kind)
         if reading.letters:
             return reading
-    if slot.labels and (names := re.findall(_named(slot), answer)):
-        given = names[-1][0] or names[-1][1].capitalize()
-        return ChoiceReading((_letters_by_name(slot)[given],), "published name of the option", given)
+    letters = {label.strip("<>"): letter for label, letter in slot.labels.items()}
+    names = "|".join(map(re.escape, letters))
+    # A published name counts with its brackets anywhere, without them after the word "decision".
+    if names and (named := re.findall(rf"<({names})>|(?i:\bdecision\W{{1,9}}({names})\b)", answer)):
+        given = named[-1][0] or named[-1][1].capitalize()
+        return ChoiceReading((letters[given],), "published name of the option", given)
     return read_choices(answer, slot.options, kind)
-
-
-def _letters_by_name(slot: LetteredSlot) -> dict[str, str]:
-    return {label.strip("<>"): letter for label, letter in slot.labels.items()}
-
-
-def _named(slot: LetteredSlot) -> str:
-    """Return the pattern of a published name: with its brackets anywhere, without them after the word "decision"."""
-    names = "|".join(map(re.escape, _letters_by_name(slot)))
-    return rf"<({names})>|(?i:\bdecision\W{{1,9}}({names})\b)"
 
 
 def score_letters(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
@@ -54,19 +49,11 @@ def score_numbers(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
         return SlotScore(0.0, {"value": [*numbers], "rule": "too few numbers"})
     numbers = numbers[-len(slot.value) :]
     if slot.box:
-        overlap = _iou(numbers, slot.value)
+        overlap = box_iou(cast("Box", numbers), cast("Box", slot.value))
         reading = {"value": [*numbers], "rule": "overlap of the boxes", "overlap": round(overlap, 4)}
         return SlotScore(float(overlap > _OVERLAP), reading)
     right = all(abs(one - other) <= slot.abs_tol + 1e-9 for one, other in zip(numbers, slot.value, strict=True))
     return SlotScore(float(right), {"value": [*numbers], "rule": "each number within the tolerance"})
-
-
-def _iou(one: Sequence[float], other: Sequence[float]) -> float:
-    sides = [min(one[at + 2], other[at + 2]) - max(one[at], other[at]) for at in (0, 1)]
-    common = max(sides[0], 0.0) * max(sides[1], 0.0)
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
-    union = sum(areas) - common
-    return common / union if union > 0 and min(areas) >= 0 else 0.0
 
 
 SCORING = Scoring(slot_scorers={"lettered": score_letters, "number_list": score_numbers})

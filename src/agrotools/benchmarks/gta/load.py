@@ -5,7 +5,7 @@ Reads the published files. docs/gta-thinkgeo-agent-x.md describes how their entr
 
 from pathlib import Path
 
-from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
+from agrotools.benchmarks._dialogs.entries import DialogForm, read_entries
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.loading import Findings, PublishedBenchmark, ReadSet
 from agrotools.benchmarks.gta.plugin import FACTS
@@ -23,10 +23,9 @@ def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> 
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 
-def _with_groups(read: ReadEntry) -> Sample:
-    sample = read.sample
+def _with_groups(sample: Sample) -> Sample:
     steps = len(sample.reference.steps) if sample.reference else 0
-    groups = {"answer": read.kind, "steps": str(steps), "tools": str(len(sample.toolset))}
+    groups = {"answer": sample.task_type, "steps": str(steps), "tools": str(len(sample.toolset))}
     return sample.model_copy(update={"groups": groups})
 
 

@@ -8,14 +8,8 @@ from functools import partial
 
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Rules
-from agrotools.benchmarks._dialogs.scores import (
-    CALLS_ONCE,
-    IMAGES,
-    compare_dialogues,
-    differences_of,
-    prediction_content,
-    scoring_by,
-)
+from agrotools.benchmarks._dialogs.scores import compare_dialogues, prediction_content, scoring_by
+from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.gta.plugin import FACTS, PAPER_RUN
 from agrotools.plugin import PredictionFormat, Reporting, deferred
 
@@ -34,7 +28,7 @@ FORMAT = PredictionFormat(
     "GTA",
     "gta",
     partial(compare_dialogues, rules=RULES),
-    differences_of(RULES, ans_acc_imggen=IMAGES, c_f1=CALLS_ONCE),
+    differences_of(FACTS, "gta"),
     refused={"judgements": ("GTA has no judge: --judgements is for thinkgeo and agentx", "leave it out")},
     write=partial(prediction_content, PAPER_RUN),
 )

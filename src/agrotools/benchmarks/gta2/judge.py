@@ -42,28 +42,23 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
     prompt = prompt_hash(words["system"] + words["user"])
     files = "\n".join(f"{each.name} ({_how_shown(each)})" for each in artifacts)
     questions: list[JudgeQuestion] = []
-    for tree in trees:
-        for leaf in tree.leaves:
-            values = {
-                "task": record.sample.query,
-                "answer": answer or words["no_answer"],
-                "files": files or words["no_files"],
-                "requirement": leaf.requirements.strip() or words["no_requirement"],
-            }
-            mark = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in artifacts)))
-            values["mark"] = mark
-            system, user = (
-                _PLACEHOLDER.sub(lambda match, values=values: values[match[1]], words[part]).strip()
-                for part in ("system", "user")
-            )
-            for metric, read in (
-                (GPT_SCORE, published_scorer.read_score),
-                (SCORE_CORRECTED, partial(read_score, most=MOST, shown=user)),
-            ):
-                name = f"{tree.name} {leaf.id}"
-                questions.append(
-                    JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=artifacts, mark=mark)
-                )
+    for tree_name, leaf in [(tree.name, leaf) for tree in trees for leaf in tree.leaves]:
+        values = {
+            "task": record.sample.query,
+            "answer": answer or words["no_answer"],
+            "files": files or words["no_files"],
+            "requirement": leaf.requirements.strip() or words["no_requirement"],
+        }
+        mark = values["mark"] = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in artifacts)))
+        system, user = (
+            _PLACEHOLDER.sub(lambda match, values=values: values[match[1]], words[part]).strip()
+            for part in ("system", "user")
+        )
+        corrected = partial(read_score, most=MOST, shown=user)
+        for metric, read in ((GPT_SCORE, published_scorer.read_score), (SCORE_CORRECTED, corrected)):
+            name = f"{tree_name} {leaf.id}"
+            question = JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=artifacts, mark=mark)
+            questions.append(question)
     return questions
 
 
@@ -102,14 +97,6 @@ def _judged_metrics(summary: Summary) -> Mapping[str, Metric] | None:
     return metrics if GPT_SCORE in metrics else None
 
 
-REPORTING = Reporting(
-    settings=(
-        Setting(
-            "GTA-2 (end-to-end), by a judge, in words of ours",
-            "end-to-end",
-            (GPT_SCORE, SCORE_CORRECTED),
-            _judged_metrics,
-            marks_differences=True,
-        ),
-    )
-)
+_TITLE = "GTA-2 (end-to-end), by a judge, in words of ours"
+_SETTING = Setting(_TITLE, "end-to-end", (GPT_SCORE, SCORE_CORRECTED), _judged_metrics, marks_differences=True)
+REPORTING = Reporting(settings=(_SETTING,))

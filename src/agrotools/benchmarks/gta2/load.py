@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, ReadEntry, read_entries, text_of
+from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, read_entries, text_of
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import (
@@ -103,9 +103,8 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 
-def _with_groups(read: ReadEntry) -> Sample:
-    sample = read.sample
-    groups = {"answer": read.kind}
+def _with_groups(sample: Sample) -> Sample:
+    groups = {"answer": sample.task_type}
     slot = sample.answer[0]
     if isinstance(slot, SubTasksSlot):
         kinds = sorted({file.kind for file in sample.files}) or ["none"]

@@ -9,25 +9,19 @@ a tie, and ``other`` without any match. Difficulty follows section 3.3 of the pa
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
+from agrotools.benchmarks._dialogs.entries import DialogForm, read_entries
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
-from agrotools.benchmarks._dialogs.loading import (
-    Findings,
-    PublishedBenchmark,
-    PublishedSettings,
-    ReadSet,
-    file_check,
-)
+from agrotools.benchmarks._dialogs.loading import Findings, PublishedBenchmark, PublishedSettings, ReadSet, file_check
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PLUGIN
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import read_table
 
 
 class ThinkGeoSettings(PublishedSettings):
@@ -79,11 +73,10 @@ def find_sar(path: Path) -> Path:
     raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=THINKGEO.layout.source)
 
 
-def _with_groups(sensor: str, read: ReadEntry) -> Sample:
-    sample = read.sample
+def _with_groups(sensor: str, sample: Sample) -> Sample:
     steps = sample.reference.steps if sample.reference else ()
     about = use_case(sample.query, [file.name for file in sample.files], [step.tool for step in steps])
-    groups = {"use_case": about, "sensor": sensor, "answer": read.kind, "steps": str(len(steps))}
+    groups = {"use_case": about, "sensor": sensor, "answer": sample.task_type, "steps": str(len(steps))}
     return sample.model_copy(update={"groups": groups, "task_type": about})
 
 
@@ -115,7 +108,7 @@ def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
 
 _WORDS = {
     name: re.compile(rf"(?<![A-Za-z])(?:{'|'.join(words)})(?![A-Za-z])", re.IGNORECASE)
-    for name, words in tomllib.loads(Path(__file__).with_name("use_cases.toml").read_text("utf-8")).items()
+    for name, words in read_table(Path(__file__).with_name("use_cases.toml")).items()
 }
 """Use cases in the order of figure 2 of the paper, each with a pattern of words that indicate it."""
 

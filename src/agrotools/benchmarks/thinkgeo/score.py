@@ -6,36 +6,21 @@ gpt-4o-mini with temperature 0 and at most 3 tokens.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agrotools.benchmarks._dialogs import published_scorer
 from agrotools.benchmarks._dialogs.plugin_parts import table_layouts
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
-from agrotools.benchmarks._dialogs.scores import (
-    IMAGES,
-    JudgeScorer,
-    compare_dialogues,
-    differences_of,
-    prediction_content,
-    scoring_by,
-)
+from agrotools.benchmarks._dialogs.scores import JudgeScorer, compare_dialogues, prediction_content, scoring_by
+from agrotools.benchmarks.facts import differences_of
 from agrotools.benchmarks.thinkgeo.plugin import FACTS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
 from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, prompt_hash, read_published_yes, read_yes_no
-from agrotools.scoring.predictions import (
-    Figure,
-    Part,
-    SampleParts,
-    Scores,
-    Similarity,
-    published,
-    read_json,
-    summed,
-)
+from agrotools.scoring.predictions import Figure, Part, SampleParts, Scores, Similarity, published, read_json, summed
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 RULES = Rules(
@@ -63,25 +48,21 @@ def judge_prompt(answer: str, question: str) -> tuple[str, str]:
 
 
 def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
-    answer = record.trajectory.answer_text if record.trajectory is not None and record.invalid is None else None
-    if answer is None or not answer.strip():
-        return []
-    slots = [slot for slot in record.sample.answer if isinstance(slot, KeywordsSlot)]
-    return [question for slot in slots for question in yes_no_questions(slot, answer)]
-
-
-def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
     """Return ThinkGeo's questions about an answer, in its wording; every reply to a correct answer is yes.
 
     Each question occurs for two metrics: with ThinkGeo's parser (only ``yes`` counts), and with one that accepts
     ``Yes.`` and gives no grade to a reply that is neither yes nor no.
     """
+    answer = record.trajectory.answer_text if record.trajectory is not None and record.invalid is None else None
+    if answer is None or not answer.strip():
+        return []
     prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
     questions: list[JudgeQuestion] = []
-    for number, question in enumerate(slot.questions, start=1):
-        system, user = judge_prompt(answer, question)
-        for metric, read in ((LLM_SCORE, read_published_yes), (LLM_SCORE_CORRECTED, read_yes_no)):
-            questions.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
+    for slot in record.sample.answer:
+        for number, question in enumerate(slot.questions if isinstance(slot, KeywordsSlot) else (), start=1):
+            system, user = judge_prompt(answer, question)
+            for metric, read in ((LLM_SCORE, read_published_yes), (LLM_SCORE_CORRECTED, read_yes_no)):
+                questions.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
     return questions
 
 
@@ -94,17 +75,11 @@ JUDGING = Judging(
 )
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """Replies of the judge on one answer. ``position``: position of the sample in the file, from 0."""
 
     position: int
     replies: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """True if every reply is exactly "yes"."""
-        return all(reply == "yes" for reply in self.replies)
 
 
 _FORM = 'a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]'
@@ -148,7 +123,8 @@ def score_end(
 ) -> Scores:
     """Compute the metrics of an end-to-end file, with ``llm_score`` from saved ``judgements``.
 
-    ``data``: the whole data set, whose entries hold the questions.
+    That is the share of answers with only "yes" among all entries of ``data``, the whole data set, that have questions,
+    answered or not.
 
     Raises:
         PublishedScorerStops: the original raises an exception.
@@ -157,20 +133,12 @@ def score_end(
     if judgements is None or data is None:
         reason = "needs saved judgements" if judgements is None else "needs the data set, whose questions it counts"
         return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
-    metrics = {**scores.metrics, LLM_SCORE: llm_score(judgements, data)}
-    return replace(scores, metrics=metrics, counts={**scores.counts, "judged": len(judgements)})
-
-
-def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figure:
-    """Return the share of passed answers among all entries of the data set that have questions, answered or not.
-
-    Raises:
-        PublishedScorerStops: an entry of the data set is not an object.
-    """
     with published("the data set"):
         n_judged = sum("evaluation" in entry for entry in data.values())
-    passed = sum(judgement.passed for judgement in judgements)
-    return Figure(passed / n_judged * 100 if n_judged else 0.0, n_judged)
+    passed = sum(all(reply == "yes" for reply in judgement.replies) for judgement in judgements)
+    figure = Figure(passed / n_judged * 100 if n_judged else 0.0, n_judged)
+    metrics = {**scores.metrics, LLM_SCORE: figure}
+    return replace(scores, metrics=metrics, counts={**scores.counts, "judged": len(judgements)})
 
 
 def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Scores:
@@ -197,7 +165,7 @@ FORMAT = PredictionFormat(
     "ThinkGeo",
     "thinkgeo",
     partial(compare_dialogues, rules=RULES, judge=JudgeScorer(read_log, score_end, with_llm_score)),
-    differences_of(RULES, ans_i=IMAGES, llm_score="a reply may say more than yes"),
+    differences_of(FACTS, "thinkgeo"),
     write=partial(prediction_content, PAPER_RUN),
 )
 _tables = deferred("agrotools.benchmarks._dialogs.report:published_tables")
