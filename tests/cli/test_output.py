@@ -215,7 +215,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
             ": no sample was run; run the same command again",
         ),
         (
-            "agrotools.benchmarks.load_benchmark",
+            "agrotools.benchmarks.loading.load_as",
             "eval embedded -m baseline:echo --fresh-seed 5",
             ": no sample was run, drawn scenes are kept; run the same command again to resume",
         ),

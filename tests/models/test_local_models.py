@@ -53,6 +53,7 @@ def test_a_file_with_another_hash_is_not_kept(packaged: LocalModel) -> None:
     assert not model_file(changed).exists()
 
 
+@pytest.mark.process
 def test_a_local_model_is_served_without_further_options(packaged: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalServers, "_executable", lambda _: ["llama-server"])
     config = EvalConfig(model="local:tiny")

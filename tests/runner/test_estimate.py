@@ -25,7 +25,7 @@ SETTINGS = ModelSettings(max_output_tokens=1000)
 
 
 class Overheard:
-    """A model that puts 1 into every line of the form and remembers how long its requests were."""
+    """A model that puts 1 or the first option into every line of the form and remembers how long its requests were."""
 
     def __init__(self) -> None:
         self.tokens: list[float] = []
@@ -37,7 +37,8 @@ class Overheard:
         self.pictures += len(image_urls(messages))
         asked, _, form = messages[-1].text.partition("answer gives no value):\n")
         lines = form.partition("\nwhere\n")[0] if asked.startswith("Now copy the values") else "All of them are 1."
-        return f"Final Answer: {re.sub('<.*?>', '1', lines)}"
+        filled = re.sub(r"<(?:[^<>]*? of: ([^,>]*))?[^>]*>", lambda gap: gap[1] or "1", lines)
+        return f"Final Answer: {filled}"
 
     def source(self, protocol: Protocol = "react", images: bool = False, settings: ModelSettings = SETTINGS):
         agents = {mode: LLMAgent(self.model, mode, protocol, settings, images=images) for mode in MODES}

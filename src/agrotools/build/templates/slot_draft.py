@@ -216,14 +216,11 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
 
 
 def with_known_names(slot: _Labelled) -> _Labelled:
-    """Return ``slot`` with the names that the knowledge base has for its choices as aliases, which are never shown.
-
-    Aliases of one choice alone go: they may have been written for the right one.
-    """
+    """Return ``slot`` with the names that the knowledge base has for its choices as aliases, which are never shown."""
     known = {choice: _known(choice) for choice in slot.choices}
     if not any(known.values()):
         return slot
-    given = slot.aliases if len(slot.aliases) > 1 or isinstance(slot, ChoiceSetSlot) else {}
+    given = slot.aliases
     return slot.model_copy(
         update={"aliases": _of_one_choice({each: (*given.get(each, ()), *known[each]) for each in slot.choices})}
     )
