@@ -216,11 +216,16 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
 
 
 def with_known_names(slot: _Labelled) -> _Labelled:
-    """Return ``slot`` with the names that the knowledge base has for its choices as aliases, which are never shown."""
+    """Return ``slot`` with the names that the knowledge base has for its choices as aliases, which are never shown.
+
+    Aliases of one choice alone go, unless they contain its name: they may have been written for the right one.
+    """
     known = {choice: _known(choice) for choice in slot.choices}
     if not any(known.values()):
         return slot
     given = slot.aliases
+    if len(given) == 1 and not isinstance(slot, ChoiceSetSlot):
+        given = {each: tuple(n for n in names if label_key(each) in label_key(n)) for each, names in given.items()}
     return slot.model_copy(
         update={"aliases": _of_one_choice({each: (*given.get(each, ()), *known[each]) for each in slot.choices})}
     )
