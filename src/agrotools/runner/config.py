@@ -21,7 +21,7 @@ from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError, plain
 from agrotools.core.base import suggestion
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
-from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS, local_model
+from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
 from agrotools.models.local_models import PREFIX as LOCAL_PREFIX
 from agrotools.plugin import benchmark_id, plugin_of
 from agrotools.runner.doses import given_doses
@@ -182,7 +182,7 @@ class EvalConfig(FrozenModel):
     def settings(self) -> ModelSettings:
         """Sampling settings; unset options keep their defaults."""
         values = {name: getattr(self, name) for name in _SETTINGS}
-        if local_model(self.model):
+        if self.model.startswith(LOCAL_PREFIX):
             values["max_output_tokens"] = self.max_output_tokens or LOCAL_OUTPUT_TOKENS
         return ModelSettings.model_validate({name: value for name, value in values.items() if value is not None})
 
@@ -377,7 +377,8 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
     protocol, note = (config.protocol, "") if config.protocol else _default_protocol(benchmark.header.protocol, modes)
     rules = run_protocol(protocol)
     turns = config.max_steps or benchmark.header.max_steps or rules.max_turns or DEFAULT_TURNS
-    images = rules.shows_images and not local_model(config.model) if config.images is None else config.images
+    is_local = config.model.startswith(LOCAL_PREFIX)  # these models take text alone
+    images = rules.shows_images and not is_local if config.images is None else config.images
     if note and rules.max_turns is not None:
         note += f"; at most {turns} turns, {'images are shown' if images else 'no images are shown (--images)'}"
     return RunSettings(protocol, turns, images, modes, backends, note)

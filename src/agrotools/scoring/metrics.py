@@ -30,6 +30,13 @@ def is_judged_text(slot: Slot) -> bool:
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _OWN_CLOSED = ("exact", "boolean", "choice_set", "file", "tolerance")
+
+
+def is_closed(slot: Slot) -> bool:
+    """Return True for slots of labels, yes/no, sets, files and numbers."""
+    return slot.type in _OWN_CLOSED
+
+
 _ENGINE_METRICS = {
     FAS: MetricInfo(
         "FAS",
@@ -83,13 +90,13 @@ _ENGINE_METRICS = {
     FAS_TEXT: MetricInfo(
         "FAS text",
         "mean score of labels, yes/no, sets, files and numbers in the model's own words, before the form",
-        slots=lambda slot: slot.type in _OWN_CLOSED,
+        slots=is_closed,
         on_request=True,
     ),
     FAS_READ: MetricInfo(
         "FAS read",
         "FAS text, with the values that a model copied from the words (--read-prose)",
-        slots=lambda slot: slot.type in _OWN_CLOSED,
+        slots=is_closed,
         on_request=True,
         by_judge=True,
     ),

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 from weakref import WeakValueDictionary
 
 from agrotools.core import (
@@ -199,7 +199,7 @@ class ToolExecutor:
         error = outcome.observation.error
         if error is None or error.kind not in _OF_FILES or error.argument not in call.arguments:
             return outcome
-        if error.argument in self._find_tool(call.tool).spec.parameters.get("required", ()):
+        if error.argument in cast("Sequence[str]", self._find_tool(call.tool).spec.parameters.get("required", ())):
             return outcome
         hint = "; ".join(filter(None, [f"{OPTIONAL_HINT}: {error.argument}", error.hint]))
         return replace(outcome, observation=Observation(error=error.model_copy(update={"hint": hint})))

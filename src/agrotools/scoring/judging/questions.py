@@ -27,7 +27,7 @@ from agrotools.core import (
 )
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
-from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, SLOTS_OF_METRIC, is_judged_text
+from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, is_closed, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
 from agrotools.scoring.slots import own_words, score_slot, submitted_text
 from agrotools.text.answer_form import answer_form
@@ -217,7 +217,7 @@ JUDGED_METRICS = WithPlugins(
     "judged metric",
     {
         OPEN_TEXT: JudgedMetric(is_judged_text),
-        FAS_READ: JudgedMetric(lambda slot: SLOTS_OF_METRIC[FAS_READ](slot)),
+        FAS_READ: JudgedMetric(is_closed),
     },
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
@@ -242,7 +242,7 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
         for slot in sample.answer:
             if isinstance(slot, OpenTextSlot) and is_judged_text(slot):
                 questions.append(rubric_question(slot, sample.query, submitted_text(slot, sample.answer, answer)))
-    closed = [slot for slot in sample.answer if SLOTS_OF_METRIC[FAS_READ](slot)]
+    closed = [slot for slot in sample.answer if is_closed(slot)]
     if closed and record.trajectory.answer_text is not None and (words := own_words(record.trajectory)):
         questions.append(copying_question(closed, sample.query, words))
     return questions
