@@ -58,7 +58,7 @@ async def parse_row(row: Row) -> Row:
         return {"actions": [_action(await agent.act(view, ())) for _ in row["replies"]]}
     ended = await run_end_to_end(agent, view, _no_tool, max_steps=row["turns"])
     calls = [_call(step.call) for step in ended.steps if step.call]
-    return {"calls": calls, "answer": ended.answer, "termination": ended.termination}
+    return {"calls": calls, "answer": ended.answer_text, "termination": ended.termination}
 
 
 async def _no_tool(_call: ToolCall) -> ToolOutcome:
@@ -82,7 +82,6 @@ def row_of(record: Record, protocol: Protocol, *, model: str, benchmark: str, ba
     replies = turns_of(record)
     if protocol not in PROTOCOLS or record.invalid or not replies:
         return None
-    form = record.form_reply
     return {
         "model": model,
         "benchmark": benchmark,
@@ -94,7 +93,7 @@ def row_of(record: Record, protocol: Protocol, *, model: str, benchmark: str, ba
         "slots": [slot.model_dump(mode="json", by_alias=True) for slot in record.sample.answer],
         "replies": [[reply.text, reply.finish_reason] for reply in replies],
         "turns": len(replies) - (record.trajectory is not None and record.trajectory.termination == "max_steps"),
-        "form_reply": None if form is None else form.text,
+        "form_replies": [reply.text for reply in record.form_replies],
     }
 
 
@@ -105,9 +104,10 @@ def differs(record: Record, outcome: Row) -> str:
         pairs = zip(made, outcome["actions"], strict=True)
         return next((f"{one} became {two}" for one, two in pairs if not _same(one, two)), "")
     made = [_call(step.call) for step in record.trajectory.calls if step.call]
-    if made != outcome["calls"] or record.trajectory.termination != outcome["termination"]:
-        return f"{made}, {record.trajectory.termination} became {outcome['calls']}, {outcome['termination']}"
-    answers = {"answer": record.trajectory.answer}, {"answer": outcome["answer"]}
+    termination = record.trajectory.termination.replace("no_form", "answered")  # the form is not asked for again
+    if made != outcome["calls"] or termination != outcome["termination"]:
+        return f"{made}, {termination} became {outcome['calls']}, {outcome['termination']}"
+    answers = {"answer": record.trajectory.answer_text}, {"answer": outcome["answer"]}
     return "" if _same(*answers) else f"{answers[0]} became {answers[1]}"
 
 

@@ -41,7 +41,7 @@ class Run:
 
 
 def _embedded(protocol: str, limit: int) -> Run:
-    options = ("embedded", "--mode", "end-to-end", "--protocol", protocol, "--tools", "needed", "--max-steps", "10")
+    options = ("embedded", "--mode", "end-to-end", "--protocol", protocol, "--tools", "needed", "--max-steps", "6")
     return Run(f"embedded-{protocol}", limit, options)
 
 
