@@ -79,10 +79,10 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     """
     from agrotools.runner.store import read_manifest
 
-    asked = bool(options.judge or options.read_prose)
-    benchmarks = {run: read_manifest(run).benchmark for run in runs} if asked else {}
+    has_models = bool(options.judge or options.read_prose)
+    benchmarks = {run: read_manifest(run).benchmark for run in runs} if has_models else {}
     rubrics = check_judges(options, [*benchmarks.values()])
-    if not asked:
+    if not has_models:
         return False
     from agrotools.runner.judging import judge_run
     from agrotools.scoring.judging.questions import labelled_questions

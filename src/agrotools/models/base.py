@@ -387,13 +387,11 @@ class RequestEncoder:
 
 
 def message_json(message: Message) -> bytes:
-    """Return the JSON of ``message`` in a request, cached on the message unless it has images, which are large."""
-    if message.cached_json is not None:
-        return message.cached_json
-    content = json_bytes(message_on_wire(message))
-    if not message.has_images:
-        object.__setattr__(message, "cached_json", content)
-    return content
+    """Return the JSON of ``message`` in a request, cached on the message, which is sent again with every turn."""
+    if message.cached_json is None:
+        object.__setattr__(message, "cached_json", json_bytes(message_on_wire(message)))
+    assert message.cached_json is not None
+    return message.cached_json
 
 
 def json_bytes(value: Any) -> bytes:

@@ -5,7 +5,6 @@ import io
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -228,13 +227,9 @@ def items_of(prepared: "PreparedRun", sample: str) -> list[WorkItem]:
     """Return a sample in each mode of the run; if none was asked for, in end-to-end or else the first.
 
     Raises:
-        UsageError: there is no such sample, or it is not run in these modes.
+        UsageError: the sample is not run in these modes.
     """
     benchmark, source, modes = prepared.benchmark, prepared.source, prepared.manifest.modes
-    known = prepared.plan.ids
-    if sample not in known:
-        close = get_close_matches(sample, known, n=3) or known[:3]
-        raise UsageError(f"{benchmark.name} has no sample {sample!r}", hint=f"e.g. {', '.join(close)}")
     items = [*work_items(benchmark.samples, source.modes, 1, single_shot=source.single_shot, only=[sample])]
     if chosen := [item for item in items if item.mode in modes]:
         one = [each for each in chosen if each.mode == "end-to-end"] or chosen[:1]

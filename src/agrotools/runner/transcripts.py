@@ -77,8 +77,8 @@ def in_form(sample: Sample, text: str) -> str:
     if len(items) != 1 or items[0].free_text or read_submission(text, items):
         return text
     value = read_value(items[0], (text,))
-    is_label = bool(value.names) and (not items[0].choices or {*value.names} <= {*items[0].choices})
-    return f"{items[0].name}: {text}" if value.number or value.yes is not None or is_label else text
+    has_value = value.number or value.yes is not None or (value.names and value.listed)
+    return f"{items[0].name}: {text}" if has_value else text
 
 
 def _actions(sample: Sample, messages: Sequence[Fields], schemas: Schemas) -> tuple[Action, ...]:

@@ -87,7 +87,7 @@ _JUDGEMENT = late_pattern(
 _DOUBTS = tuple("是否 是不是 难以 还是 也不 确定 知道 无法 可能 对错 对不 neither partly sure whether".split())
 """Words of a clause that is no verdict."""
 _AFTER_FIRST = (*"( ) , : ; 。 — 解 理由 因 三个 等 because since as not".split(), "- ")
-"""What may follow letters that begin a reply."""
+"""Marks and words behind letters that begin a reply."""
 
 
 class ChoiceReading(NamedTuple):

@@ -19,6 +19,11 @@ class Quantity(NamedTuple):
     unit: Unit | None = None
     noun: str | None = None
 
+    @property
+    def is_share(self) -> bool:
+        """True for a value in percent or another share."""
+        return self.unit is not None and self.unit.dimension == "share"
+
     def ends_in(self, unit: str | None) -> tuple[float, float] | None:
         """Return both ends in ``unit``, which a number without a unit is in; None if the units differ in dimension."""
         if self.unit is None or unit == self.unit.symbol:
@@ -82,17 +87,13 @@ def _in_both(quantity: Quantity, other: Quantity) -> Quantity | None:
     unit = quantity.unit
     if unit is None or other.unit is None:
         with_unit, bare = (other, quantity) if unit is None else (quantity, other)
-        if _is_share(with_unit) and _alike_both(with_unit.ends_in("fraction"), bare):
+        if with_unit.is_share and _alike_both(with_unit.ends_in("fraction"), bare):
             return bare._replace(unit=UNITS["fraction"])
     return quantity if _alike_both(other.ends_in(unit.symbol if unit else None), quantity) else None
 
 
 def _alike_both(ends: tuple[float, float] | None, quantity: Quantity) -> bool:
     return ends is not None and _alike(ends[0], quantity.low) and _alike(ends[1], quantity.high)
-
-
-def _is_share(quantity: Quantity) -> bool:
-    return quantity.unit is not None and quantity.unit.dimension == "share"
 
 
 def _measured(text: str, at: int) -> tuple[float, Unit | None, int] | None:

@@ -18,7 +18,7 @@ from agrotools.text.units import fold_case, unit_at
 
 UNKNOWN = "unknown"
 """Value by which an answer abstains in an item; alone on a line, in all items."""
-_UNKNOWN = frozenset((UNKNOWN, "未知"))
+_UNKNOWN = (UNKNOWN, "未知")
 _YES = frozenset(("yes", "true", "是", "是的", "对"))
 _NO = frozenset(("no", "false", "否", "不是", "不对"))
 _SPECIAL = late_pattern(r"<\|[^<>|\n]{1,40}\|>|</?s>|<\|?(?:begin|end)_of_box\|?>")
@@ -156,7 +156,7 @@ def _abstains(text: str) -> bool:
     return _ABSTAINS.fullmatch(normalise(text).strip(_MARKS)) is not None
 
 
-_ABSTAINS = late_pattern(r"(?:unknown|未知)(?![^\W\d_])\D{0,200}")
+_ABSTAINS = late_pattern(rf"(?:{'|'.join(_UNKNOWN)})(?![^\W\d_])\D{{0,200}}")
 
 
 def is_complete(text: str, items: Sequence[FormItem], *, listed: bool = False) -> bool:
@@ -227,7 +227,7 @@ def _read_value(item: FormItem, text: str) -> FormValue:
 
 
 def _names_option(item: FormItem, text: str) -> bool:
-    return any(label_key(text).startswith(name) for name in option_names(item) if name.startswith(tuple(_UNKNOWN)))
+    return any(label_key(text).startswith(name) for name in option_names(item) if name.startswith(_UNKNOWN))
 
 
 def _number(item: FormItem, text: str) -> FormValue:
@@ -241,9 +241,9 @@ def _number(item: FormItem, text: str) -> FormValue:
 def _in_unit(item: FormItem, quantity: Quantity) -> tuple[float, float] | None:
     if quantity.noun is not None and item.unit is not None:
         return None
+    if item.unit is None and quantity.is_share:
+        return quantity.ends_in("fraction")
     if item.unit is None and quantity.unit is not None:
-        if quantity.unit.dimension == "share":
-            return quantity.ends_in("fraction")
         return (quantity.low, quantity.high) if quantity.unit.symbol in _units_in(item.label) else None
     return quantity.ends_in(item.unit)
 

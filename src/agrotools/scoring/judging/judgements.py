@@ -22,7 +22,7 @@ from agrotools.scoring.judging.questions import (
     read_grade,
 )
 from agrotools.scoring.metrics import FAS, HARMFUL_ADVICE, OPEN_TEXT, SLOT_METRIC, SLOTS_OF_METRIC, is_judged_text
-from agrotools.scoring.slots import SlotScore, score_row
+from agrotools.scoring.slots import SlotScore, score_row, weighted_mean
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
 
@@ -269,27 +269,29 @@ class JudgedRows:
 
     def rows(self, record: Record) -> list[Score]:
         """Return the judge rows of ``record``; empty if no judge was asked about the run."""
-        if not self.metrics:
-            return []
-        graded = judged(record, self._by_question, self._rubrics)
+        return judged_scores(record, self._graded(record), self.metrics)
+
+    def _graded(self, record: Record) -> list[GradedQuestion]:
+        graded = judged(record, self._by_question, self._rubrics) if self.metrics else []
         self._tally.add(graded)
-        return judged_scores(record, graded, self.metrics)
+        return graded
 
     def joined(self, record: Record, rows: Sequence[Score]) -> list[Score]:
         """Return the rows of ``record`` and its judge rows.
 
         Where judges graded open text, it counts in FAS, and their verdicts on harmful claims replace the rule's.
         """
-        added = self.rows(record)
+        every = self._graded(record)
+        added = judged_scores(record, every, self.metrics)
         if all(row.metric != OPEN_TEXT for row in added):
             return [*rows, *added]
-        graded = [each for each in judged(record, self._by_question) if each.question.metric == OPEN_TEXT]
+        graded = [each for each in every if each.question.metric == OPEN_TEXT]
         values = {row.slot: row.value for row in rows if row.metric == SLOT_METRIC}
         values |= {each.question.slot: each.value for each in graded}
         counted = [slot for slot in record.sample.answer if SLOTS_OF_METRIC[FAS](slot) or is_judged_text(slot)]
-        total = sum(slot.weight * (values[slot.name] or 0.0) for slot in counted)
+        mean = weighted_mean(counted, [values[slot.name] or 0.0 for slot in counted])
         reading: dict[str, JsonValue] = {"slots": {slot.name: values[slot.name] for slot in counted}}
-        scores = {FAS: SlotScore(total / sum(slot.weight for slot in counted), reading)}
+        scores = {FAS: SlotScore(mean, reading)}
         found = [q.harmful(each.reply) for q, _ in graded for each in self._by_question.get(q.asked, ())]
         if found and any(row.metric == HARMFUL_ADVICE for row in rows):
             claims: dict[str, JsonValue] = {"claims": [*dict.fromkeys(claim for each in found for claim in each)]}

@@ -29,7 +29,7 @@ from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
 from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, is_closed, is_judged_text
 from agrotools.scoring.open_text import FactRead, scored_facts
-from agrotools.scoring.slots import own_words, score_slot, submitted_text
+from agrotools.scoring.slots import own_words, score_slot, submitted_text, weighted_mean
 from agrotools.text.answer_form import answer_form
 from agrotools.text.loose_json import parsed_values
 from agrotools.text.normalise import normalise
@@ -258,7 +258,7 @@ def copying_question(slots: Sequence[Slot], question: str, words: str) -> JudgeQ
     def read(reply: str) -> float | None:
         if not is_complete(reply, asked_items(slots)):
             return None
-        return sum(each.weight * score_slot(each, slots, reply).value for each in slots) / sum(s.weight for s in slots)
+        return weighted_mean(slots, [score_slot(each, slots, reply).value for each in slots])
 
     return JudgeQuestion(FAS_READ, "", system, user, prompt, most=1, read=read)
 
