@@ -20,6 +20,10 @@ _NO_DATA = -9999.0
 _TOO_FAR = 65535
 _FULL_COLOUR = 0
 """JPEG subsampling that preserves thin coloured strokes."""
+_BLOCK = 24 * 1024
+"""JPEG files are padded to whole blocks: without one thing a picture is hardly smaller, and its size must not tell."""
+_CHUNK = 20
+"""Bytes of an empty comment chunk in a PNG file: length, type, keyword, checksum."""
 INSIDE = ref(0, "regions[0].inner_box")
 """Reference to the region inside the stroke of the mark that the first call found."""
 
@@ -29,6 +33,8 @@ def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_col
     from PIL import Image
 
     Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
+    content = path.read_bytes()
+    path.write_bytes(_padded(content, path.suffix, -len(content) % _BLOCK))
 
 
 def can_be_blank(path: Path, kind: FileKind) -> bool:
@@ -41,8 +47,32 @@ def save_blank(path: Path, original: Path, seed: int) -> None:
 
     A photograph is black, washed out or behind a fogged lens, with sensor noise in whole numbers, so that it is the
     same on every machine. In a depth map each pixel has one of the two values that mean "no reading", in a raster of
-    heights one of two customary values that mean "no data".
+    heights one of two customary values that mean "no data". The file has as many bytes as ``original``: its size must
+    not tell what only a look at the picture tells.
     """
+    _write_blank(path, original, seed)
+    content = path.read_bytes()
+    missing = original.stat().st_size - len(content)
+    if missing > _CHUNK:
+        path.write_bytes(_padded(content, path.suffix, missing))
+
+
+def _padded(content: bytes, suffix: str, missing: int) -> bytes:
+    """Return the file ``missing`` bytes longer, by parts that readers of its format skip."""
+    if suffix == ".jpg":  # comments of at most 65,533 bytes behind the JFIF header
+        at, comments = 4 + int.from_bytes(content[4:6]), b""
+        while missing > 3:
+            size = min(missing - 4, 65_529)
+            comments += b"\xff\xfe" + (size + 2).to_bytes(2) + bytes(size)
+            missing -= size + 4
+        return content[:at] + comments + content[at:]
+    if suffix == ".png":  # a text chunk ahead of the end chunk
+        chunk = b"tEXtComment\0" + b" " * (missing - _CHUNK)
+        return content[:-12] + (len(chunk) - 4).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + content[-12:]
+    return content + bytes(missing)
+
+
+def _write_blank(path: Path, original: Path, seed: int) -> None:
     rng = np.random.default_rng([seed, zlib.crc32(original.name.encode())])
     if original.suffix == ".tif":
         import rasterio
