@@ -35,7 +35,7 @@ from support.sums_benchmark import write_sums
 
 HERE = Path(__file__).resolve().parent
 KEY = "sk-litellm-1234"
-NARROW, WIDE = 1024, 4096
+NARROW, WIDE = 512, 4096
 """Tokens of a conversation."""
 SAMPLES = 12
 _STARTS_IN_S = 120.0

@@ -182,6 +182,8 @@ def test_an_agent_on_an_sdk_has_the_trajectory_of_the_own_loop(sdk, expected, fo
         offered = model.offered[name]
         assert offered["description"] == tool["description"].strip()
         assert properties(offered) == properties(tool)
+        maps = [each for each in offered["parameters"]["properties"].values() if each.get("type") == "object"]
+        assert all(each.get("properties") or each.get("additionalProperties") is True for each in maps)
         assert offered["parameters"]["required"] == tool["parameters"]["required"]
     texts = [text_of(message) for body in model.requests for message in body["messages"]]
     assert any('"hint"' in text for text in texts)
@@ -200,13 +202,21 @@ def test_calls_that_an_sdk_refuses_do_not_end_its_run(sdk: str, tmp_path: Path, 
     assert record.trajectory.steps[-1].text.endswith("mean_yield: 5.4")
 
 
+ADDED = ("nullable", "title", "additionalProperties")
+"""Keys that an SDK adds to a schema."""
+
+
 def properties(tool: Body) -> Body:
-    """Properties of the arguments without keys that an SDK adds."""
-    added = ("nullable", "title", "properties")
-    return {
-        name: {key: value for key, value in schema.items() if key not in added}
-        for name, schema in tool["parameters"]["properties"].items()
-    }
+    """Properties of the arguments without what an SDK adds."""
+
+    def plain(schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [plain(each) for each in schema]
+        if not isinstance(schema, dict):
+            return schema
+        return {key: plain(each) for key, each in schema.items() if key not in ADDED and each not in ("", {})}
+
+    return plain(tool["parameters"]["properties"])
 
 
 def pictures_of(body: Body) -> list[str]:

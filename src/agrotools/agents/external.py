@@ -148,7 +148,7 @@ def shown_observation(step: Step) -> dict[str, Any]:
 
 def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
     """Return what an agent is told about a sample, as JSON: query, files, prompt, tools, max_steps."""
-    tools = [spec.offered() for spec in (specs(view.toolset) if view.toolset else ())]
+    tools = [spec.offered(open_maps=True) for spec in (specs(view.toolset) if view.toolset else ())]
     files = [
         {
             "name": file.name,

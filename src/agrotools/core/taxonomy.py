@@ -111,18 +111,20 @@ class ToolSpec(FrozenModel):
     agreement: dict[str, AgreementKind]
     defaults: dict[str, JsonValue]
 
-    def offered(self) -> dict[str, Any]:
+    def offered(self, *, open_maps: bool = False) -> dict[str, Any]:
         """Return name, description and parameters as models, agents and MCP clients get them.
 
         The schema leaves out :data:`CONVENTIONS` and what only the tool needs to check a call: a model reads the tokens
         of all tools in every request. The tool reports what the shorter schema lets through. Defaults that are numbers
         stay, because small models fill in every argument, and 0 where they know no number.
+
+        ``open_maps`` states that objects with free keys take any: Pydantic AI otherwise declares that they take none.
         """
         description = " ".join(self.description.split())
-        return {"name": self.name, "description": description, "parameters": _offered(self.parameters)}
+        return {"name": self.name, "description": description, "parameters": _offered(self.parameters, open_maps)}
 
 
-def _offered(schema: dict[str, Any]) -> dict[str, Any]:
+def _offered(schema: dict[str, Any], open_maps: bool) -> dict[str, Any]:
     kept = {key: schema[key] for key in ("type", "enum", "description", "required") if key in schema}
     if kept.get("description") in CONVENTIONS.values():
         del kept["description"]
@@ -130,12 +132,14 @@ def _offered(schema: dict[str, Any]) -> dict[str, Any]:
     if isinstance(default, int | float) and not isinstance(default, bool):
         kept["default"] = default
     if "properties" in schema:
-        kept["properties"] = {name: _offered(each) for name, each in schema["properties"].items()}
+        kept["properties"] = {name: _offered(each, open_maps) for name, each in schema["properties"].items()}
     if "anyOf" in schema:
-        branches = [_offered(each) for each in schema["anyOf"]]
+        branches = [_offered(each, open_maps) for each in schema["anyOf"]]
         kept["anyOf"] = [each for at, each in enumerate(branches) if each not in branches[:at]]
     if "items" in schema:
-        kept["items"] = _offered(schema["items"])
+        kept["items"] = _offered(schema["items"], open_maps)
+    if open_maps and "additionalProperties" in schema and "properties" not in schema:
+        kept["additionalProperties"] = True
     if len(kept.get("anyOf", ())) == 1:
         return kept.pop("anyOf")[0] | kept
     return kept

@@ -137,7 +137,7 @@ class FolderTools:
         return ToolService(self._descriptions, self._call, self._read)
 
     def _descriptions(self, _headers: Headers) -> list[ToolDescription]:
-        tools = [ToolDescription(**spec.offered()) for spec in tool_specs(self.names)]
+        tools = [ToolDescription(**spec.offered(open_maps=True)) for spec in tool_specs(self.names)]
         return [*tools, LIST_FILES, *([BEGIN_TASK, END_TASK] if self.recorder else [])]
 
     async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, report: ReportProgress) -> ToolReply:
