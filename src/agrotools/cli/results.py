@@ -1,7 +1,6 @@
 """Scoring, judging and display of runs, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,14 +21,11 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
-    from agrotools.report.html.building import ReportDraft
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
-    from agrotools.runner.manifest import Manifest
-    from agrotools.runner.records import RecordIndex
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging.questions import Rubrics
     from agrotools.scoring.summary import Summary
@@ -137,11 +133,6 @@ class Evaluated(NamedTuple):
     def stops(self) -> "list[BudgetReached]":
         return [each.stopped for each in self.runs if each.stopped]
 
-    @property
-    def indexes(self) -> "dict[Path, RecordIndex]":
-        """Indexes of the records of the runs."""
-        return {each.run: each.records for each in self.runs}
-
 
 def show_runs(
     runs: Sequence[Path],
@@ -170,8 +161,7 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import incomparable, report_draft
-    from agrotools.report.html.listing import MOST_LISTED
+    from agrotools.report.html import incomparable
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
@@ -180,25 +170,15 @@ def show_runs(
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
-    def begin_run(manifest: "Manifest") -> None:
-        papers.begin_run(manifest)
-        if draft is not None:
-            draft.begin_run()
-
     def add(record: "Record", scores: "list[Score]") -> None:
         nonlocal n_scored
         papers.add(record, scores)
-        if draft is not None:
-            draft.add(record, scores)
         if evaluated:
             n_scored += 1
             progress("scores", n_scored, max(n_records, n_scored))
 
-    indexes = evaluated.indexes if evaluated else {}
-    is_listed = evaluated is not None and n_records <= MOST_LISTED
-    with report_draft(runs, comparisons, indexes) if is_listed else nullcontext() as draft:
-        options = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-        rescored = score_runs(runs, **options, indexes=indexes, on_run=begin_run, on_scored=add)
+    options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
+    rescored = score_runs(runs, **options, on_run=papers.begin_run, on_scored=add)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -223,14 +203,12 @@ def show_runs(
         from agrotools.report.html import build_report
 
         page, out = None, runs[0] / "report.html"
-        references = _references(runs, summaries, evaluated, draft)
+        references = _references(runs, summaries, evaluated)
         if len(runs) == 1 and not references.scored:
             rescored = [each._replace(tally=None) for each in rescored]  # there is nothing to compare with
         try:
-            options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-            options |= {"progress": progress, "draft": draft}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
-            options["tallies"] = [each.tally for each in rescored if each.tally is not None]
+            options |= {"tallies": [each.tally for each in rescored if each.tally is not None], "progress": progress}
             page = build_report(runs, out, summaries=summaries, scored=True, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
@@ -249,10 +227,8 @@ def _first_model(summaries: "Sequence[Summary]") -> int:
     return next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
 
 
-def _references(
-    runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated, draft: "ReportDraft | None"
-) -> "References":
-    """Return floor, planner and ceiling of the first model; ``draft``: draft of the report of the runs, if any."""
+def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated) -> "References":
+    """Return floor, planner and ceiling of the first model."""
     from agrotools.report.screen import headline
     from agrotools.runner.ladder import references_of
 
@@ -260,8 +236,7 @@ def _references(
     modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     measure = headline([summaries[at]], modes)
     mode = measure[0].mode if measure else None
-    options: dict[str, Any] = {"mode": mode, "index": draft.runs[at].records if draft else None}
-    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), **options)
+    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode)
 
 
 def _print_screen(

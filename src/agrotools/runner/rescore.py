@@ -5,7 +5,7 @@ benchmark need all records of a mode at once. Stored scores of another scoring v
 requested.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -108,14 +108,12 @@ def rescore(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     on_scored: OnScored | None = None,
-    records: RecordIndex | None = None,
 ) -> Rescored:
     """Score every record of ``run``, and write summary and score rows to ``scores.json``.
 
     Args:
         comparisons: text comparisons for metrics that are computed only on request.
         on_scored: callback for every record with its score rows, by mode, sample and epoch.
-        records: index of its records, if it is known.
 
     Raises:
         UsageError: a requested comparison is not installed, or not defined for this benchmark;
@@ -128,7 +126,7 @@ def rescore(
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
-            index = (record_index(run) if records is None else records).undamaged()
+            index = record_index(run).undamaged()
             telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
@@ -157,18 +155,16 @@ def score_runs(
     comparisons: TextComparisons = NO_COMPARISONS,
     on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
-    indexes: Mapping[Path, RecordIndex] | None = None,
 ) -> list[Rescored]:
     """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each.
 
-    ``on_run``: callback for the manifest of each run, before its records. ``indexes``: those that are known.
+    ``on_run``: callback for the manifest of each run, before its records.
     """
     rescored: list[Rescored] = []
     for run in runs:
         if on_run is not None:
             on_run(read_manifest(run))
-        options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}
-        rescored.append(rescore(run, records=(indexes or {}).get(run), **options))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]

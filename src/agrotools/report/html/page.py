@@ -8,8 +8,7 @@ import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from markupsafe import Markup
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress, command_line
 from agrotools.report.html.detail import packed_data, reason_line, record_data
-from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
+from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records, scored_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import (
     Pictures,
@@ -40,7 +39,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import rows_of, stored_rows
+from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.attribution import first_part, read_attribution
 
@@ -125,38 +124,26 @@ class Page:
         """
         if self.n_records > most:
             self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=most)
-        with self.writing():
-            for at in range(len(self._runs)):
-                for record, scores in self._listed(at, scored=scored):
-                    self.write(at, record, scores)
-                    if self.choice is None:
-                        progress("report", len(self.rows), self.n_records)
-                    else:
-                        progress("list", len(self.rows), self.choice.n_listed)
+        for at, run in enumerate(self._runs):
+            for record, scores in self._listed(at) if self.choice else scored_records(run, stored=scored):
+                self.write(at, record, scores)
+                if self.choice is None:
+                    progress("report", len(self.rows), self.n_records)
+                else:
+                    progress("list", len(self.rows), self.choice.n_listed)
+        self._complete()
 
-    @contextmanager
-    def writing(self) -> Generator[None]:
-        """Within the block, many records are written; at its end, what is collected of the last ones."""
-        yield
+    def _listed(self, at: int) -> Iterator[tuple[Record, list[Score]]]:
+        """Yield the chosen records of a run, with their score rows."""
+        assert self.choice is not None
+        run = self._runs[at]
+        for record in run.records.at(self.choice.places[at]):
+            yield record, rows_of(record, run.records, run.comparisons)
+
+    def _complete(self) -> None:
+        """Write what is collected of the last records, and mark those on whose samples the oracle fails."""
         self._write_block()
         self._mark_lost()
-
-    def _listed(self, at: int, *, scored: bool) -> Iterator[tuple[Record, list[Score]]]:
-        """Yield the listed records of a run, with their score rows."""
-        run = self._runs[at]
-        if self.choice is not None:
-            for record in run.records.at(self.choice.places[at]):
-                yield record, rows_of(record, run.records, run.comparisons)
-            return
-        # The page shows the rows of judges apart.
-        stored = stored_rows(run.folder) if scored and not run.judges.metrics else iter(())
-        key, rows = next(stored, (None, []))
-        for record in run.records:
-            if record.key == key:
-                yield record, [*map(Score.model_validate, rows)]
-                key, rows = next(stored, (None, []))
-            else:
-                yield record, run.scores_of(record)
 
     def add(self, at: int, keys: Iterable[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
@@ -165,8 +152,7 @@ class Page:
             if record := self._runs[at].records.get(key):
                 self.write(at, record, self._runs[at].scores_of(record, live=self._live))
                 self._write_twin(at, record)
-        self._write_block()
-        self._mark_lost()
+        self._complete()
         self.n_records = len(self.rows)
 
     def _write_twin(self, at: int, record: Record) -> None:

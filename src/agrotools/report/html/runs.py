@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -189,18 +188,15 @@ def opened_runs(
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
     comparisons: TextComparisons = NO_COMPARISONS,
-    indexes: Mapping[Path, RecordIndex] = MappingProxyType({}),
 ) -> list[Run]:
     """Open the runs.
-
-    ``indexes``: indexes of the records of runs, of those of which they are known.
 
     Raises:
         RunStoreError: a folder is not a run or has no records.
         UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
-    record_indexes = [indexes.get(folder) or record_index(folder) for folder in folders]
+    record_indexes = [record_index(folder) for folder in folders]
     for index in record_indexes:
         if not len(index):
             raise index.without_samples
