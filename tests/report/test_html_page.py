@@ -16,7 +16,6 @@ from agrotools.core.files import RECORDS_FILE
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
-from agrotools.report.tables import tables_text
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
@@ -36,6 +35,7 @@ from support.made_runs import (
     write_run,
 )
 from support.report_page import ReportPage, read_report, unpacked
+from support.shown import tables_text
 
 
 def page_of(*runs: Path, **options) -> ReportPage:

@@ -9,13 +9,13 @@ import pytest
 from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from agrotools.core import Record, RunStoreError, Score, Step, Trajectory, UsageError
 from agrotools.plugin import TextComparisons
-from agrotools.report import tables_text
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import rescore, stored_rows
 from agrotools.scoring import METRICS, score_record, summarise
 from agrotools.scoring.embedders import Embedder
 from support.plain_sample import plain_sample
+from support.shown import tables_text
 
 MANIFEST = Manifest(
     agrotools="0", scoring="4", benchmark="b", benchmark_path="b", benchmark_version="1", benchmark_hash="h", model="m",

@@ -268,9 +268,10 @@ def _print_screen(
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
-    from agrotools.report.tables import print_tables
+    from agrotools.report.layout import print_parts
+    from agrotools.report.tables import tables
 
-    print_tables([each.summary for each in rescored], details=details)
+    print_parts(tables([each.summary for each in rescored], details=details))
     if not details:
         typer.echo(f"by task and answer type: {command_line('score', *runs, '--details')}")
     if len(runs) > 1:

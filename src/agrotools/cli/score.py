@@ -170,7 +170,8 @@ def score_predictions(
         BenchmarkError: a file cannot be read.
     """
     from agrotools.core import UsageError
-    from agrotools.report.predictions import as_data, print_compared
+    from agrotools.report.layout import print_parts
+    from agrotools.report.predictions import as_data, compared_tables
     from agrotools.scoring.predictions import compare_file, prediction_format
 
     form = prediction_format(format_)
@@ -186,7 +187,7 @@ def score_predictions(
     if as_json:
         print_json(as_data(compared))
     else:
-        print_compared(compared, files[0].name)
+        print_parts(compared_tables(compared, files[0].name))
     return 0
 
 

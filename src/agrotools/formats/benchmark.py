@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain, count, pairwise
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import Annotated, NamedTuple, Self, overload
 
@@ -36,7 +35,6 @@ from agrotools.core.base import NoFileError, command_line, from_valid, without_c
 from agrotools.core.files import sha256_of_file
 from agrotools.core.form_item import asked_items
 from agrotools.formats.clusters import cluster_firsts
-from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -193,19 +191,34 @@ def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     Raises:
         BenchmarkError: the hash of a file is not known.
     """
-    return _content_hash(header, map(content_of, sorted(samples, key=lambda sample: sample.id)))
+    return _content_hash(header, sorted(samples, key=lambda sample: sample.id))
 
 
-def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
-    """Return :func:`content_hash_of` for the contents of samples in the order of their ids."""
+def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
+    """Return :func:`content_hash_of` for samples in the order of their ids."""
     # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
     # a run are recorded in its manifest.
     left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
     left_out |= {"metadata", "protocol", "max_steps"}
     digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude=left_out).encode())
-    for content in contents:
-        digest.update(content)
+    for sample in samples:
+        digest.update(_content_of(sample))
     return digest.hexdigest()
+
+
+def _content_of(sample: Sample) -> bytes:
+    if sample.files:
+        for file in sample.files:
+            if file.sha256 is None and file.pixels is None:
+                raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
+        if any(file.pixels for file in sample.files):
+            files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
+            sample = sample.model_copy(update={"files": files})
+    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
+    return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
+
+
+_sample_json = Sample.__pydantic_serializer__.to_json
 
 
 def _parsed(line: bytes) -> Sample:
@@ -307,16 +320,12 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
     lines = _SampleLines(folder, with_files)
-    with TemporaryFile() as file:
-        contents = Contents(file)
-        firsts = cluster_firsts(contents.kept(lines.checked()))
-        if not firsts:
-            raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-        if unknown := {*header.quick}.difference(lines.ids):
-            raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-        by_id = lines.by_id()
-        known = contents.at(by_id) if contents.whole else (content_of(lines.read(at)) for at in by_id)
-        content_hash = _content_hash(header, known)
+    firsts = cluster_firsts(lines.checked())
+    if not firsts:
+        raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+    if unknown := {*header.quick}.difference(lines.ids):
+        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
+    content_hash = _content_hash(header, (lines.kept[at] if lines.kept else lines.read(at) for at in lines.by_id()))
 
     def with_cluster(sample: Sample, at: int) -> Sample:
         first = firsts[at]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import IO, cast
 
 from pydantic import JsonValue
@@ -207,15 +206,6 @@ def _table_lines(table: Table) -> Iterator[Text]:
 def _joined(cell: RenderableType) -> str:
     text = cell if isinstance(cell, Text) else Text.from_markup(str(cell))
     return ", ".join(line for line in text.plain.split("\n") if line)
-
-
-def rendered(parts: Iterable[RenderableType], width: int) -> str:
-    """Return ``parts`` as plain text of at most ``width`` columns, except for tables that cannot be that narrow."""
-    written = StringIO()
-    console = Console(file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False)
-    for part in parts:
-        print_part(console, part)
-    return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
 
 
 def line(text: str, style: str = "") -> Text:

@@ -4,7 +4,6 @@ Values are in percent. The interval is printed below its value; exceptions are e
 """
 
 from collections.abc import Sequence
-from typing import IO
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -14,7 +13,6 @@ from agrotools.core.base import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
-    PLAIN_WIDTH,
     PRIVILEGED_NOTE,
     UNSEALED_NOTE,
     Notes,
@@ -28,8 +26,6 @@ from agrotools.report.layout import (
     on_scale,
     open_text_notes,
     percent,
-    print_parts,
-    rendered,
     run_names,
     shortened,
     size,
@@ -61,16 +57,6 @@ from agrotools.scoring import METRICS, ModeSummary, Summary
 from agrotools.scoring.metrics import FAS, FAS_TEXT, PREDICTIONS
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
-
-
-def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
-    """Print :func:`tables`: in colour on a terminal, else as plain text."""
-    print_parts(tables(summaries, details=details), file)
-
-
-def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
-    """Return :func:`tables` as plain text of at most ``width`` columns."""
-    return rendered(tables(summaries, details=details), width)
 
 
 def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[RenderableType]:
