@@ -12,9 +12,8 @@ from agrotools.core import RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.listing import MOST_LISTED
 from agrotools.report.html.page import DETAIL_BYTES, Page
-from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Pictures
+from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures
 from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.settings import Papers, papers_of_runs
@@ -54,10 +53,7 @@ def build_report(
     references: Mapping[str, Summary] | None = None,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    picture_bytes: int = BUDGET_BYTES,
-    detail_bytes: int = DETAIL_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
-    most_listed: int = MOST_LISTED,
     share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
@@ -75,10 +71,7 @@ def build_report(
             and the benchmark can be loaded.
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
-        picture_bytes: size limit of all pictures together, in bytes.
-        detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
         longest_px: longest side of a picture; larger ones are scaled down.
-        most_listed: most records in the list; of longer runs, those of the samples that lost points.
         share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
@@ -98,9 +91,9 @@ def build_report(
             temporary_sibling(out) as temporary,
             tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
         ):
-            pictures = Pictures(count_shares(opened), picture_bytes, longest_px)
-            page = Page(opened, pictures, partial(_write_element, body), detail_bytes, Scrubber() if share else None)
-            page.write_records(progress, scored=scored, most=most_listed)
+            pictures = Pictures(count_shares(opened), longest_px=longest_px)
+            page = Page(opened, pictures, partial(_write_element, body), DETAIL_BYTES, Scrubber() if share else None)
+            page.write_records(progress, scored=scored)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
             papers = papers_of_runs([run.folder for run in opened]) if papers is None else papers

@@ -5,9 +5,9 @@ A browser takes about 50,000 rows with ease, and nobody reads more. All records 
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress
@@ -18,10 +18,8 @@ MOST_LISTED = 50_000
 """Most records that a page lists."""
 
 
-class NamesPart(Protocol):
-    """Function that returns the part that lost most points of a record of run number ``at``."""
-
-    def __call__(self, at: int, record: Record, scores: Sequence[Score]) -> str: ...
+NamesPart = Callable[[int, Record, Sequence[Score]], str]
+"""Function of the number of a run, a record and its scores that returns the part that lost most of its points."""
 
 
 @dataclass(frozen=True)

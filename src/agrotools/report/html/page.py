@@ -116,14 +116,14 @@ class Page:
         self._n_blocks = 0
         self._detail_bytes = 0
 
-    def write_records(self, progress: Progress, *, scored: bool = False, most: int = MOST_LISTED) -> None:
+    def write_records(self, progress: Progress, *, scored: bool = False) -> None:
         """Write the details and pictures of all listed records, and collect their rows.
 
         ``scored``: read score rows in ``scores.json`` instead of scoring the records again. If there are more than
-        ``most`` records, all are looked at first, and those of the samples that lost points are listed.
+        ``MOST_LISTED`` records, all are looked at first, and those of the samples that lost points are listed.
         """
-        if self.n_records > most:
-            self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=most)
+        if self.n_records > MOST_LISTED:
+            self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=MOST_LISTED)
         for at, run in enumerate(self._runs):
             for record, scores in self._listed(at) if self.choice else scored_records(run, stored=scored):
                 self.write(at, record, scores)

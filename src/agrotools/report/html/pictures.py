@@ -112,9 +112,6 @@ _MADE = "made"
 """Kind of the pictures that tools make, except masks."""
 _QUALITIES = (66, 40)
 """Qualities that are tried at each size: a coarser picture shows more than a smaller one."""
-_COARSER, _LEAST_GROWTH, _MOST_GROWTH = 0.62, 1.3, 2.0
-"""Length at the lower quality by that at the higher one, and exponents of the side in the length: of 19 in 20 of 201
-photographs, 0.63 or more, and 1.2 to 2.0."""
 _SHARE_STEP = 1.05
 """Ratio of the shares that are told apart, so that a page with few more pictures finds them in the cache."""
 _CACHE_MB = 1000.0
@@ -227,26 +224,13 @@ class Pictures:
         return Absent("omitted to keep the page small")
 
     def _fitting(self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int) -> "_Encoded | None":
-        """Return the picture in the best size and quality that fits; None if the smallest exceeds the share.
-
-        A larger size is not tried if it is too long by an estimate from the smallest or from the last that did not fit.
-        """
-        longest, smallest = max(image.size), min(self._sides_px[-1], max(image.size))
-        least = _encoded(image, about, exact, smallest, _QUALITIES[0])
-        failed: tuple[int, float] | None = None
+        """Return the picture in the best size and quality that fits; None if the smallest exceeds the share."""
+        longest = max(image.size)
         for side in dict.fromkeys(min(each, longest) for each in self._sides_px):
             for quality in _QUALITIES[: 1 if exact else None]:
-                coarser = 1.0 if quality == _QUALITIES[0] else _COARSER
-                length = len(least[0]) * coarser * (side / smallest) ** (1.0 if exact else _LEAST_GROWTH)
-                if failed is not None:
-                    length = max(length, failed[1] * coarser * (side / failed[0]) ** _MOST_GROWTH)
-                if side > smallest and length > share:
-                    continue
-                is_least = (side, quality) == (smallest, _QUALITIES[0])
-                encoded = least if is_least else _encoded(image, about, exact, side, quality)
+                encoded = _encoded(image, about, exact, side, quality)
                 if len(encoded[0]) <= share:
                     return _Encoded(*encoded, is_shrunk=side < longest)
-                failed = side, len(encoded[0]) / coarser
         return None
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import orjson
@@ -49,10 +49,9 @@ _RELOAD = """setInterval(async () => {
 """Script of the list of runs, which is loaded again when a run has changed, unless runs are marked."""
 
 
-class OpensGrading(Protocol):
-    """Function that opens a page for blind grading and returns its address (``build.review.grading_app``)."""
-
-    def __call__(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str: ...
+OpensGrading = Callable[[Mapping[Path, str], str, str], str]
+"""Function that opens a page for blind grading and returns its address; for its arguments see
+:mod:`agrotools.build.review.grading_app`."""
 
 
 class _Shell(NamedTuple):
