@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, count, pairwise
+from itertools import count, pairwise
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Annotated, NamedTuple, Self, overload
@@ -233,10 +233,6 @@ def _parsed(line: bytes) -> Sample:
 
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
-_BLOCK_BYTES = 1 << 16
-"""Bytes of samples that are read together."""
-Line = tuple[int, int, bytes]
-"""Number (from 1), offset in bytes and content of a line of the samples."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -365,30 +361,23 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        for block in _line_blocks(self._folder):
-            samples = self._samples(block)
-            self.ids.extend([sample.id for sample in samples])
-            self.no_tool.extend([sample.no_tool_eligible for sample in samples])
-            self.reference.extend([sample.reference is not None for sample in samples])
-            self.twins.update((sample.id, sample.twin) for sample in samples if sample.twin)
-            self._offsets.extend([offset for _, offset, _ in block])
+        for number, offset, line in _lines(self._folder):
+            try:
+                sample = _parsed(line)
+            except ValidationError as error:
+                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+            sample = self._checked(sample) if sample.files else sample
+            self.ids.append(sample.id)
+            self.no_tool.append(sample.no_tool_eligible)
+            self.reference.append(sample.reference is not None)
+            if sample.twin:
+                self.twins[sample.id] = sample.twin
+            self._offsets.append(offset)
             if len(self._offsets) <= MOST_KEPT:
-                self.kept += samples
+                self.kept.append(sample)
             else:
-                self.kept = []
-            yield from samples
-
-    def _samples(self, block: Sequence[Line]) -> list[Sample]:
-        try:
-            samples = [_parsed(line) for _, _, line in block]
-        except ValidationError:
-            for number, _, line in block:
-                try:
-                    self._checked(_parsed(line))
-                except ValidationError as error:
-                    raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            raise
-        return [self._checked(sample) if sample.files else sample for sample in samples]
+                self.kept.clear()
+            yield sample
 
     def _checked(self, sample: Sample) -> Sample:
         """Return a sample whose files have been checked, with their hashes."""
@@ -409,8 +398,7 @@ class _SampleLines:
         positions = sorted(range(len(ids)), key=ids.__getitem__)
         repeated = next((at for before, at in pairwise(positions) if ids[before] == ids[at]), None)
         if repeated is not None:
-            lines = chain.from_iterable(_line_blocks(self._folder))
-            line = next(number for number, offset, _ in lines if offset == self._offsets[repeated])
+            line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[repeated])
             raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {ids[repeated]!r} is there twice")
         return positions
 
@@ -483,15 +471,15 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _line_blocks(root: Path) -> Iterator[list[Line]]:
-    """Yield the non-blank lines of the samples, block by block."""
-    number, offset = 1, 0
+def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number (from 1), offset in bytes and content of the non-blank lines of the samples."""
+    offset = 0
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
-            while lines := file.readlines(_BLOCK_BYTES):
-                offsets = accumulate(map(len, lines), initial=offset)
-                yield [line for line in zip(count(number), offsets, lines, strict=False) if not line[2].isspace()]
-                number, offset = number + len(lines), file.tell()
+            for number, line in enumerate(file, 1):
+                if not line.isspace():
+                    yield number, offset, line
+                offset += len(line)
     except OSError as error:
         raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
 

@@ -17,7 +17,7 @@ from agrotools.core.record import Reply, ToolCall
 from agrotools.report.html.pictures import Absent, Places, benchmark_roots
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.runner.records import Key, iter_records
-from agrotools.runner.rescore import SCORES_FILE, score_runs
+from agrotools.runner.rescore import score_runs, stored_rows
 from agrotools.runner.store import read_manifest
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -62,12 +62,7 @@ class ScoredRun:
     @cached_property
     def scores(self) -> dict[Key, list[Score]]:
         """Score rows as stored, by the key of their record."""
-        rows: defaultdict[Key, list[Score]] = defaultdict(list)
-        for row in orjson.loads((self.path / SCORES_FILE).read_bytes())["scores"]:
-            mode: Mode = row.pop("mode")
-            score = Score.model_validate(row)
-            rows[mode, score.sample_id, score.epoch].append(score)
-        return dict(rows)
+        return {key: [*map(Score.model_validate, rows)] for key, rows in stored_rows(self.path)}
 
     def records(self, mode: Mode) -> Iterator[Record]:
         """Yield the records of one mode by sample and epoch."""
