@@ -217,24 +217,16 @@ def judge_agreement(
         for name, sample, _ in unanswered:
             if sample in graded:
                 by_run[name].setdefault(sample, [0.0])
-    return _compared(
-        {judge: by_run for judge, by_run in values.items() if all(by_run.values())},
+    compared = {judge: by_run for judge, by_run in values.items() if all(by_run.values())}
+    return _agreement_of(
+        compared,
         names,
         clusters,
         {(name, sample) for name, sample, _ in unanswered},
-        JudgeAgreement(
-            benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
-            mode=scored_mode,
-            metric=metric,
-            models=tuple(names),
-            judges=(),
-            n=0,
-            n_dropped=0,
-            n_answers=0,
-            scores=(),
-            pairs=(),
-            notes=("synthetic images: scores say nothing about real fields",) * any(m.synthetic for m in manifests),
-        ),
+        benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
+        mode=scored_mode,
+        metric=metric,
+        notes=["synthetic images: scores say nothing about real fields"] * any(m.synthetic for m in manifests),
     )
 
 
@@ -253,12 +245,14 @@ def people_values(files: Sequence[Path], metric: str = "") -> Callable[[Record],
     return lambda record: dict(by_answer.get(answer_key(record) or "", {}))
 
 
-def _compared(
+def _agreement_of(
     values: Mapping[str, Mapping[str, Values]],
     names: Sequence[str],
     clusters: Mapping[str, str],
     unanswered: set[tuple[str, str]],
-    about: JudgeAgreement,
+    *,
+    notes: Sequence[str],
+    **about: Any,
 ) -> JudgeAgreement:
     import numpy as np
 
@@ -284,21 +278,20 @@ def _compared(
     dropped = len(set[str]().union(*graded)) - len(shared)
     few = f"tau of {len(names)} models has few possible values" if len(names) < _FEW_MODELS else ""
     lacking = f"{len(unanswered & {(n, s) for n in names for s in shared})} answers are missing and score 0"
-    return about.model_copy(
-        update={
-            "models": tuple(names[at] for at in order),
-            "judges": tuple(judges),
-            "n": len(shared),
-            "n_dropped": dropped,
-            "n_answers": int(given.sum()),
-            "scores": tuple(
-                JudgeScore(judge=judge, model=names[at], value=estimate_mean(scores[at], of_sample))
-                for judge, scores in zip(judges, table, strict=True)
-                for at in order
-            ),
-            "pairs": tuple(pairs),
-            "notes": tuple(filter(None, (few, lacking * (not given.all()), *about.notes))),
-        }
+    return JudgeAgreement(
+        **about,
+        models=tuple(names[at] for at in order),
+        judges=tuple(judges),
+        n=len(shared),
+        n_dropped=dropped,
+        n_answers=int(given.sum()),
+        scores=tuple(
+            JudgeScore(judge=judge, model=names[at], value=estimate_mean(scores[at], of_sample))
+            for judge, scores in zip(judges, table, strict=True)
+            for at in order
+        ),
+        pairs=tuple(pairs),
+        notes=tuple(filter(None, (few, lacking * (not given.all()), *notes))),
     )
 
 

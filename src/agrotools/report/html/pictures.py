@@ -162,14 +162,21 @@ class Pictures:
         """Return the picture of a sample's file."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
-        return self._once(file_key(file), path, file.name, file.kind, file.bands, weight=FILE_SHARES)
+        return self._once(
+            (file.sha256 or file.path, file.kind, file.bands),
+            path,
+            file.name,
+            file.kind,
+            file.bands,
+            weight=FILE_SHARES,
+        )
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """Return the picture of a file made by a tool."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
         kind = "mask" if artifact.kind == "mask" else _MADE
-        return self._once(artifact_key(artifact), path, artifact.name, kind, None)
+        return self._once((artifact.sha256, kind, Path(artifact.name).suffix), path, artifact.name, kind, None)
 
     def fresh(self) -> Iterator[tuple[str, str]]:
         """Return id and data URL of each picture encoded since the last call."""
@@ -306,16 +313,6 @@ class RunPictures:
         if isinstance(picture, Absent) and made_here and not picture.by_kind:
             self._missing.add(artifact.sha256 or artifact.name)
         return picture
-
-
-def file_key(file: SampleFile) -> Key:
-    """Return the key of the picture of a file."""
-    return (file.sha256 or file.path, file.kind, file.bands)
-
-
-def artifact_key(artifact: Artifact) -> Key:
-    """Return the key of the picture of an artifact."""
-    return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
 
 
 def _decoded(
