@@ -404,6 +404,12 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     ]
 
 
+def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
+    """Yield each run with the words before a line about it: its name and a comma, nothing if there is only one run."""
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        yield f"{name}, " if len(summaries) > 1 else "", summary
+
+
 SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
 PRIVILEGED_NOTE = "privileged: was given the reference; do not report it as a result."
 UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from agrotools.core import BENCHMARKS, Mode, Record, Score
 from agrotools.plugin import BenchmarkPlugin, PaperTables, plugin_of, plugins, plugins_of_metrics
-from agrotools.report.layout import Notes, run_names
+from agrotools.report.layout import Notes, of_runs
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
@@ -123,8 +123,7 @@ def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[Renderable
 def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return the notes of benchmark plug-ins on each mode of each run."""
     lines: list[str] = []
-    for name, summary in zip(run_names(summaries), summaries, strict=True):
-        of_run = f"{name}, " if len(summaries) > 1 else ""
+    for of_run, summary in of_runs(summaries):
         for plugin in used_plugins([summary]):
             if (notes := plugin.reporting.notes) is not None:
                 lines += [f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)]

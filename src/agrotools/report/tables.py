@@ -23,6 +23,7 @@ from agrotools.report.layout import (
     line,
     name_cell,
     new_table,
+    of_runs,
     on_scale,
     open_text_notes,
     percent,
@@ -132,9 +133,7 @@ def _title(summaries: Sequence[Summary]) -> Text:
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return the warnings above the tables: missing records, and frequent terminations without an answer."""
-    named_summaries = zip(run_names(summaries), summaries, strict=True)
-    of_whom = (lambda name: f"{name}, ") if len(summaries) > 1 else (lambda _name: "")
-    return [f"{of_whom(name)}{harmless(line)}" for name, summary in named_summaries for line in summary.warnings]
+    return [f"{of_run}{harmless(line)}" for of_run, summary in of_runs(summaries) for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:
