@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
-    from agrotools.plugin import TextComparisons
-    from agrotools.report.settings import Papers
+    from agrotools.plugin import PaperTables, TextComparisons
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
@@ -162,23 +161,21 @@ def show_runs(
         an answer that can be scored, unless ``allow_invalid``.
     """
     from agrotools.report.html import incomparable
-    from agrotools.report.settings import Papers
+    from agrotools.report.settings import paper_tables
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
-    papers, progress = Papers(), terminal_progress()
+    progress = terminal_progress()
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
-    def add(record: "Record", scores: "list[Score]") -> None:
+    def count(_record: "Record", _scores: "list[Score]") -> None:
         nonlocal n_scored
-        papers.add(record, scores)
-        if evaluated:
-            n_scored += 1
-            progress("scores", n_scored, max(n_records, n_scored))
+        n_scored += 1
+        progress("scores", n_scored, max(n_records, n_scored))
 
     options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-    rescored = score_runs(runs, **options, on_run=papers.begin_run, on_scored=add)
+    rescored = score_runs(runs, **options, on_scored=count if evaluated else None)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -196,7 +193,8 @@ def show_runs(
     code = int(any(part.invalid.n or not part.headline for part in parts) or any(each.missing for each in summaries))
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
-    if paper or not evaluated:
+    papers = paper_tables(runs, comparisons) if paper or evaluated else []
+    if not evaluated:
         _print_papers(runs, papers, paper=paper, as_json=as_json)
     if evaluated:
         from agrotools.core import RunStoreError
@@ -216,7 +214,7 @@ def show_runs(
         if as_json:
             typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
         else:
-            _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers.filled()))
+            _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers))
         for reason in evaluated.stops if as_json else ():
             typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
         code = code or int(bool(evaluated.stops))
@@ -280,21 +278,22 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
         typer.echo(f"one sample, from question to score: {command_line('explain', runs[0], sample)}")
 
 
-def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_json: bool) -> None:
+def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.report.layout import print_parts
     from agrotools.report.settings import benchmarks_with_papers
+    from agrotools.runner.store import read_manifest
 
-    filled = papers.filled()
-    if paper and not filled:
-        known = ", ".join(benchmarks_with_papers())
-        typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({known})", err=True)
-    elif filled and not as_json:
+    known = benchmarks_with_papers()
+    if paper and not papers:
+        names = ", ".join(known)
+        typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)
+    elif paper and not as_json:
         with allow_closed_pipe():
-            if paper:
-                print_parts(part for tables in filled for part in tables.terminal())
-            else:
-                typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")
+            print_parts(part for tables in papers for part in tables.terminal())
+    elif not as_json and any(read_manifest(run).benchmark in known for run in runs):
+        with allow_closed_pipe():
+            typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")
 
 
 def _lost_most(runs: Sequence[Path], summaries: "Sequence[Summary]") -> bool:

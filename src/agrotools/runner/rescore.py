@@ -153,17 +153,11 @@ def score_runs(
     *,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
 ) -> list[Rescored]:
-    """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each.
-
-    ``on_run``: callback for the manifest of each run, before its records.
-    """
+    """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each."""
     rescored: list[Rescored] = []
     for run in runs:
-        if on_run is not None:
-            on_run(read_manifest(run))
         rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress, command_line
+from agrotools.plugin import PaperTables
 from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records, scored_records
 from agrotools.report.html.overview import Data, head_data
@@ -36,7 +37,6 @@ from agrotools.report.html.runs import (
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
-from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
@@ -258,7 +258,7 @@ class Page:
 
     def shell(
         self,
-        papers: Papers,
+        papers: Sequence[PaperTables],
         references: Mapping[str, Summary],
         tallies: Sequence[RunAggregator] = (),
         live: Mapping[str, str] | None = None,
@@ -290,7 +290,7 @@ class Page:
         tables: dict[str, Any] = {
             "results": result_tables(summaries),
             "errors": errors_section(summaries, [run.name for run in self._runs]),
-            "papers": [tables.page() for tables in papers.filled()],
+            "papers": [tables.page() for tables in papers],
         }
         if self.scrubber:
             for each in (*facts, *head["runs"]):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -38,28 +38,16 @@ Line = list[tuple[str, str]]
 """Pieces of a line: text and its CSS classes."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Lines of a table cell."""
-
-    lines: list[Line]
-
-    @property
-    def empty(self) -> bool:
-        return not any(text.strip() for line in self.lines for text, _ in line)
+Cell = list[Line]
 
 
-@dataclass(frozen=True)
-class Row:
-    """Table row: heading and cells. ``inner`` is True if it belongs to the group above."""
+class Row(NamedTuple):
+    """Table row: heading and cells. ``inner``: it belongs to the group above; ``is_group``: no cell has a text."""
 
     heading: Cell
     cells: list[Cell]
     inner: bool
-
-    @property
-    def is_group(self) -> bool:
-        return all(cell.empty for cell in self.cells)
+    is_group: bool
 
 
 @dataclass(frozen=True)
@@ -72,8 +60,7 @@ class HtmlTable:
     below: list[Line]
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(NamedTuple):
     """Main tables, tables of parts and counts, and notes."""
 
     main: list[HtmlTable]
@@ -126,14 +113,15 @@ def _table(table: Table) -> HtmlTable:
     columns = [columns[0], *(column for column in columns[1:] if any(map(_says, column[1])))]
     rows = [
         Row(
-            heading=Cell(_lines(heading)),
-            cells=[Cell(_lines(cells[at])) for _, cells in columns[1:]],
+            heading=_lines(heading),
+            cells=[_lines(cells[at]) for _, cells in columns[1:]],
             inner=heading.plain.startswith(" "),
+            is_group=not any(cells[at].plain.strip() for _, cells in columns[1:]),
         )
         for at, heading in enumerate(columns[0][1])
         if not all(cells[at].plain.strip() == "0" for _, cells in columns[1:]) or not columns[1:]
     ]
-    headings = [Cell(_lines(_unhyphenated(heading))) for heading, _ in columns]
+    headings = [_lines(_unhyphenated(heading)) for heading, _ in columns]
     return HtmlTable(str(table.title or "").strip(), headings, rows, [])
 
 
