@@ -106,18 +106,17 @@ def export(
 
 def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
     from agrotools.core import UsageError
-    from agrotools.report.every_eval_ever import Publication, write_every_eval_ever
+    from agrotools.report.every_eval_ever import write_every_eval_ever
     from agrotools.report.inspect_log import write_inspect_logs
     from agrotools.report.row_tables import write_tables
 
     if images and format_ != "inspect":
         raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
-    details = Publication(**asdict(publication))
-    if details != Publication() and format_ != "eee":
+    if publication != EveryEvalEverOptions() and format_ != "eee":
         raise UsageError(f"options of Every Eval Ever are not for {format_}", hint="--format eee")
     writers: dict[str, Callable[[], list[Path]]] = {
         "inspect": lambda: write_inspect_logs(run, folder, images=images),
-        "eee": lambda: write_every_eval_ever(run, folder, details),
+        "eee": lambda: write_every_eval_ever(run, folder, **asdict(publication)),
         "parquet": lambda: write_tables(run, folder),
     }
     for path in writers[format_]():

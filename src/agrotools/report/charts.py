@@ -15,13 +15,13 @@ from pydantic import Field, ValidationError
 from rich.console import RenderableType
 from rich.text import Text
 
-from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError
+from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
 from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
 from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.rescore import benchmark_differences, scored_run
+from agrotools.runner.rescore import benchmark_differences, check_distinct, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate
 from agrotools.scoring.aggregate import RunAggregator
@@ -253,8 +253,7 @@ def run_names(folders: Sequence[Path], manifests: Sequence[Manifest]) -> list[st
         ", ".join(filter(None, (each.model, "" if each.tools == "all" else f"{each.tools} tools", each.conditions)))
         for each in manifests
     ]
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UsageError("a run was given twice", hint="give each run once")
+    check_distinct(folders)
     return [
         f"{name} ({folder})" if names.count(name) > 1 else name for folder, name in zip(folders, names, strict=True)
     ]
@@ -281,11 +280,8 @@ def read_attributes(file: Path) -> dict[str, ModelAttributes]:
         try:
             attributes[model] = ModelAttributes.model_validate(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            raise UsageError(
-                f"{file}, [{model}] {first['loc'][0]}: {first['msg'].lower()}",
-                hint='e.g. parameters_b = 7, released = "2025-04-01", family = "Qwen"',
-            ) from error
+            hint = 'e.g. parameters_b = 7, released = "2025-04-01", family = "Qwen"'
+            raise UsageError(f"{file}, [{model}] {first_error(error)}", hint=hint) from error
     return attributes
 
 

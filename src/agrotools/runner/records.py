@@ -186,11 +186,6 @@ class RecordIndex:
         return map(_key, self._rows())
 
     @property
-    def finished(self) -> set[Key]:
-        """Keys whose record is not invalid."""
-        return {*map(_key, self._rows("n_finished"))}
-
-    @property
     def failed(self) -> frozenset[Key]:
         """Keys whose record is invalid."""
         return frozenset(map(_key, self._rows("NOT n_finished")))

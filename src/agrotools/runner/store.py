@@ -34,7 +34,7 @@ from agrotools.core.files import (
 )
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest, sum_usage
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex
+from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.recovery import recover
 
 LOCK_FILE = ".lock"
@@ -84,11 +84,6 @@ class RunStore:
             except OSError as error:
                 raise folder_error(folder, error) from error
             undo.pop_all()
-
-    @property
-    def finished(self) -> set[Key]:
-        """Keys of samples that need not run again; the records are read for it."""
-        return RecordIndex(self.folder).finished
 
     def add_endpoint(self, found: Mapping[str, Sequence[str]], usage: Mapping[str, int]) -> None:
         """Add what replies said of their origin, and their tokens, to the manifest."""
