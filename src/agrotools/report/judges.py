@@ -22,7 +22,7 @@ from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, T
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
 from agrotools.report.charts import plain_text, run_names
-from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
+from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
 from agrotools.report.layout import DASH, harmless, new_table, stacked, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
@@ -142,9 +142,9 @@ class JudgeAgreement(FrozenModel):
             rows = [each.value for each in self.scores if each.judge == judge]
             shift = 0.5 * ((at + 0.5) / len(self.judges) - 0.5)
             places = [number + shift for number in range(len(rows))]
-            values = [100 * each.value for each in rows]
+            values, lengths = in_percent(rows)
             style: dict[str, Any] = {"color": COLOURS[at % 6], "fmt": "osD^v"[at % 5] + "-", "label": plain_text(judge)}
-            panel.errorbar(values, places, xerr=interval_lengths(rows), ms=5, lw=0.6, capsize=2, **style)
+            panel.errorbar(values, places, xerr=lengths, ms=5, lw=0.6, capsize=2, **style)
         panel.set_yticks(range(len(self.models)), list(map(plain_text, self.models)))
         panel.invert_yaxis()
         panel.set_xlim(-2, 102)
@@ -152,7 +152,7 @@ class JudgeAgreement(FrozenModel):
         panel.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
         figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
-        save_figure(figure, path)
+        figure.savefig(path, dpi=DPI)
 
 
 Values = dict[str, list[float]]

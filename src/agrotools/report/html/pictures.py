@@ -202,16 +202,16 @@ class Pictures:
         encoded = _drawing(path, share) if is_drawing else self._thumbnail(path, name, kind, bands, share, content)
         if isinstance(encoded, Absent):
             return encoded
-        url, picture = encoded
-        picture = replace(picture, id=f"p{self.n}")
+        picture = replace(encoded.picture, id=f"p{self.n}")
         self.n += 1
-        self.bytes += len(url)
-        self._fresh.append((picture.id, url))
+        self.bytes += len(encoded.url)
+        self.shrunk += encoded.is_shrunk
+        self._fresh.append((picture.id, encoded.url))
         return picture
 
     def _thumbnail(
         self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int, content: str | None
-    ) -> tuple[str, EmbeddedPicture] | Absent:
+    ) -> "_Encoded | Absent":
         step = int(math.log(max(share, 1), _SHARE_STEP))
         share = int(_SHARE_STEP**step)
         fields = [_ENCODING, content or sha256_of_file(path), kind, bands, path.suffix, self.longest_px, step]
@@ -222,13 +222,11 @@ class Pictures:
             if isinstance(decoded, Absent):
                 return decoded
             encoded = self._fitting(*decoded, share)
-            if encoded is not None:
-                self._cache.put(key, encoded)
-        if encoded is not None:
-            self.shrunk += encoded.is_shrunk
-            return encoded.url, encoded.picture
-        self.shrunk += 1
-        return Absent("omitted to keep the page small")
+            if encoded is None:
+                self.shrunk += 1
+                return Absent("omitted to keep the page small")
+            self._cache.put(key, encoded)
+        return encoded
 
     def _fitting(self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int) -> "_Encoded | None":
         """Return the picture in the best size and quality that fits; None if the smallest exceeds the share."""
@@ -357,7 +355,7 @@ def _encoded(
     return _data_url("jpeg", buffer.getvalue()), about
 
 
-def _drawing(path: Path, share: int) -> tuple[str, EmbeddedPicture] | Absent:
+def _drawing(path: Path, share: int) -> _Encoded | Absent:
     """Encode an SVG unchanged.
 
     As the source of an image it can neither run scripts nor load files. SVGs with entities, whose expansion could block
@@ -368,7 +366,7 @@ def _drawing(path: Path, share: int) -> tuple[str, EmbeddedPicture] | Absent:
     url = _data_url("svg+xml", content)
     if len(url) > max(share, _LARGEST_SVG // 2):
         return Absent("omitted for its size")
-    return url, EmbeddedPicture("", 640, 480)
+    return _Encoded(url, EmbeddedPicture("", 640, 480), is_shrunk=False)
 
 
 def _data_url(kind: str, content: bytes) -> str:
