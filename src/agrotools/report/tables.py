@@ -70,15 +70,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Render
         parts.append(Text("\n".join(warned), style="bold yellow"))
     if remarks := scoring_lines(summaries):
         parts.append(Text("\n".join(remarks), style="yellow"))
-    for setting in settings_for(summaries):
-        if has_table(setting, summaries):
-            parts += setting_table(setting, summaries, notes)
-    parts += plugin_tables(summaries, notes)
-    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts += gain_table(summaries, notes)
-    parts += repeats_table(summaries)
-    if len(summaries) > 1:
-        parts += between_runs_table(summaries, most=None if details else MOST_PAIRS)
+    parts += main_tables(summaries, notes, most_pairs=None if details else MOST_PAIRS)
     if lines := plugin_notes(summaries):
         parts.append(Text("\n".join(lines)))
     parts += judge_lines(summaries)
@@ -92,6 +84,19 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Render
     lines = [*general_notes(summaries), *notes.numbered()]
     parts.append(Text("\n" + "\n".join(lines), style="dim"))
     return parts
+
+
+def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None) -> list[RenderableType]:
+    """Return the tables of metrics, of gains from tools, of repeats and of differences between the runs."""
+    parts: list[RenderableType] = []
+    for setting in settings_for(summaries):
+        if has_table(setting, summaries):
+            parts += setting_table(setting, summaries, notes)
+    parts += plugin_tables(summaries, notes)
+    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
+        parts += gain_table(summaries, notes)
+    parts += repeats_table(summaries)
+    return [*parts, *between_runs_table(summaries, most=most_pairs)] if len(summaries) > 1 else parts
 
 
 def repeats_table(summaries: Sequence[Summary]) -> list[RenderableType]:

@@ -16,7 +16,6 @@ from rich.text import Text
 from agrotools.report.comparison import (
     ErrorColumn,
     across_runs_tables,
-    between_runs_table,
     classes_looked_for,
     error_columns,
     error_label,
@@ -26,8 +25,8 @@ from agrotools.report.comparison import (
 )
 from agrotools.report.layout import DASH, Notes, harmless, percent
 from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
-from agrotools.report.settings import has_table, plugin_notes, plugin_tables, settings_for
-from agrotools.report.tables import gain_table, general_notes, repeats_table, setting_table
+from agrotools.report.settings import plugin_notes
+from agrotools.report.tables import general_notes, main_tables
 from agrotools.scoring import Summary
 from agrotools.scoring.error_classes import CLASSES
 
@@ -71,16 +70,7 @@ class Results(NamedTuple):
 def result_tables(summaries: Sequence[Summary]) -> Results:
     """Return the tables of :func:`agrotools.report.tables.tables` for a page."""
     notes = Notes()
-    main: list[HtmlTable] = []
-    for setting in settings_for(summaries):
-        if has_table(setting, summaries):
-            main += html_tables(setting_table(setting, summaries, notes))
-    main += html_tables(plugin_tables(summaries, notes))
-    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += html_tables(gain_table(summaries, notes))
-    main += html_tables(repeats_table(summaries))
-    if len(summaries) > 1:
-        main += html_tables(between_runs_table(summaries))
+    main = html_tables(main_tables(summaries, notes))
     parts = html_tables(
         [
             *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),
