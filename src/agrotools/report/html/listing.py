@@ -26,7 +26,7 @@ NamesPart = Callable[[int, Record, Sequence[Score]], str]
 class Choice:
     """The listed records of a page whose runs have more than :data:`MOST_LISTED`."""
 
-    places: list[Sequence[int]]
+    places: Sequence[Sequence[int]]
     """Places of the listed records of each run in its index; those of samples that lost points first."""
     lost: list[dict[str, dict[str, Any]]]
     """Of each run and mode: ``n`` samples with a score, and the points of 100 that they lost by ``parts``."""
