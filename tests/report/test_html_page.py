@@ -364,15 +364,13 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert len(page.records) == 24
 
 
-@pytest.mark.parametrize("scored", [False, True])
 def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(
-    shared_runs, scored: bool, monkeypatch: pytest.MonkeyPatch
+    shared_runs, monkeypatch: pytest.MonkeyPatch
 ):
     model, oracle = shared_runs
     whole = page_of(model)
-    given = {"summaries": [rescore(model).summary], "scored": True} if scored else {}
     monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 8)
-    page = page_of(model, **given)
+    page = page_of(model)
     lost = sorted({row["sample"] for row in whole.records if row["value"] != 1})
     assert len(lost) == 12  # all are wrong in step-by-step
     assert {row["sample"] for row in page.records} == {*lost[:4]}

@@ -207,7 +207,7 @@ def show_runs(
         try:
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
             options |= {"tallies": [each.tally for each in rescored if each.tally is not None], "progress": progress}
-            page = build_report(runs, out, summaries=summaries, scored=True, papers=papers, **options).path
+            page = build_report(runs, out, summaries=summaries, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
             code = code or 1

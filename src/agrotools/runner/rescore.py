@@ -5,9 +5,7 @@ benchmark need all records of a mode at once. Stored scores of another scoring v
 requested.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
@@ -22,7 +20,7 @@ from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.records import Key, RecordIndex, iter_records, record_index
+from agrotools.runner.records import RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.attribution import CauseTally, read_attribution
@@ -69,22 +67,6 @@ def stored_split(run: Path) -> dict[str, Any] | None:
     if attribution is None:
         return {"out_of_date": outdated} if outdated else None
     return attribution.model_dump(mode="json", exclude={"samples"})
-
-
-def stored_rows(run: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """Yield the rows of each record that has any, in the order of the records; RunStoreError if unreadable."""
-    try:
-        with (run / SCORES_FILE).open("rb") as file:
-            rows = (line for line in file if line.startswith(b'    {"mode":'))
-            for key, group in groupby(map(_stored_row, rows), key=itemgetter(0)):
-                yield key, [row for _, row in group]
-    except (OSError, ValueError, KeyError) as error:
-        raise RunStoreError(f"cannot read the scores of {run}: {error}", hint="score the run again") from error
-
-
-def _stored_row(line: bytes) -> tuple[Key, dict[str, Any]]:
-    row: dict[str, Any] = orjson.loads(line.strip(b" ,\n"))
-    return (row.pop("mode"), row["sample_id"], row["epoch"]), row
 
 
 OnScored = Callable[[Record, list[Score]], None]

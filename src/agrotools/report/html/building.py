@@ -47,7 +47,6 @@ def build_report(
     *,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
-    scored: bool = False,
     tallies: Sequence[RunAggregator] = (),
     papers: Sequence[PaperTables] | None = None,
     references: Mapping[str, Summary] | None = None,
@@ -64,7 +63,6 @@ def build_report(
         out: path of the file, which is replaced as a whole.
         data_root: folder of the benchmark, if it has moved since the run.
         summaries: summaries of the runs; computed if None.
-        scored: True if the runs were just scored, so that the report can read the rows in ``scores.json``.
         tallies: collectors of the given summaries, for differences between the runs.
         papers: filled tables of the benchmarks' papers; filled here if None.
         references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
@@ -93,7 +91,7 @@ def build_report(
         ):
             pictures = Pictures(count_shares(opened), longest_px=longest_px)
             page = Page(opened, pictures, partial(_write_element, body), DETAIL_BYTES, Scrubber() if share else None)
-            page.write_records(progress, scored=scored)
+            page.write_records(progress)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
             papers = paper_tables(runs, comparisons) if papers is None else papers

@@ -5,14 +5,13 @@ A browser takes about 50,000 rows with ease, and nobody reads more. All records 
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress
 from agrotools.report.html.runs import Run, value_of
-from agrotools.runner.rescore import stored_rows
 
 MOST_LISTED = 50_000
 """Most records that a page lists."""
@@ -51,24 +50,8 @@ class Choice:
         return f"{listed}: {which}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
 
 
-def scored_records(run: Run, *, stored: bool) -> Iterator[tuple[Record, list[Score]]]:
-    """Yield the records of a run with their score rows, which are read in ``scores.json`` if ``stored``."""
-    # The page shows the rows of judges apart.
-    rows_of_records = stored_rows(run.folder) if stored and not run.judges.metrics else iter(())
-    key, rows = next(rows_of_records, (None, []))
-    for record in run.records:
-        if record.key == key:
-            yield record, [*map(Score.model_validate, rows)]
-            key, rows = next(rows_of_records, (None, []))
-        else:
-            yield record, run.scores_of(record)
-
-
-def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, scored: bool, most: int) -> Choice:
-    """Read all records of the runs, and choose those to list: at most ``most`` of whole samples.
-
-    ``scored``: read score rows in ``scores.json`` instead of scoring the records.
-    """
+def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, most: int) -> Choice:
+    """Read all records of the runs, and choose those to list: at most ``most`` of whole samples."""
     total, n_read = sum(len(run.records) for run in runs), 0
     has_lost: dict[str, bool] = {}
     """Whether a sample lost points, or is invalid, in a record."""
@@ -77,8 +60,8 @@ def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, 
     for at, run in enumerate(runs):
         scored_samples, points = defaultdict[str, set[str]](set), defaultdict[str, dict[str, float]](dict)
         n_scored = Counter[str]()
-        for number, (record, scores) in enumerate(scored_records(run, stored=scored), 1):
-            mode, name, epoch = record.key
+        for number, record in enumerate(run.records, 1):
+            (mode, name, epoch), scores = record.key, run.scores_of(record)
             value = value_of(record, scores)
             has_lost[name] = has_lost.get(name, False) or value != 1
             kinds.add((at, mode, epoch))

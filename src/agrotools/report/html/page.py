@@ -19,7 +19,7 @@ from agrotools.core import Record, Score
 from agrotools.core.base import Progress, command_line
 from agrotools.plugin import PaperTables
 from agrotools.report.html.detail import packed_data, reason_line, record_data
-from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records, scored_records
+from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import (
     Pictures,
@@ -116,16 +116,16 @@ class Page:
         self._n_blocks = 0
         self._detail_bytes = 0
 
-    def write_records(self, progress: Progress, *, scored: bool = False) -> None:
+    def write_records(self, progress: Progress) -> None:
         """Write the details and pictures of all listed records, and collect their rows.
 
-        ``scored``: read score rows in ``scores.json`` instead of scoring the records again. If there are more than
-        ``MOST_LISTED`` records, all are looked at first, and those of the samples that lost points are listed.
+        If there are more than ``MOST_LISTED`` records, all are looked at first, and those of the samples that lost
+        points are listed.
         """
         if self.n_records > MOST_LISTED:
-            self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=MOST_LISTED)
-        for at, run in enumerate(self._runs):
-            for record, scores in self._listed(at) if self.choice else scored_records(run, stored=scored):
+            self.choice = choose_records(self._runs, self._part, progress, most=MOST_LISTED)
+        for at in range(len(self._runs)):
+            for record, scores in self._listed(at):
                 self.write(at, record, scores)
                 if self.choice is None:
                     progress("report", len(self.rows), self.n_records)
@@ -134,10 +134,12 @@ class Page:
         self._complete()
 
     def _listed(self, at: int) -> Iterator[tuple[Record, list[Score]]]:
-        """Yield the chosen records of a run, with their score rows."""
-        assert self.choice is not None
+        """Yield the listed records of a run, with their score rows."""
         run = self._runs[at]
-        for record in run.records.at(self.choice.places[at]):
+        if self.choice is None:
+            yield from ((record, run.scores_of(record)) for record in run.records)
+            return
+        for record in run.records.at(self.choice.places[at]):  # their scores were counted when they were chosen
             yield record, rows_of(record, run.records, run.comparisons)
 
     def _complete(self) -> None:
