@@ -122,10 +122,11 @@ class Sample:
             self._print(None)
 
     def _print(self, file: io.StringIO | None) -> None:
-        from agrotools.report.explain import print_explanation
+        from agrotools.report.explain import explain
+        from agrotools.report.layout import print_parts
 
         for record in self.records:
-            print_explanation(record, self.run.score_record(record), self.run.judgements.of(record), file=file)
+            print_parts(explain(record, self.run.score_record(record), self.run.judgements.of(record)), file)
 
     def _repr_html_(self) -> str:
         text = io.StringIO()

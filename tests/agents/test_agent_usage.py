@@ -12,10 +12,10 @@ import agrotools as at
 from agrotools.core import BudgetReached, UsageError
 from agrotools.models.ledger import read_spend
 from agrotools.models.prices import price_by_name
-from agrotools.report.layout import rendered
 from agrotools.report.parts import counts_table
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
+from support.shown import rendered
 
 pytestmark = pytest.mark.process
 EACH_USD = (3000 * 0.15 + 300 * 0.6) / 1e6

@@ -16,11 +16,11 @@ import agrotools as at
 from agrotools.agents.process_agents import TemporaryFolders
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.report.html import build_report
-from agrotools.report.tables import tables_text
 from agrotools.sandbox.agents import agent_command, is_available
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
 from support.eval_process import wait_for
+from support.shown import tables_text
 
 PROGRAM = """
 import asyncio, json, sys

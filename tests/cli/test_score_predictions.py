@@ -5,12 +5,12 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError
-from agrotools.report.layout import rendered
 from agrotools.report.predictions import compared_tables
 from agrotools.scoring import embedders
 from agrotools.scoring.predictions import compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_ENDS, GOLD_STEPS, SIX, answer, call
 from support.made_predictions import made_files
+from support.shown import rendered
 
 USER = {"role": "user", "content": "?"}
 DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}

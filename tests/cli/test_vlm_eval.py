@@ -80,7 +80,7 @@ def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch:
     assert (spend.replies, spend.input_tokens, spend.output_tokens) == (3, 300, 30)
     assert spend.usd == pytest.approx(3 * EACH)
     index = record_index(tmp_path / "run")
-    for key in index.finished:
+    for key in index.each_key():
         record = index.get(key)
         assert record is not None
         assert record.trajectory is not None
@@ -93,7 +93,7 @@ def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch:
     assert manifest.backends == {"count_objects": "vlm:eye"}
     assert manifest.vlm_base_url == endpoint.base_url
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(index.finished) == 3
+    assert index.n_finished == 3
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
     assert KEY not in said.getvalue()
 

@@ -142,7 +142,7 @@ def test_faults_in_the_file_of_models(runs: list[Path], tmp_path: Path, text: st
 def test_runs_that_make_no_chart(runs: list[Path], tmp_path: Path):
     with pytest.raises(UsageError, match="one benchmark"):
         chart_of("depth", [*runs, run(tmp_path, "n", [right(made_sample())], benchmark_hash="other")])
-    with pytest.raises(UsageError, match="given twice"):
+    with pytest.raises(UsageError, match="are one run"):
         chart_of("depth", [runs[0], runs[0]])
     with pytest.raises(UsageError, match="no sample of these runs has a difficulty"):
         chart_of("difficulty", [run(tmp_path, "plain", [right(made_sample())])])

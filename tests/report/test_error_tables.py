@@ -8,10 +8,10 @@ import pytest
 
 from agrotools.core import CallTools, ErrorInfo, Observation, Record, Step, ToolCall, Unparseable
 from agrotools.report.html import build_report
-from agrotools.report.tables import tables_text
 from agrotools.runner.rescore import rescore
 from support.made_runs import call, end_to_end, hostile_run, made_sample, predicted, right, write_files, write_run
 from support.report_page import read_report
+from support.shown import tables_text
 
 FAILED = Observation(error=ErrorInfo(kind="invalid_argument", message="expression: not given"))
 CRASHED = Observation(error=ErrorInfo(kind="tool_failed", message="it crashed"))

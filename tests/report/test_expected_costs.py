@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from agrotools.cli.main import app
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Slot, ToleranceSlot, UsageError
 from agrotools.report.costs import CostTable, PolicyCost, cost_tables, expected_costs, read_cost_table
-from agrotools.report.layout import rendered
 from support.made_runs import end_to_end, made_sample, write_run
+from support.shown import rendered
 
 SICK = {"yes": {"yes": 40, "no": 150}, "no": {"yes": 40}}
 TABLE: dict[str, Any] = {"unit": "EUR", "refusal": 20, "unusable": 60, "slots": {"sick": {"answers": SICK}}}

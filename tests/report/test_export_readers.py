@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import agrotools as at
-from agrotools.report.every_eval_ever import Publication, write_every_eval_ever
+from agrotools.report.every_eval_ever import write_every_eval_ever
 from agrotools.report.inspect_log import write_inspect_logs
 
 pytestmark = pytest.mark.process
@@ -54,7 +54,7 @@ def test_inspect_reads_the_logs(run, tmp_path, images):
 
 def test_every_eval_ever_validates_its_files(run, tmp_path):
     pytest.importorskip("every_eval_ever", reason="Every Eval Ever")
-    write_every_eval_ever(run.path, tmp_path, Publication("farm/model", "farm", "first_party", "self_deployed"))
+    write_every_eval_ever(run.path, tmp_path, model_id="farm/model", organization="farm", relationship="first_party")
     command = [Path(sys.executable).with_name("every_eval_ever"), "validate", "data/*/*/*/*"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout

@@ -16,7 +16,6 @@ from agrotools.core.files import RECORDS_FILE
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
-from agrotools.report.tables import tables_text
 from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
@@ -36,6 +35,7 @@ from support.made_runs import (
     write_run,
 )
 from support.report_page import ReportPage, read_report, unpacked
+from support.shown import tables_text
 
 
 def page_of(*runs: Path, **options) -> ReportPage:
@@ -358,17 +358,19 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert page.head["command"] == f"agrotools report {shared_runs[0]}"
     assert str(shared_runs[0].parent / "benchmark") in page.head["originals"]
     monkeypatch.setattr("agrotools.report.html.page._BLOCK_BYTES", 1)
-    page = page_of(shared_runs[0], detail_bytes=1)
+    monkeypatch.setattr("agrotools.report.html.building.DETAIL_BYTES", 1)
+    page = page_of(shared_runs[0])
     assert page.head["without_detail"] == 24 - len(page.details) > 0
     assert len(page.records) == 24
 
 
-@pytest.mark.parametrize("scored", [False, True])
-def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(shared_runs, scored: bool):
+def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(
+    shared_runs, monkeypatch: pytest.MonkeyPatch
+):
     model, oracle = shared_runs
     whole = page_of(model)
-    given = {"summaries": [rescore(model).summary], "scored": True} if scored else {}
-    page = page_of(model, most_listed=8, **given)
+    monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 8)
+    page = page_of(model)
     lost = sorted({row["sample"] for row in whole.records if row["value"] != 1})
     assert len(lost) == 12  # all are wrong in step-by-step
     assert {row["sample"] for row in page.records} == {*lost[:4]}
@@ -385,17 +387,22 @@ def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(s
     assert (ours["n"], ours["parts"]) == (12, pytest.approx(by_part))
     assert sum(by_part.values()) == pytest.approx(100 * (1 - page.head["runs"][0]["score"][0]))
     assert [page.head["runs"], page.head["measure"]] == [whole.head["runs"], whole.head["measure"]]
-    both = page_of(model, oracle, most_listed=9)
+    monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 9)
+    both = page_of(model, oracle)
     assert {(row["run"], row["sample"]) for row in both.records} == {(run, name) for run in (0, 1) for name in lost[:3]}
 
 
-def test_the_page_of_a_long_run_without_failures_lists_the_first_samples(tmp_path: Path):
+def test_the_page_of_a_long_run_without_failures_lists_the_first_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     samples = [made_sample(f"s{number:02}") for number in range(6)]
     lost = end_to_end(samples[4], answer="rows: 9")
     run = write_run(tmp_path / "run", [*(right(each) for each in samples if each is not samples[4]), lost])
-    page = page_of(run, most_listed=3)
+    monkeypatch.setattr("agrotools.report.html.page.MOST_LISTED", 3)
+    page = page_of(run)
     assert [row["sample"] for row in page.records] == ["s04", "s00", "s01"]
     assert "those of every sample that lost points or is invalid (1), and the first others" in page.head["notes"][0]
+    monkeypatch.undo()
     assert "notes" in page_of(run).head
     assert "lost" not in page_of(run).head
 

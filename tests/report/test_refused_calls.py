@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from agrotools.core import CallTools, ErrorInfo, Observation, Record, ToolCall
-from agrotools.report.explain import explanation_text
 from agrotools.report.html import build_report
 from agrotools.scoring import score_record
 from support.made_runs import call, end_to_end, made_sample, predicted, write_files, write_run
 from support.report_page import read_report
+from support.shown import explanation_text
 
 UNKNOWN = ErrorInfo(kind="unknown_tool", message="Telescope is no name of a tool")
 WRONG = ErrorInfo(kind="invalid_argument", message="unknown arguments: ['wrong']")

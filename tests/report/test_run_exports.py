@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import agrotools as at
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
-from agrotools.report.every_eval_ever import Publication, write_every_eval_ever
+from agrotools.report.every_eval_ever import write_every_eval_ever
 from agrotools.report.inspect_log import write_inspect_logs
 from agrotools.report.row_tables import write_tables
 
@@ -87,19 +87,20 @@ def test_invalid_samples_are_errors_of_a_log_and_no_lines_of_every_eval_ever(tmp
     log = zipfile.ZipFile(path)
     assert part(log, "header.json")["results"]["completed_samples"] == 0
     assert all("division by zero" in sample["error"]["message"] for sample in samples(log))
-    (aggregate,) = write_every_eval_ever(tmp_path / "run", tmp_path, Publication("a/b"))
+    (aggregate,) = write_every_eval_ever(tmp_path / "run", tmp_path, model_id="a/b")
     assert "detailed_evaluation_results" not in json.loads(aggregate.read_text())
 
 
 def test_every_eval_ever_has_metrics_with_intervals_and_a_line_per_sample_and_mode(run, tmp_path):
-    publication = Publication("farm/model", "farm", "first_party", "self_deployed", "open_weights")
-    aggregate, lines = write_every_eval_ever(run.path, tmp_path, publication)
+    access = {"deployment_type": "self_deployed", "model_availability": "open_weights"}
+    aggregate, lines = write_every_eval_ever(
+        run.path, tmp_path, model_id="farm/model", organization="farm", relationship="first_party", **access
+    )
     assert aggregate.parent == tmp_path / "data" / run.manifest.benchmark / "farm" / "model"
     data = json.loads(aggregate.read_text())
     scores = {result["evaluation_result_id"]: result["score_details"]["score"] for result in data["evaluation_results"]}
     assert scores == {f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()}
-    details = data["model_info"]["additional_details"]
-    assert details == {"deployment_type": "self_deployed", "model_availability": "open_weights"}
+    assert data["model_info"]["additional_details"] == access
     rows = [json.loads(line) for line in lines.read_text().splitlines()]
     assert len(rows) == data["detailed_evaluation_results"]["total_rows"] == run.valid
     assert {row["interaction_type"] for row in rows} == {"single_turn", "agentic"}
@@ -110,7 +111,7 @@ def test_every_eval_ever_has_metrics_with_intervals_and_a_line_per_sample_and_mo
 
 def test_a_model_id_without_developer_is_refused(run, tmp_path):
     with pytest.raises(UsageError, match="does not name a developer and a model"):
-        write_every_eval_ever(run.path, tmp_path, Publication("model"))
+        write_every_eval_ever(run.path, tmp_path, model_id="model")
 
 
 def test_parquet_has_a_row_per_sample_and_per_step(run, tmp_path):
@@ -164,7 +165,7 @@ def test_options_of_another_format_are_refused(run, arguments, message):
 
 def test_wrong_folders_are_refused(run, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunStoreError, match="cannot be written"):
+    with pytest.raises(OSError, match="Not a directory"):
         exported(run.path, "--format", "inspect", "--out", tmp_path / "file" / "logs")
     with pytest.raises(RunStoreError, match="not a run folder"):
         exported(tmp_path, "--format", "inspect")

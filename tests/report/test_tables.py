@@ -18,9 +18,11 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.tables import print_tables, tables_text
+from agrotools.report.layout import print_parts
+from agrotools.report.tables import tables
 from agrotools.scoring import summarise
 from support.plain_sample import plain_sample
+from support.shown import tables_text
 
 DERIVED = {"from": "steps[0].observation.value"}
 SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5, **DERIVED)
@@ -226,7 +228,7 @@ def test_runs_of_other_benchmarks_or_without_records_are_told():
 
 def test_what_is_not_a_terminal_gets_plain_text():
     written = io.StringIO()
-    print_tables([full(model="m1")], file=written)
+    print_parts(tables([full(model="m1")]), written)
     assert "\x1b" not in written.getvalue()
     assert "77.3" in written.getvalue()
 

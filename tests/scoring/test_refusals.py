@@ -28,7 +28,7 @@ from agrotools.core.form_item import asked_items
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.report.comparison import comparison_tables
 from agrotools.report.curve import dose_curve
-from agrotools.report.layout import PLAIN_WIDTH, rendered
+from agrotools.report.layout import PLAIN_WIDTH
 from agrotools.report.screen import Screen, screen
 from agrotools.runner.rescore import Rescored, rescore, scored_run
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
@@ -45,6 +45,7 @@ from support.command import run_command
 from support.made_runs import write_run
 from support.plain_sample import plain_sample
 from support.runs import manifest
+from support.shown import rendered
 
 FAS = "agrotools.fas"
 SIZE = ToleranceSlot.model_validate(

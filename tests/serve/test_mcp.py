@@ -192,7 +192,7 @@ def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path
         assert json.loads(server.stdout.readline())["id"] == 2
         server.send_signal(number)
         assert server.wait(30) == 0
-    assert len(RecordIndex(run).finished) == 1
+    assert RecordIndex(run).n_finished == 1
 
 
 def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: Path):

@@ -25,6 +25,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.core.files import artifact_path
+from agrotools.runner.records import Key, record_index
 from agrotools.runner.store import RunStore
 from support.runs import manifest
 
@@ -115,6 +116,12 @@ def write_run(folder: Path, records: Iterable[Record], **changes: Any) -> Path:
         for record in records:
             store.append(record)
     return folder
+
+
+def finished_keys(folder: Path) -> set[Key]:
+    """Return the keys of the records of a run that are not invalid."""
+    index = record_index(folder)
+    return {key for key in index.each_key() if index.has_finished(key)}
 
 
 def write_files(folder: Path, samples: Iterable[Sample]) -> Path:

@@ -47,7 +47,8 @@ def explain(
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
-    from agrotools.report.explain import print_explanation
+    from agrotools.report.explain import explain as explanation
+    from agrotools.report.layout import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
     from agrotools.runner.store import read_manifest
@@ -101,7 +102,7 @@ def explain(
     splits = {(each.id, each.epoch): each for each in attribution.samples} if attribution else {}
     for record, scores in scored:
         split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
-        print_explanation(record, scores, judges.of(record), details=details, split=split)
+        print_parts(explanation(record, scores, judges.of(record), details=details, split=split))
         if (
             not record.sample.answerable
             and record.actions is None

@@ -105,27 +105,21 @@ def export(
 
 
 def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
-    from agrotools.core import RunStoreError, UsageError
-    from agrotools.report.every_eval_ever import Publication, write_every_eval_ever
+    from agrotools.core import UsageError
+    from agrotools.report.every_eval_ever import write_every_eval_ever
     from agrotools.report.inspect_log import write_inspect_logs
     from agrotools.report.row_tables import write_tables
 
     if images and format_ != "inspect":
         raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
-    details = Publication(**asdict(publication))
-    if details != Publication() and format_ != "eee":
+    if publication != EveryEvalEverOptions() and format_ != "eee":
         raise UsageError(f"options of Every Eval Ever are not for {format_}", hint="--format eee")
     writers: dict[str, Callable[[], list[Path]]] = {
         "inspect": lambda: write_inspect_logs(run, folder, images=images),
-        "eee": lambda: write_every_eval_ever(run, folder, details),
+        "eee": lambda: write_every_eval_ever(run, folder, **asdict(publication)),
         "parquet": lambda: write_tables(run, folder),
     }
-    try:
-        written = writers[format_]()
-    except OSError as error:
-        reason = error.strerror or error
-        raise RunStoreError(f"{folder} cannot be written: {reason}", hint="choose another --out") from error
-    for path in written:
+    for path in writers[format_]():
         typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
     if format_ == "inspect":
         typer.echo(f"opened by: inspect view --log-dir {folder}")
@@ -134,16 +128,9 @@ def _export_run(run: Path, format_: str, folder: Path, images: bool, publication
 
 
 def _export_predictions(run: Path, folder: Path) -> None:
-    from agrotools.core import RunStoreError
     from agrotools.runner.predictions import write_predictions
 
-    try:
-        written = write_predictions(run, folder)
-    except OSError as error:
-        raise RunStoreError(
-            f"{folder} cannot be written: {error.strerror or error}", hint="choose another --out"
-        ) from error
-    for each in written:
+    for each in write_predictions(run, folder):
         typer.echo(f"{each.path}: {count_text(each.predictions, 'prediction')}, {each.mode}")
         if each.invalid:
             typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)

@@ -1,7 +1,6 @@
 """Scoring, judging and display of runs, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
-    from agrotools.plugin import TextComparisons
-    from agrotools.report.html.building import ReportDraft
-    from agrotools.report.settings import Papers
+    from agrotools.plugin import PaperTables, TextComparisons
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
-    from agrotools.runner.manifest import Manifest
-    from agrotools.runner.records import RecordIndex
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging.questions import Rubrics
     from agrotools.scoring.summary import Summary
@@ -137,11 +132,6 @@ class Evaluated(NamedTuple):
     def stops(self) -> "list[BudgetReached]":
         return [each.stopped for each in self.runs if each.stopped]
 
-    @property
-    def indexes(self) -> "dict[Path, RecordIndex]":
-        """Indexes of the records of the runs."""
-        return {each.run: each.records for each in self.runs}
-
 
 def show_runs(
     runs: Sequence[Path],
@@ -170,35 +160,22 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import incomparable, report_draft
-    from agrotools.report.html.listing import MOST_LISTED
-    from agrotools.report.settings import Papers
+    from agrotools.report.html import incomparable
+    from agrotools.report.settings import paper_tables
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
-    papers, progress = Papers(), terminal_progress()
+    progress = terminal_progress()
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
-    def begin_run(manifest: "Manifest") -> None:
-        papers.begin_run(manifest)
-        if draft is not None:
-            draft.begin_run()
-
-    def add(record: "Record", scores: "list[Score]") -> None:
+    def count(_record: "Record", _scores: "list[Score]") -> None:
         nonlocal n_scored
-        papers.add(record, scores)
-        if draft is not None:
-            draft.add(record, scores)
-        if evaluated:
-            n_scored += 1
-            progress("scores", n_scored, max(n_records, n_scored))
+        n_scored += 1
+        progress("scores", n_scored, max(n_records, n_scored))
 
-    indexes = evaluated.indexes if evaluated else {}
-    is_listed = evaluated is not None and n_records <= MOST_LISTED
-    with report_draft(runs, comparisons, indexes) if is_listed else nullcontext() as draft:
-        options = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-        rescored = score_runs(runs, **options, indexes=indexes, on_run=begin_run, on_scored=add)
+    options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
+    rescored = score_runs(runs, **options, on_scored=count if evaluated else None)
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
     silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
@@ -216,29 +193,28 @@ def show_runs(
     code = int(any(part.invalid.n or not part.headline for part in parts) or any(each.missing for each in summaries))
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
-    if paper or not evaluated:
+    papers = paper_tables(runs, comparisons) if paper or evaluated else []
+    if not evaluated:
         _print_papers(runs, papers, paper=paper, as_json=as_json)
     if evaluated:
         from agrotools.core import RunStoreError
         from agrotools.report.html import build_report
 
         page, out = None, runs[0] / "report.html"
-        references = _references(runs, summaries, evaluated, draft)
+        references = _references(runs, summaries, evaluated)
         if len(runs) == 1 and not references.scored:
             rescored = [each._replace(tally=None) for each in rescored]  # there is nothing to compare with
         try:
-            options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-            options |= {"progress": progress, "draft": draft}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
-            options["tallies"] = [each.tally for each in rescored if each.tally is not None]
-            page = build_report(runs, out, summaries=summaries, scored=True, papers=papers, **options).path
+            options |= {"tallies": [each.tally for each in rescored if each.tally is not None], "progress": progress}
+            page = build_report(runs, out, summaries=summaries, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
             code = code or 1
         if as_json:
             typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
         else:
-            _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers.filled()))
+            _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers))
         for reason in evaluated.stops if as_json else ():
             typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
         code = code or int(bool(evaluated.stops))
@@ -249,10 +225,8 @@ def _first_model(summaries: "Sequence[Summary]") -> int:
     return next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
 
 
-def _references(
-    runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated, draft: "ReportDraft | None"
-) -> "References":
-    """Return floor, planner and ceiling of the first model; ``draft``: draft of the report of the runs, if any."""
+def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated) -> "References":
+    """Return floor, planner and ceiling of the first model."""
     from agrotools.report.screen import headline
     from agrotools.runner.ladder import references_of
 
@@ -260,8 +234,7 @@ def _references(
     modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     measure = headline([summaries[at]], modes)
     mode = measure[0].mode if measure else None
-    options: dict[str, Any] = {"mode": mode, "index": draft.runs[at].records if draft else None}
-    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), **options)
+    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode)
 
 
 def _print_screen(
@@ -293,9 +266,10 @@ def _print_screen(
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
-    from agrotools.report.tables import print_tables
+    from agrotools.report.layout import print_parts
+    from agrotools.report.tables import tables
 
-    print_tables([each.summary for each in rescored], details=details)
+    print_parts(tables([each.summary for each in rescored], details=details))
     if not details:
         typer.echo(f"by task and answer type: {command_line('score', *runs, '--details')}")
     if len(runs) > 1:
@@ -304,21 +278,22 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
         typer.echo(f"one sample, from question to score: {command_line('explain', runs[0], sample)}")
 
 
-def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_json: bool) -> None:
+def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.report.layout import print_parts
     from agrotools.report.settings import benchmarks_with_papers
+    from agrotools.runner.store import read_manifest
 
-    filled = papers.filled()
-    if paper and not filled:
-        known = ", ".join(benchmarks_with_papers())
-        typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({known})", err=True)
-    elif filled and not as_json:
+    known = benchmarks_with_papers()
+    if paper and not papers:
+        names = ", ".join(known)
+        typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)
+    elif paper and not as_json:
         with allow_closed_pipe():
-            if paper:
-                print_parts(part for tables in filled for part in tables.terminal())
-            else:
-                typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")
+            print_parts(part for tables in papers for part in tables.terminal())
+    elif not as_json and any(read_manifest(run).benchmark in known for run in runs):
+        with allow_closed_pipe():
+            typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")
 
 
 def _lost_most(runs: Sequence[Path], summaries: "Sequence[Summary]") -> bool:

@@ -80,7 +80,8 @@ def score(
     elif not runs:
         raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
     if costs is not None:
-        raise typer.Exit(print_costs(runs, costs, as_json=as_json))
+        print_costs(runs, costs, as_json=as_json)
+        return
     if format_ is None and predictions is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
@@ -99,7 +100,8 @@ def score(
             "embedder": texts.embedder,
             "embedder_path": texts.embedder_path,
         }
-        raise typer.Exit(score_predictions(runs, format_, **prediction_options, as_json=as_json))
+        score_predictions(runs, format_, **prediction_options, as_json=as_json)
+        return
     compared = texts.comparisons()
     missing = ask_judges(runs, judging)
     code = show_runs(runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper)
@@ -132,8 +134,8 @@ def make_run(
     return run
 
 
-def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> int:
-    """Print the expected costs of runs and of constant answers, and return exit code 0.
+def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> None:
+    """Print the expected costs of runs and of constant answers.
 
     Raises:
         UsageError: the table cannot be read or does not fit the runs.
@@ -146,7 +148,6 @@ def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> int:
         print_json(costs.model_dump(mode="json"))
     else:
         print_parts(cost_tables(costs))
-    return 0
 
 
 if TYPE_CHECKING:
@@ -162,15 +163,16 @@ def score_predictions(
     embedder: str | None,
     embedder_path: Path | None,
     as_json: bool,
-) -> int:
-    """Score one prediction file as published and corrected, print both columns and return exit code 0.
+) -> None:
+    """Score one prediction file as published and corrected, and print both columns.
 
     Raises:
         UsageError: an option does not fit the format.
         BenchmarkError: a file cannot be read.
     """
     from agrotools.core import UsageError
-    from agrotools.report.predictions import as_data, print_compared
+    from agrotools.report.layout import print_parts
+    from agrotools.report.predictions import as_data, compared_tables
     from agrotools.scoring.predictions import compare_file, prediction_format
 
     form = prediction_format(format_)
@@ -186,8 +188,7 @@ def score_predictions(
     if as_json:
         print_json(as_data(compared))
     else:
-        print_compared(compared, files[0].name)
-    return 0
+        print_parts(compared_tables(compared, files[0].name))
 
 
 def _embedder(name: str | None, folder: Path | None) -> "Embedder | None":

@@ -12,9 +12,8 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, count, pairwise
+from itertools import count, pairwise
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import Annotated, NamedTuple, Self, overload
 
@@ -36,7 +35,6 @@ from agrotools.core.base import NoFileError, command_line, from_valid, without_c
 from agrotools.core.files import sha256_of_file
 from agrotools.core.form_item import asked_items
 from agrotools.formats.clusters import cluster_firsts
-from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -193,19 +191,34 @@ def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     Raises:
         BenchmarkError: the hash of a file is not known.
     """
-    return _content_hash(header, map(content_of, sorted(samples, key=lambda sample: sample.id)))
+    return _content_hash(header, sorted(samples, key=lambda sample: sample.id))
 
 
-def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
-    """Return :func:`content_hash_of` for the contents of samples in the order of their ids."""
+def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
+    """Return :func:`content_hash_of` for samples in the order of their ids."""
     # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
     # a run are recorded in its manifest.
     left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
     left_out |= {"metadata", "protocol", "max_steps"}
     digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude=left_out).encode())
-    for content in contents:
-        digest.update(content)
+    for sample in samples:
+        digest.update(_content_of(sample))
     return digest.hexdigest()
+
+
+def _content_of(sample: Sample) -> bytes:
+    if sample.files:
+        for file in sample.files:
+            if file.sha256 is None and file.pixels is None:
+                raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
+        if any(file.pixels for file in sample.files):
+            files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
+            sample = sample.model_copy(update={"files": files})
+    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
+    return b"\n" + _sample_json(sample, by_alias=True, exclude=left_out)
+
+
+_sample_json = Sample.__pydantic_serializer__.to_json
 
 
 def _parsed(line: bytes) -> Sample:
@@ -220,10 +233,6 @@ def _parsed(line: bytes) -> Sample:
 
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
-_BLOCK_BYTES = 1 << 16
-"""Bytes of samples that are read together."""
-Line = tuple[int, int, bytes]
-"""Number (from 1), offset in bytes and content of a line of the samples."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -307,16 +316,12 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
     lines = _SampleLines(folder, with_files)
-    with TemporaryFile() as file:
-        contents = Contents(file)
-        firsts = cluster_firsts(contents.kept(lines.checked()))
-        if not firsts:
-            raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-        if unknown := {*header.quick}.difference(lines.ids):
-            raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-        by_id = lines.by_id()
-        known = contents.at(by_id) if contents.whole else (content_of(lines.read(at)) for at in by_id)
-        content_hash = _content_hash(header, known)
+    firsts = cluster_firsts(lines.checked())
+    if not firsts:
+        raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+    if unknown := {*header.quick}.difference(lines.ids):
+        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
+    content_hash = _content_hash(header, (lines.kept[at] if lines.kept else lines.read(at) for at in lines.by_id()))
 
     def with_cluster(sample: Sample, at: int) -> Sample:
         first = firsts[at]
@@ -356,30 +361,23 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        for block in _line_blocks(self._folder):
-            samples = self._samples(block)
-            self.ids.extend([sample.id for sample in samples])
-            self.no_tool.extend([sample.no_tool_eligible for sample in samples])
-            self.reference.extend([sample.reference is not None for sample in samples])
-            self.twins.update((sample.id, sample.twin) for sample in samples if sample.twin)
-            self._offsets.extend([offset for _, offset, _ in block])
+        for number, offset, line in _lines(self._folder):
+            try:
+                sample = _parsed(line)
+            except ValidationError as error:
+                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+            sample = self._checked(sample) if sample.files else sample
+            self.ids.append(sample.id)
+            self.no_tool.append(sample.no_tool_eligible)
+            self.reference.append(sample.reference is not None)
+            if sample.twin:
+                self.twins[sample.id] = sample.twin
+            self._offsets.append(offset)
             if len(self._offsets) <= MOST_KEPT:
-                self.kept += samples
+                self.kept.append(sample)
             else:
-                self.kept = []
-            yield from samples
-
-    def _samples(self, block: Sequence[Line]) -> list[Sample]:
-        try:
-            samples = [_parsed(line) for _, _, line in block]
-        except ValidationError:
-            for number, _, line in block:
-                try:
-                    self._checked(_parsed(line))
-                except ValidationError as error:
-                    raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            raise
-        return [self._checked(sample) if sample.files else sample for sample in samples]
+                self.kept.clear()
+            yield sample
 
     def _checked(self, sample: Sample) -> Sample:
         """Return a sample whose files have been checked, with their hashes."""
@@ -400,8 +398,7 @@ class _SampleLines:
         positions = sorted(range(len(ids)), key=ids.__getitem__)
         repeated = next((at for before, at in pairwise(positions) if ids[before] == ids[at]), None)
         if repeated is not None:
-            lines = chain.from_iterable(_line_blocks(self._folder))
-            line = next(number for number, offset, _ in lines if offset == self._offsets[repeated])
+            line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[repeated])
             raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {ids[repeated]!r} is there twice")
         return positions
 
@@ -474,15 +471,15 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _line_blocks(root: Path) -> Iterator[list[Line]]:
-    """Yield the non-blank lines of the samples, block by block."""
-    number, offset = 1, 0
+def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number (from 1), offset in bytes and content of the non-blank lines of the samples."""
+    offset = 0
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
-            while lines := file.readlines(_BLOCK_BYTES):
-                offsets = accumulate(map(len, lines), initial=offset)
-                yield [line for line in zip(count(number), offsets, lines, strict=False) if not line[2].isspace()]
-                number, offset = number + len(lines), file.tell()
+            for number, line in enumerate(file, 1):
+                if not line.isspace():
+                    yield number, offset, line
+                offset += len(line)
     except OSError as error:
         raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
 

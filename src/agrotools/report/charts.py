@@ -15,13 +15,13 @@ from pydantic import Field, ValidationError
 from rich.console import RenderableType
 from rich.text import Text
 
-from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError
+from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
-from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
+from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
 from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.rescore import benchmark_differences, scored_run
+from agrotools.runner.rescore import benchmark_differences, check_distinct, scored_run
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate
 from agrotools.scoring.aggregate import RunAggregator
@@ -125,7 +125,7 @@ class Chart(FrozenModel):
         left_out = [note for note in self.notes if "not shown" in note]
         title = "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out])
         figure.suptitle(plain_text(title), fontsize=9, wrap=True)
-        save_figure(figure, path)
+        figure.savefig(path, dpi=DPI)
 
 
 class _Case(NamedTuple):
@@ -253,8 +253,7 @@ def run_names(folders: Sequence[Path], manifests: Sequence[Manifest]) -> list[st
         ", ".join(filter(None, (each.model, "" if each.tools == "all" else f"{each.tools} tools", each.conditions)))
         for each in manifests
     ]
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UsageError("a run was given twice", hint="give each run once")
+    check_distinct(folders)
     return [
         f"{name} ({folder})" if names.count(name) > 1 else name for folder, name in zip(folders, names, strict=True)
     ]
@@ -281,11 +280,8 @@ def read_attributes(file: Path) -> dict[str, ModelAttributes]:
         try:
             attributes[model] = ModelAttributes.model_validate(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            raise UsageError(
-                f"{file}, [{model}] {first['loc'][0]}: {first['msg'].lower()}",
-                hint='e.g. parameters_b = 7, released = "2025-04-01", family = "Qwen"',
-            ) from error
+            hint = 'e.g. parameters_b = 7, released = "2025-04-01", family = "Qwen"'
+            raise UsageError(f"{file}, [{model}] {first_error(error)}", hint=hint) from error
     return attributes
 
 
@@ -406,10 +402,9 @@ def _draw_size(panel: "Axes", rows: Sequence[ChartRow]) -> None:
     for family in families:
         of_family = [row for row in rows if row.family == family]
         x: Any = [row.x for row in of_family]
-        values = [100 * row.value.value for row in of_family]
         style: dict[str, Any] = {"color": COLOURS[families.index(family) % 6]} if family else {"color": COLOURS[-1]}
         line = "-" if family else ""
-        lengths = interval_lengths([row.value for row in of_family])
+        values, lengths = in_percent([row.value for row in of_family])
         panel.errorbar(x, values, lengths, fmt=f"o{line}", lw=0.8, ms=5, capsize=2, label=plain_text(family), **style)
         for row, value in zip(of_family, values, strict=True):
             at: Any = (row.x, value)
@@ -446,10 +441,9 @@ def _draw_bars(panel: "Axes", rows: Sequence[ChartRow]) -> None:
     for at, group in enumerate(groups):
         shown = [row for row in rows if row.group == group]
         places = [models.index(row.model) + 0.8 * ((at + 0.5) / len(groups) - 0.5) for row in shown]
-        values = [100 * row.value.value for row in shown]
         shade = _SHADES[round(at * (len(_SHADES) - 1) / max(1, len(groups) - 1))]
         label = f"{plain_text(group)} (n {shown[0].value.n})"
-        errors = interval_lengths([row.value for row in shown])
+        values, errors = in_percent([row.value for row in shown])
         panel.barh(
             places,
             values,
@@ -474,7 +468,7 @@ def _draw_lines(panel: "Axes", rows: Sequence[ChartRow]) -> None:
         shift = 0.3 * ((number + 0.5) / len(models) - 0.5)
         places = [groups.index(row.group) + shift for row in shown]
         style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
-        values, errors = [100 * row.value.value for row in shown], interval_lengths([row.value for row in shown])
+        values, errors = in_percent([row.value for row in shown])
         panel.errorbar(places, values, errors, ms=4, lw=1, capsize=2, label=plain_text(model), **style)
     sizes = {row.group: row.value.n for row in rows}
     panel.set_xticks(range(len(groups)), [f"{plain_text(group)}\nn {sizes[group]}" for group in groups], fontsize=8)

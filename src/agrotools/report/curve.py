@@ -32,9 +32,9 @@ from agrotools.scoring.statistics import Interval, estimate_difference, estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 ORACLE = "baseline:oracle"
+DPI = 150
 _COMBINED = "several doses"
 _SUFFIXES = (".svg", ".png", ".pdf")
 _Doses = tuple[tuple[str, float], ...]
@@ -94,7 +94,7 @@ class Curve(FrozenModel):
         axes[0].set_ylabel(f"{METRICS[self.metric].label} (%)")
         axes[0].legend(frameon=False, fontsize=8)
         figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
-        save_figure(figure, path)
+        figure.savefig(path, dpi=DPI)
 
 
 def check_picture(path: str | Path) -> None:
@@ -109,15 +109,11 @@ def check_picture(path: str | Path) -> None:
         raise UsageError(f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}")
 
 
-def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the suffix of ``path``."""
-    figure.savefig(path, dpi=150)
-
-
-def interval_lengths(estimates: Sequence[Estimate]) -> list[list[float]]:
-    """Return the lengths of the intervals below and above the values, in percent; 0 without an interval."""
+def in_percent(estimates: Sequence[Estimate]) -> tuple[list[float], list[list[float]]]:
+    """Return values in percent, and the lengths of their intervals below and above; 0 without an interval."""
     below = [100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in estimates]
-    return [below, [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates]]
+    above = [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates]
+    return [100 * each.value for each in estimates], [below, above]
 
 
 def common_mode(manifests: Sequence[Manifest], mode: str | None = None) -> Mode:
@@ -333,11 +329,10 @@ def _draw_panel(panel: "Axes", kind: str, shown: Sequence[CurvePoint]) -> None:
     )
     for model in dict.fromkeys(point.model for point in shown):
         of_model = [point for point in shown if point.model == model]
-        scores = [point.score for point in of_model]
         style: dict[str, Any] = {"color": "black", "linestyle": "--"} if model == ORACLE else {}
         at = [labels.index(point.label) for point in of_model]
-        values = [100 * each.value for each in scores]
-        panel.errorbar(at, values, interval_lengths(scores), marker="o", ms=4, capsize=2, label=model, **style)
+        values, lengths = in_percent([point.score for point in of_model])
+        panel.errorbar(at, values, lengths, marker="o", ms=4, capsize=2, label=model, **style)
     short = [label.partition("=")[2] or label if kind != _COMBINED else label for label in labels]
     panel.set_xticks(range(len(labels)), short, fontsize=8, rotation=30 if kind == _COMBINED else 0)
     panel.set_xlabel(kind)

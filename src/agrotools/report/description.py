@@ -4,7 +4,7 @@ import io
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
@@ -19,9 +19,9 @@ _MOST = 15
 TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
-def print_description(described: Description, file: IO[str] | None = None) -> None:
+def print_description(described: Description) -> None:
     """Print tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
-    console = console_for(file)
+    console = console_for(None)
     version = f"version {harmless(described.version)}{' (drawn by code)' if described.synthetic else ''}"
     console.print(f"[bold]{harmless(described.name)}[/bold], {version}", soft_wrap=True)
     if described.description:

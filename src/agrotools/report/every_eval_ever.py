@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -19,40 +19,33 @@ from agrotools.scoring.slots import answer_of
 from agrotools.scoring.summary import Metric, ModeSummary
 
 SCHEMA = "0.3.0"
-DeploymentType = Literal["self_deployed", "externally_managed", "unknown"]
-Availability = Literal["open_weights", "closed_weights", "unknown"]
-Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 _MAIN_METRICS = ("agrotools.fas", "agrotools.st_acc")
 _INTERVAL = "CR2 cluster-robust standard error, t interval over clusters of samples that share a file or a question"
 
 
-class Publication(NamedTuple):
-    """Facts that the schema asks for and no run knows.
-
-    ``model_id``: ``DEVELOPER/MODEL``; by default that of the run, with its provider as the developer.
-    """
-
-    model_id: str = ""
-    organization: str = "unknown"
-    relationship: Relationship = "other"
-    deployment_type: DeploymentType = "unknown"
-    model_availability: Availability = "unknown"
-
-
-def write_every_eval_ever(run: Path, folder: Path, publication: Publication | None = None) -> list[Path]:
+def write_every_eval_ever(
+    run: Path,
+    folder: Path,
+    *,
+    model_id: str = "",
+    organization: str = "unknown",
+    relationship: str = "other",
+    deployment_type: str = "unknown",
+    model_availability: str = "unknown",
+) -> list[Path]:
     """Write ``data/BENCHMARK/DEVELOPER/MODEL/UUID.json`` and ``UUID_samples.jsonl`` below ``folder``; return both.
 
-    A sample has a line for the main metric of each mode; invalid samples have none.
+    A sample has a line for the main metric of each mode; invalid samples have none. The options are facts that the
+    schema asks for and no run knows; ``model_id``: ``DEVELOPER/MODEL``, by default that of the run, by provider.
 
     Raises:
         UsageError: the id of the model is not ``DEVELOPER/MODEL``.
         RunStoreError: the folder contains no run, or one that this version cannot read.
         OSError: a file cannot be written.
     """
-    publication = publication or Publication()
     scored = ScoredRun(run)
     manifest = scored.manifest
-    model_id = publication.model_id or _model_id(manifest.model)
+    model_id = model_id or _model_id(manifest.model)
     if not re.fullmatch(r"[\w][\w.+-]*(/[\w][\w.+-]*)+", model_id):
         raise UsageError(
             f"{model_id!r} does not name a developer and a model", hint="--model-id DEVELOPER/MODEL, as on Hugging Face"
@@ -60,7 +53,9 @@ def write_every_eval_ever(run: Path, folder: Path, publication: Publication | No
     developer, _, model = model_id.partition("/")
     digest = sha256_of_json([manifest.model_dump(mode="json"), run.resolve().name])
     stem = f"data/{manifest.benchmark}/{developer}/{model.replace('/', '_')}/{UUID(digest[:32], version=4)}"
-    aggregate = _aggregate(scored, model_id, publication)
+    source = {"source_organization_name": organization, "evaluator_relationship": relationship}
+    access = {"deployment_type": deployment_type, "model_availability": model_availability}
+    aggregate = _aggregate(scored, model_id, source, access)
     common = {"schema_version": SCHEMA, "evaluation_id": aggregate["evaluation_id"], "model_id": model_id}
     lines = b"".join(orjson.dumps({**common, **row}) + b"\n" for row in _rows(scored))
     paths = [folder / f"{stem}.json", folder / f"{stem}_samples.jsonl"]
@@ -86,7 +81,7 @@ def _model_id(name: str) -> str:
     return f"{provider}/{model}" if mark and "/" not in model else model or name
 
 
-def _aggregate(run: ScoredRun, model_id: str, publication: Publication) -> dict[str, Any]:
+def _aggregate(run: ScoredRun, model_id: str, source: dict[str, str], access: dict[str, str]) -> dict[str, Any]:
     manifest, now = run.manifest, str(time.time())
     ran = str((run.path / RECORDS_FILE).stat().st_mtime)
     settings = {name: manifest.settings[name] for name in ("temperature", "top_p") if name in manifest.settings}
@@ -95,12 +90,7 @@ def _aggregate(run: ScoredRun, model_id: str, publication: Publication) -> dict[
         "evaluation_id": f"{manifest.benchmark}/{model_id}/{now}",
         "evaluation_timestamp": ran,
         "retrieved_timestamp": now,
-        "source_metadata": {
-            "source_name": "agrotools",
-            "source_type": "evaluation_run",
-            "source_organization_name": publication.organization,
-            "evaluator_relationship": publication.relationship,
-        },
+        "source_metadata": {"source_name": "agrotools", "source_type": "evaluation_run", **source},
         "eval_library": {
             "name": "agrotools",
             "version": manifest.agrotools,
@@ -110,10 +100,7 @@ def _aggregate(run: ScoredRun, model_id: str, publication: Publication) -> dict[
             "name": manifest.model,
             "id": model_id,
             "developer": model_id.partition("/")[0],
-            "additional_details": {
-                "deployment_type": publication.deployment_type,
-                "model_availability": publication.model_availability,
-            },
+            "additional_details": access,
         },
         "evaluation_results": [
             _result(run, part, mode, name, metric, settings, ran)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
 
 from pydantic import JsonValue
 from rich.console import RenderableType
@@ -27,7 +26,6 @@ from agrotools.core import (
 from agrotools.core.base import count_text, number_text
 from agrotools.report.layout import (
     MARK_STYLES,
-    PLAIN_WIDTH,
     RIGHT,
     WRONG,
     LabelledText,
@@ -38,8 +36,6 @@ from agrotools.report.layout import (
     line,
     on_scale,
     percent,
-    print_parts,
-    rendered,
     section,
     shortened,
     value_text,
@@ -60,26 +56,6 @@ from agrotools.scoring.metrics import FALSE_REFUSAL, FAS
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
 _LONGEST_ARGUMENT = 40
-
-
-def print_explanation(
-    record: Record,
-    scores: Sequence[Score],
-    judgements: Sequence[Judgement] = (),
-    *,
-    details: bool = False,
-    split: SampleSplit | None = None,
-    file: IO[str] | None = None,
-) -> None:
-    """Print :func:`explain`: in colour on a terminal, else as plain text."""
-    print_parts(explain(record, scores, judgements, details=details, split=split), file)
-
-
-def explanation_text(
-    record: Record, scores: Sequence[Score], *, details: bool = False, width: int = PLAIN_WIDTH
-) -> str:
-    """Return :func:`explain` as plain text of at most ``width`` columns."""
-    return rendered(explain(record, scores, details=details), width)
 
 
 def explain(

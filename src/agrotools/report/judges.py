@@ -22,7 +22,7 @@ from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, T
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
 from agrotools.report.charts import plain_text, run_names
-from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
+from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
 from agrotools.report.layout import DASH, harmless, new_table, stacked, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
@@ -142,9 +142,9 @@ class JudgeAgreement(FrozenModel):
             rows = [each.value for each in self.scores if each.judge == judge]
             shift = 0.5 * ((at + 0.5) / len(self.judges) - 0.5)
             places = [number + shift for number in range(len(rows))]
-            values = [100 * each.value for each in rows]
+            values, lengths = in_percent(rows)
             style: dict[str, Any] = {"color": COLOURS[at % 6], "fmt": "osD^v"[at % 5] + "-", "label": plain_text(judge)}
-            panel.errorbar(values, places, xerr=interval_lengths(rows), ms=5, lw=0.6, capsize=2, **style)
+            panel.errorbar(values, places, xerr=lengths, ms=5, lw=0.6, capsize=2, **style)
         panel.set_yticks(range(len(self.models)), list(map(plain_text, self.models)))
         panel.invert_yaxis()
         panel.set_xlim(-2, 102)
@@ -152,7 +152,7 @@ class JudgeAgreement(FrozenModel):
         panel.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
         figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
-        save_figure(figure, path)
+        figure.savefig(path, dpi=DPI)
 
 
 Values = dict[str, list[float]]
@@ -217,24 +217,16 @@ def judge_agreement(
         for name, sample, _ in unanswered:
             if sample in graded:
                 by_run[name].setdefault(sample, [0.0])
-    return _compared(
-        {judge: by_run for judge, by_run in values.items() if all(by_run.values())},
+    compared = {judge: by_run for judge, by_run in values.items() if all(by_run.values())}
+    return _agreement_of(
+        compared,
         names,
         clusters,
         {(name, sample) for name, sample, _ in unanswered},
-        JudgeAgreement(
-            benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
-            mode=scored_mode,
-            metric=metric,
-            models=tuple(names),
-            judges=(),
-            n=0,
-            n_dropped=0,
-            n_answers=0,
-            scores=(),
-            pairs=(),
-            notes=("synthetic images: scores say nothing about real fields",) * any(m.synthetic for m in manifests),
-        ),
+        benchmark=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
+        mode=scored_mode,
+        metric=metric,
+        notes=["synthetic images: scores say nothing about real fields"] * any(m.synthetic for m in manifests),
     )
 
 
@@ -253,12 +245,14 @@ def people_values(files: Sequence[Path], metric: str = "") -> Callable[[Record],
     return lambda record: dict(by_answer.get(answer_key(record) or "", {}))
 
 
-def _compared(
+def _agreement_of(
     values: Mapping[str, Mapping[str, Values]],
     names: Sequence[str],
     clusters: Mapping[str, str],
     unanswered: set[tuple[str, str]],
-    about: JudgeAgreement,
+    *,
+    notes: Sequence[str],
+    **about: Any,
 ) -> JudgeAgreement:
     import numpy as np
 
@@ -284,21 +278,20 @@ def _compared(
     dropped = len(set[str]().union(*graded)) - len(shared)
     few = f"tau of {len(names)} models has few possible values" if len(names) < _FEW_MODELS else ""
     lacking = f"{len(unanswered & {(n, s) for n in names for s in shared})} answers are missing and score 0"
-    return about.model_copy(
-        update={
-            "models": tuple(names[at] for at in order),
-            "judges": tuple(judges),
-            "n": len(shared),
-            "n_dropped": dropped,
-            "n_answers": int(given.sum()),
-            "scores": tuple(
-                JudgeScore(judge=judge, model=names[at], value=estimate_mean(scores[at], of_sample))
-                for judge, scores in zip(judges, table, strict=True)
-                for at in order
-            ),
-            "pairs": tuple(pairs),
-            "notes": tuple(filter(None, (few, lacking * (not given.all()), *about.notes))),
-        }
+    return JudgeAgreement(
+        **about,
+        models=tuple(names[at] for at in order),
+        judges=tuple(judges),
+        n=len(shared),
+        n_dropped=dropped,
+        n_answers=int(given.sum()),
+        scores=tuple(
+            JudgeScore(judge=judge, model=names[at], value=estimate_mean(scores[at], of_sample))
+            for judge, scores in zip(judges, table, strict=True)
+            for at in order
+        ),
+        pairs=tuple(pairs),
+        notes=tuple(filter(None, (few, lacking * (not given.all()), *notes))),
     )
 
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import IO, cast
 
 from pydantic import JsonValue
@@ -209,15 +208,6 @@ def _joined(cell: RenderableType) -> str:
     return ", ".join(line for line in text.plain.split("\n") if line)
 
 
-def rendered(parts: Iterable[RenderableType], width: int) -> str:
-    """Return ``parts`` as plain text of at most ``width`` columns, except for tables that cannot be that narrow."""
-    written = StringIO()
-    console = Console(file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False)
-    for part in parts:
-        print_part(console, part)
-    return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
-
-
 def line(text: str, style: str = "") -> Text:
     """Return one line of text without control characters."""
     return Text(harmless(text), style=style)
@@ -325,15 +315,14 @@ def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 1
     return stacked([value, interval, *below])
 
 
-def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> Text:
+def difference_cell(estimate: Estimate) -> Text:
     """Return a cell with a difference, its interval and its adjusted p-value.
 
     A difference that is significant at the 5 % level has a star, green for the better and red for the worse."""
     if estimate.interval is None:
         return stacked([points(estimate.value)])
     p, differs = estimate.p_adjusted, estimate.differs()
-    better = (estimate.value > 0) != lower_is_better
-    style = "bold" if not differs else "bold green" if better else "bold red"
+    style = "bold" if not differs else "bold green" if estimate.value > 0 else "bold red"
     interval = f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"
     below = [interval] if p is None else [interval, f"p {p_text(p)}"]
     return stacked([f"{points(estimate.value)}{'*' if differs else ''}", *below], value_style=style)
@@ -344,13 +333,13 @@ def p_text(p: float) -> str:
     return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
-def adjusted_line(differences: Iterable[Estimate], *, where: str = "this table") -> str:
+def adjusted_line(differences: Iterable[Estimate]) -> str:
     """Return the explanation of the p-values in a table of differences; empty if it has none."""
     n = sum(each.p is not None for each in differences)
     if not n:
         return ""
     return (
-        f"p: adjusted by Holm's method for all differences in {where} ({n}). Coloured and starred below 0.05. "
+        f"p: adjusted by Holm's method for all differences in this table ({n}). Coloured and starred below 0.05. "
         "The 95 % intervals are not adjusted."
     )
 
@@ -413,6 +402,12 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     return [
         f"{name} #{names[: at + 1].count(name)}" if names.count(name) > 1 else name for at, name in enumerate(names)
     ]
+
+
+def of_runs(summaries: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
+    """Yield each run with the words before a line about it: its name and a comma, nothing if there is only one run."""
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        yield f"{name}, " if len(summaries) > 1 else "", summary
 
 
 SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"

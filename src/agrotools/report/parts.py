@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.core.base import count_text, prompt_tokens_text
-from agrotools.report.layout import DASH, harmless, new_table, on_scale, percent, run_names, stacked
+from agrotools.report.layout import DASH, harmless, new_table, of_runs, on_scale, percent, run_names, stacked
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.judging.questions import has_rubrics
@@ -184,10 +184,9 @@ def counts_table(summaries: Sequence[Summary]) -> list[RenderableType]:
 def correlation_lines(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return lines on correlations of step metrics with end-to-end scores, for each run with both modes."""
     lines: list[str] = []
-    for name, summary in zip(run_names(summaries), summaries, strict=True):
+    for of_run, summary in of_runs(summaries):
         texts = [_correlation_text(each) for each in summary.correlations if each.r is not None]
         if texts:
-            of_run = f"{name}, " if len(summaries) > 1 else ""
             n = max(each.n for each in summary.correlations)
             lines.append(
                 f"{of_run}Pearson's r with FAS end to end, over up to {count_text(n, 'sample')}: {', '.join(texts)}"
@@ -268,12 +267,8 @@ def judge_lines(summaries: Sequence[Summary]) -> list[RenderableType]:
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
-    lines: list[str] = []
-    for name, summary in zip(run_names(summaries), summaries, strict=True):
-        if summary.judging is not None:
-            of_run = f"{name}, " if len(summaries) > 1 else ""
-            lines += [f"{of_run}{line}" for line in panel_lines(summary.judging)]
-    return lines
+    judged = ((of_run, summary.judging) for of_run, summary in of_runs(summaries) if summary.judging is not None)
+    return [f"{of_run}{line}" for of_run, panel in judged for line in panel_lines(panel)]
 
 
 def panel_lines(panel: Panel) -> Iterator[str]:

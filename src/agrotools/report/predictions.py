@@ -1,23 +1,18 @@
 """Tables of the published and corrected scores of a prediction file, and of its errors."""
 
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import DASH, harmless, line, new_table, print_parts, stacked
+from agrotools.report.layout import DASH, harmless, line, new_table, stacked
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.predictions import ScoredFile, Scores, finite, prediction_format
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
-
-
-def print_compared(compared: ScoredFile, name: str, *, file: IO[str] | None = None) -> None:
-    """Print :func:`compared_tables`: in colour on a terminal, else as plain text."""
-    print_parts(compared_tables(compared, name), file)
 
 
 def compared_tables(compared: ScoredFile, name: str) -> Iterator[RenderableType]:

@@ -6,10 +6,17 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from agrotools.core import BENCHMARKS, Mode, Record, Score
-from agrotools.plugin import BenchmarkPlugin, PaperTables, plugin_of, plugins, plugins_of_metrics
-from agrotools.report.layout import Notes, run_names
-from agrotools.runner.manifest import Manifest
+from agrotools.core import BENCHMARKS, Mode
+from agrotools.plugin import (
+    NO_COMPARISONS,
+    BenchmarkPlugin,
+    PaperTables,
+    TextComparisons,
+    plugin_of,
+    plugins,
+    plugins_of_metrics,
+)
+from agrotools.report.layout import Notes, of_runs
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Metric, Summary, score_record
@@ -123,52 +130,30 @@ def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[Renderable
 def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return the notes of benchmark plug-ins on each mode of each run."""
     lines: list[str] = []
-    for name, summary in zip(run_names(summaries), summaries, strict=True):
-        of_run = f"{name}, " if len(summaries) > 1 else ""
+    for of_run, summary in of_runs(summaries):
         for plugin in used_plugins([summary]):
             if (notes := plugin.reporting.notes) is not None:
                 lines += [f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)]
     return lines
 
 
-class Papers:
-    """Tables of the papers of all benchmarks in a report."""
-
-    def __init__(self) -> None:
-        self._tables: dict[str, PaperTables] = {}
-
-    def begin_run(self, manifest: Manifest) -> bool:
-        """Begin a run, whose records follow. Return True if its benchmark has a paper with tables."""
-        plugin = plugin_of(manifest.benchmark)
-        paper = plugin.reporting.paper if plugin else None
-        if paper is not None and manifest.benchmark not in self._tables:
-            self._tables[manifest.benchmark] = paper()
-        for tables in self._tables.values():
-            tables.begin_run(manifest)
-        return paper is not None
-
-    def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """Add a record of the run with its score rows."""
-        for tables in self._tables.values():
-            tables.add(record, scores)
-
-    def filled(self) -> list[PaperTables]:
-        """Return the tables that records were added to."""
-        return [tables for tables in self._tables.values() if tables]
-
-
-def papers_of_runs(runs: Sequence[Path]) -> Papers:
-    """Score the records of ``runs`` and return the filled tables of their papers.
+def paper_tables(runs: Sequence[Path], comparisons: TextComparisons = NO_COMPARISONS) -> list[PaperTables]:
+    """Score the records of ``runs`` whose benchmark has a paper with tables, and return these, filled.
 
     Raises:
         RunStoreError: a folder is not a run, or its records cannot be read.
     """
-    papers = Papers()
+    by_benchmark: dict[str, PaperTables] = {}
     for run in runs:
-        if papers.begin_run(read_manifest(run)):
-            for record in iter_records(run):
-                papers.add(record, score_record(record))
-    return papers
+        manifest = read_manifest(run)
+        plugin = plugin_of(manifest.benchmark)
+        if plugin is None or plugin.reporting.paper is None:
+            continue
+        tables = by_benchmark.setdefault(manifest.benchmark, plugin.reporting.paper())
+        tables.begin_run(manifest)
+        for record in iter_records(run):
+            tables.add(record, score_record(record, comparisons))
+    return [tables for tables in by_benchmark.values() if tables]
 
 
 def benchmarks_with_papers() -> list[str]:

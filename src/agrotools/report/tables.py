@@ -4,7 +4,6 @@ Values are in percent. The interval is printed below its value; exceptions are e
 """
 
 from collections.abc import Sequence
-from typing import IO
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -14,7 +13,6 @@ from agrotools.core.base import benchmark_title, count_text
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     DASH,
-    PLAIN_WIDTH,
     PRIVILEGED_NOTE,
     UNSEALED_NOTE,
     Notes,
@@ -25,11 +23,10 @@ from agrotools.report.layout import (
     line,
     name_cell,
     new_table,
+    of_runs,
     on_scale,
     open_text_notes,
     percent,
-    print_parts,
-    rendered,
     run_names,
     shortened,
     size,
@@ -63,16 +60,6 @@ from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
 
-def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
-    """Print :func:`tables`: in colour on a terminal, else as plain text."""
-    print_parts(tables(summaries, details=details), file)
-
-
-def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
-    """Return :func:`tables` as plain text of at most ``width`` columns."""
-    return rendered(tables(summaries, details=details), width)
-
-
 def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[RenderableType]:
     """Return title, a table of runs for each setting, and notes; with ``details`` also parts and counts."""
     notes = Notes()
@@ -83,15 +70,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Render
         parts.append(Text("\n".join(warned), style="bold yellow"))
     if remarks := scoring_lines(summaries):
         parts.append(Text("\n".join(remarks), style="yellow"))
-    for setting in settings_for(summaries):
-        if has_table(setting, summaries):
-            parts += setting_table(setting, summaries, notes)
-    parts += plugin_tables(summaries, notes)
-    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts += gain_table(summaries, notes)
-    parts += repeats_table(summaries)
-    if len(summaries) > 1:
-        parts += between_runs_table(summaries, most=None if details else MOST_PAIRS)
+    parts += main_tables(summaries, notes, most_pairs=None if details else MOST_PAIRS)
     if lines := plugin_notes(summaries):
         parts.append(Text("\n".join(lines)))
     parts += judge_lines(summaries)
@@ -105,6 +84,19 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Render
     lines = [*general_notes(summaries), *notes.numbered()]
     parts.append(Text("\n" + "\n".join(lines), style="dim"))
     return parts
+
+
+def main_tables(summaries: Sequence[Summary], notes: Notes, *, most_pairs: int | None = None) -> list[RenderableType]:
+    """Return the tables of metrics, of gains from tools, of repeats and of differences between the runs."""
+    parts: list[RenderableType] = []
+    for setting in settings_for(summaries):
+        if has_table(setting, summaries):
+            parts += setting_table(setting, summaries, notes)
+    parts += plugin_tables(summaries, notes)
+    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
+        parts += gain_table(summaries, notes)
+    parts += repeats_table(summaries)
+    return [*parts, *between_runs_table(summaries, most=most_pairs)] if len(summaries) > 1 else parts
 
 
 def repeats_table(summaries: Sequence[Summary]) -> list[RenderableType]:
@@ -146,9 +138,7 @@ def _title(summaries: Sequence[Summary]) -> Text:
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
     """Return the warnings above the tables: missing records, and frequent terminations without an answer."""
-    named_summaries = zip(run_names(summaries), summaries, strict=True)
-    of_whom = (lambda name: f"{name}, ") if len(summaries) > 1 else (lambda _name: "")
-    return [f"{of_whom(name)}{harmless(line)}" for name, summary in named_summaries for line in summary.warnings]
+    return [f"{of_run}{harmless(line)}" for of_run, summary in of_runs(summaries) for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary]) -> list[str]:

@@ -4,7 +4,6 @@ import base64
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from agrotools.core.record import Reply, ToolCall
 from agrotools.report.html.pictures import Absent, Places, benchmark_roots
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.runner.records import Key, iter_records
-from agrotools.runner.rescore import SCORES_FILE, score_runs
+from agrotools.runner.rescore import score_runs
 from agrotools.runner.store import read_manifest
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -54,20 +53,13 @@ class ScoredRun:
     def __init__(self, run: Path, *, images: bool = False) -> None:
         self.path = run
         self.manifest = read_manifest(run)
-        self.summary = score_runs([run])[0].summary
+        self.scores: dict[Key, list[Score]] = {}
+        """Score rows by the key of their record."""
+        (rescored,) = score_runs([run], on_scored=lambda record, rows: self.scores.update({record.key: rows}))
+        self.summary = rescored.summary
         self._images = images
         self._prompts = StoredPrompts(run)
         self._places = Places([run])
-
-    @cached_property
-    def scores(self) -> dict[Key, list[Score]]:
-        """Score rows as stored, by the key of their record."""
-        rows: defaultdict[Key, list[Score]] = defaultdict(list)
-        for row in orjson.loads((self.path / SCORES_FILE).read_bytes())["scores"]:
-            mode: Mode = row.pop("mode")
-            score = Score.model_validate(row)
-            rows[mode, score.sample_id, score.epoch].append(score)
-        return dict(rows)
 
     def records(self, mode: Mode) -> Iterator[Record]:
         """Yield the records of one mode by sample and epoch."""

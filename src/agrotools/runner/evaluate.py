@@ -36,7 +36,6 @@ from agrotools.runner.policies import (
     run_protocol,
 )
 from agrotools.runner.progress import Progress, stage_progress
-from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
@@ -79,10 +78,9 @@ class PreparedRun(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Folder of a run, the index of its records, and the reason why it ended early (None: complete)."""
+    """Folder of a run, and the reason why it ended early (None: complete)."""
 
     run: Path
-    records: RecordIndex
     stopped: BudgetReached | None = None
 
 
@@ -181,7 +179,7 @@ def _evaluate(
         except BudgetReached as stopped:
             if not store.has_finished:
                 raise
-            return Evaluation(folder, store.index(), stopped)
+            return Evaluation(folder, stopped)
         finally:
             bar.close()
             if stats is not None and (stats.served or stats.usage != usage):
@@ -189,7 +187,7 @@ def _evaluate(
                 store.add_endpoint(stats.served, new)
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
-        return Evaluation(folder, store.index())
+        return Evaluation(folder)
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:

@@ -64,19 +64,18 @@ def references_of(
     data_root: Path | None = None,
     progress: Progress = no_progress,
     mode: Mode | None = None,
-    index: RecordIndex | None = None,
 ) -> References:
     """Return floor, planner and ceiling of the samples that ``run`` has finished in ``mode`` (its headline mode).
 
     A baseline without a run of its own is left out on degraded files, on more than :data:`MOST_SAMPLES` samples, and
-    as ceiling where no tools are called. ``index``: the records, if known.
+    as ceiling where no tools are called.
 
     Raises:
         RunStoreError: the run cannot be read.
     """
     manifest = read_manifest(run)
     mode = mode or headline_mode(manifest.modes)
-    index = record_index(run) if index is None else index
+    index = record_index(run)
     n_samples = sum(1 for _ in index.finished_ids(mode))
     scored = {
         name: beside

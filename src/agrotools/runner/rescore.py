@@ -5,9 +5,7 @@ benchmark need all records of a mode at once. Stored scores of another scoring v
 requested.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
@@ -22,7 +20,7 @@ from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.records import Key, RecordIndex, iter_records, record_index
+from agrotools.runner.records import RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.attribution import CauseTally, read_attribution
@@ -71,22 +69,6 @@ def stored_split(run: Path) -> dict[str, Any] | None:
     return attribution.model_dump(mode="json", exclude={"samples"})
 
 
-def stored_rows(run: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """Yield the rows of each record that has any, in the order of the records; RunStoreError if unreadable."""
-    try:
-        with (run / SCORES_FILE).open("rb") as file:
-            rows = (line for line in file if line.startswith(b'    {"mode":'))
-            for key, group in groupby(map(_stored_row, rows), key=itemgetter(0)):
-                yield key, [row for _, row in group]
-    except (OSError, ValueError, KeyError) as error:
-        raise RunStoreError(f"cannot read the scores of {run}: {error}", hint="score the run again") from error
-
-
-def _stored_row(line: bytes) -> tuple[Key, dict[str, Any]]:
-    row: dict[str, Any] = orjson.loads(line.strip(b" ,\n"))
-    return (row.pop("mode"), row["sample_id"], row["epoch"]), row
-
-
 OnScored = Callable[[Record, list[Score]], None]
 
 
@@ -108,14 +90,12 @@ def rescore(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     on_scored: OnScored | None = None,
-    records: RecordIndex | None = None,
 ) -> Rescored:
     """Score every record of ``run``, and write summary and score rows to ``scores.json``.
 
     Args:
         comparisons: text comparisons for metrics that are computed only on request.
         on_scored: callback for every record with its score rows, by mode, sample and epoch.
-        records: index of its records, if it is known.
 
     Raises:
         UsageError: a requested comparison is not installed, or not defined for this benchmark;
@@ -128,7 +108,7 @@ def rescore(
         with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
-            index = (record_index(run) if records is None else records).undamaged()
+            index = record_index(run).undamaged()
             telling_sample = _score(index, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
@@ -155,20 +135,12 @@ def score_runs(
     *,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
-    indexes: Mapping[Path, RecordIndex] | None = None,
 ) -> list[Rescored]:
-    """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each.
-
-    ``on_run``: callback for the manifest of each run, before its records. ``indexes``: those that are known.
-    """
+    """Score runs side by side, with the arguments of :func:`rescore`, and write a ``scores.json`` for each."""
     rescored: list[Rescored] = []
     for run in runs:
-        if on_run is not None:
-            on_run(read_manifest(run))
-        options: dict[str, Any] = {"allow_invalid": allow_invalid, "comparisons": comparisons, "on_scored": on_scored}
-        rescored.append(rescore(run, records=(indexes or {}).get(run), **options))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
     aggregators = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]

@@ -12,13 +12,13 @@ import pytest
 from agrotools.benchmarks.agrieval.report import DOMAINS, TASKS, PaperOfRuns, code_of
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
-from agrotools.report.layout import rendered
 from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
 from support.command import run_command
 from support.made_agrieval import write_agrieval
+from support.shown import rendered
 
 TYPES = ("single_choice", "multiple_choice", "true_false")
 PLAN = {code: (10 + 2 * place, 3 + place) for place, code in enumerate(code for code in TASKS if code[0] != "G")}

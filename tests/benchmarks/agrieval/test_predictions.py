@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.predictions import ScoredFile, compare_file
+from support.shown import rendered
 
 OPTIONS = {"A": "叶绿体", "B": "线粒体", "C": "内质网", "D": " "}
 CHOICE = {"id": 1, "question_type": "单选", "question": "？", "options": OPTIONS, "answer": "B"}

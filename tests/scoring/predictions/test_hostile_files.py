@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from agrotools.cli.main import main
 from agrotools.core import BenchmarkError
-from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file
 from support.gta_files import overlap
 from support.made_predictions import made_files
+from support.shown import rendered
 from support.spoilt import spoilt
 
 NAMES = (

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.predictions import ScoredFile, compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, call, overlap, returned
+from support.shown import rendered
 
 USER = {"role": "user", "content": "?"}
 WITH_RETURNS = [

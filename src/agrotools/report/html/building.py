@@ -1,29 +1,22 @@
-"""Writing of a report: all records of its runs, then the page around them.
-
-A draft collects the records while they are scored, so that they are read once.
-"""
+"""Writing of a report: all records of its runs, then the page around them."""
 
 import shutil
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from io import StringIO
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from agrotools.core import AgrotoolsError, Record, RunStoreError, Score, UsageError
+from agrotools.core import RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
-from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.listing import MOST_LISTED
+from agrotools.plugin import NO_COMPARISONS, PaperTables, TextComparisons
 from agrotools.report.html.page import DETAIL_BYTES, Page
-from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Pictures
+from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures
 from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
 from agrotools.report.html.sharing import Scrubber
-from agrotools.report.settings import Papers, papers_of_runs
-from agrotools.runner.records import RecordIndex
+from agrotools.report.settings import paper_tables
 from agrotools.scoring import RunAggregator, Summary
 
 
@@ -48,73 +41,18 @@ class ReportResult:
     """True if a line of the records could not be read."""
 
 
-class ReportDraft:
-    """Records of a report, added in the order in which their runs are scored.
-
-    It stays empty if judges have graded the answers, and ends at the first error, which :func:`build_report` meets
-    again.
-    """
-
-    def __init__(
-        self, runs: Sequence[Path], comparisons: TextComparisons, indexes: Mapping[Path, RecordIndex] | None = None
-    ) -> None:
-        self.body = StringIO()
-        options: dict[str, Any] = {"comparisons": comparisons, "indexes": indexes or {}}
-        self.runs = opened_runs(runs, data_root=None, summaries=(), **options)
-        pictures = Pictures(count_shares(self.runs), BUDGET_BYTES, LONGEST_SIDE_PX)
-        self.page = Page(self.runs, pictures, partial(_write_element, self.body), DETAIL_BYTES)
-        self._goes_on = not any(run.judges.metrics for run in self.runs)
-        self._at = -1
-
-    def begin_run(self) -> None:
-        """Begin the next run, whose records follow."""
-        self._at += 1
-
-    def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """Add a record of the run with its score rows."""
-        if self._goes_on:
-            try:
-                self.page.write(self._at, record, scores)
-            except (AgrotoolsError, OSError):
-                self._goes_on = False
-
-    def complete(self, summaries: Sequence[Summary]) -> bool:
-        """Set the summaries of the runs; return True if all records were added."""
-        for run, summary in zip(self.runs, summaries, strict=True):
-            run.scored, run.tally = summary, None
-        return self._goes_on and len(self.page.rows) == self.page.n_records
-
-
-@contextmanager
-def report_draft(
-    runs: Sequence[Path], comparisons: TextComparisons, indexes: Mapping[Path, RecordIndex] | None = None
-) -> Generator[ReportDraft | None]:
-    """Yield a draft of the report of ``runs``, whose records are added within the block; None if it cannot be begun."""
-    with ExitStack() as stack:
-        draft = None
-        with suppress(AgrotoolsError, OSError):
-            draft = ReportDraft(runs, comparisons, indexes)
-            stack.enter_context(draft.page.writing())
-        yield draft
-
-
 def build_report(
     runs: Sequence[Path],
     out: Path,
     *,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
-    scored: bool = False,
     tallies: Sequence[RunAggregator] = (),
-    papers: Papers | None = None,
+    papers: Sequence[PaperTables] | None = None,
     references: Mapping[str, Summary] | None = None,
-    draft: ReportDraft | None = None,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    picture_bytes: int = BUDGET_BYTES,
-    detail_bytes: int = DETAIL_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
-    most_listed: int = MOST_LISTED,
     share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
@@ -125,18 +63,13 @@ def build_report(
         out: path of the file, which is replaced as a whole.
         data_root: folder of the benchmark, if it has moved since the run.
         summaries: summaries of the runs; computed if None.
-        scored: True if the runs were just scored, so that the report can read the rows in ``scores.json``.
         tallies: collectors of the given summaries, for differences between the runs.
         papers: filled tables of the benchmarks' papers; filled here if None.
         references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
             and the benchmark can be loaded.
-        draft: records of the runs that ``summaries`` are of, without options below; an incomplete one is not used.
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
-        picture_bytes: size limit of all pictures together, in bytes.
-        detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
         longest_px: longest side of a picture; larger ones are scaled down.
-        most_listed: most records in the list; of longer runs, those of the samples that lost points.
         share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
@@ -144,19 +77,9 @@ def build_report(
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
         UsageError: the folder of ``out`` does not exist, or its suffix is not that of a page.
     """
-    drafted = draft if draft and summaries and draft.complete(summaries) else None
-    if drafted:
-        opened = drafted.runs
-    else:
-        opened = opened_runs(
-            [Path(run) for run in runs],
-            data_root=data_root,
-            summaries=summaries,
-            comparisons=comparisons,
-        )
-        if share:  # the name of a folder may be that of a farm
-            opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
-    out = Path(out)
+    opened = opened_runs(runs, data_root=data_root, summaries=summaries, comparisons=comparisons)
+    if share:  # the name of a folder may be that of a farm
+        opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
     if out.suffix.lower() not in (".html", ".htm"):
@@ -164,18 +87,14 @@ def build_report(
     try:
         with (
             temporary_sibling(out) as temporary,
-            drafted.body if drafted else tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
+            tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
         ):
-            if drafted:
-                page = drafted.page
-            else:
-                pictures = Pictures(count_shares(opened), picture_bytes, longest_px)
-                keep = partial(_write_element, body)
-                page = Page(opened, pictures, keep, detail_bytes, Scrubber() if share else None)
-                page.write_records(progress, scored=scored, most=most_listed)
+            pictures = Pictures(count_shares(opened), longest_px=longest_px)
+            page = Page(opened, pictures, partial(_write_element, body), DETAIL_BYTES, Scrubber() if share else None)
+            page.write_records(progress)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
-            papers = papers_of_runs([run.folder for run in opened]) if papers is None else papers
+            papers = paper_tables(runs, comparisons) if papers is None else papers
             references = floor_and_ceiling(opened, data_root, progress) if references is None else references
             body.seek(0)
             with temporary.open("w", encoding="utf-8", newline="\n") as file:

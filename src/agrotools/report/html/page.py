@@ -8,8 +8,7 @@ import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from markupsafe import Markup
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress, command_line
+from agrotools.plugin import PaperTables
 from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
@@ -37,10 +37,9 @@ from agrotools.report.html.runs import (
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
-from agrotools.report.settings import Papers
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import rows_of, stored_rows
+from agrotools.runner.rescore import rows_of
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.attribution import first_part, read_attribution
 
@@ -117,46 +116,36 @@ class Page:
         self._n_blocks = 0
         self._detail_bytes = 0
 
-    def write_records(self, progress: Progress, *, scored: bool = False, most: int = MOST_LISTED) -> None:
+    def write_records(self, progress: Progress) -> None:
         """Write the details and pictures of all listed records, and collect their rows.
 
-        ``scored``: read score rows in ``scores.json`` instead of scoring the records again. If there are more than
-        ``most`` records, all are looked at first, and those of the samples that lost points are listed.
+        If there are more than ``MOST_LISTED`` records, all are looked at first, and those of the samples that lost
+        points are listed.
         """
-        if self.n_records > most:
-            self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=most)
-        with self.writing():
-            for at in range(len(self._runs)):
-                for record, scores in self._listed(at, scored=scored):
-                    self.write(at, record, scores)
-                    if self.choice is None:
-                        progress("report", len(self.rows), self.n_records)
-                    else:
-                        progress("list", len(self.rows), self.choice.n_listed)
+        if self.n_records > MOST_LISTED:
+            self.choice = choose_records(self._runs, self._part, progress, most=MOST_LISTED)
+        for at in range(len(self._runs)):
+            for record, scores in self._listed(at):
+                self.write(at, record, scores)
+                if self.choice is None:
+                    progress("report", len(self.rows), self.n_records)
+                else:
+                    progress("list", len(self.rows), self.choice.n_listed)
+        self._complete()
 
-    @contextmanager
-    def writing(self) -> Generator[None]:
-        """Within the block, many records are written; at its end, what is collected of the last ones."""
-        yield
-        self._write_block()
-        self._mark_lost()
-
-    def _listed(self, at: int, *, scored: bool) -> Iterator[tuple[Record, list[Score]]]:
+    def _listed(self, at: int) -> Iterator[tuple[Record, list[Score]]]:
         """Yield the listed records of a run, with their score rows."""
         run = self._runs[at]
-        if self.choice is not None:
-            for record in run.records.at(self.choice.places[at]):
-                yield record, rows_of(record, run.records, run.comparisons)
+        if self.choice is None:
+            yield from ((record, run.scores_of(record)) for record in run.records)
             return
-        # The page shows the rows of judges apart.
-        stored = stored_rows(run.folder) if scored and not run.judges.metrics else iter(())
-        key, rows = next(stored, (None, []))
-        for record in run.records:
-            if record.key == key:
-                yield record, [*map(Score.model_validate, rows)]
-                key, rows = next(stored, (None, []))
-            else:
-                yield record, run.scores_of(record)
+        for record in run.records.at(self.choice.places[at]):  # their scores were counted when they were chosen
+            yield record, rows_of(record, run.records, run.comparisons)
+
+    def _complete(self) -> None:
+        """Write what is collected of the last records, and mark those on whose samples the oracle fails."""
+        self._write_block()
+        self._mark_lost()
 
     def add(self, at: int, keys: Iterable[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
@@ -165,8 +154,7 @@ class Page:
             if record := self._runs[at].records.get(key):
                 self.write(at, record, self._runs[at].scores_of(record, live=self._live))
                 self._write_twin(at, record)
-        self._write_block()
-        self._mark_lost()
+        self._complete()
         self.n_records = len(self.rows)
 
     def _write_twin(self, at: int, record: Record) -> None:
@@ -272,7 +260,7 @@ class Page:
 
     def shell(
         self,
-        papers: Papers,
+        papers: Sequence[PaperTables],
         references: Mapping[str, Summary],
         tallies: Sequence[RunAggregator] = (),
         live: Mapping[str, str] | None = None,
@@ -304,7 +292,7 @@ class Page:
         tables: dict[str, Any] = {
             "results": result_tables(summaries),
             "errors": errors_section(summaries, [run.name for run in self._runs]),
-            "papers": [tables.page() for tables in papers.filled()],
+            "papers": [tables.page() for tables in papers],
         }
         if self.scrubber:
             for each in (*facts, *head["runs"]):

@@ -112,9 +112,6 @@ _MADE = "made"
 """Kind of the pictures that tools make, except masks."""
 _QUALITIES = (66, 40)
 """Qualities that are tried at each size: a coarser picture shows more than a smaller one."""
-_COARSER, _LEAST_GROWTH, _MOST_GROWTH = 0.62, 1.3, 2.0
-"""Length at the lower quality by that at the higher one, and exponents of the side in the length: of 19 in 20 of 201
-photographs, 0.63 or more, and 1.2 to 2.0."""
 _SHARE_STEP = 1.05
 """Ratio of the shares that are told apart, so that a page with few more pictures finds them in the cache."""
 _CACHE_MB = 1000.0
@@ -165,14 +162,21 @@ class Pictures:
         """Return the picture of a sample's file."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
-        return self._once(file_key(file), path, file.name, file.kind, file.bands, weight=FILE_SHARES)
+        return self._once(
+            (file.sha256 or file.path, file.kind, file.bands),
+            path,
+            file.name,
+            file.kind,
+            file.bands,
+            weight=FILE_SHARES,
+        )
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """Return the picture of a file made by a tool."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
         kind = "mask" if artifact.kind == "mask" else _MADE
-        return self._once(artifact_key(artifact), path, artifact.name, kind, None)
+        return self._once((artifact.sha256, kind, Path(artifact.name).suffix), path, artifact.name, kind, None)
 
     def fresh(self) -> Iterator[tuple[str, str]]:
         """Return id and data URL of each picture encoded since the last call."""
@@ -198,16 +202,16 @@ class Pictures:
         encoded = _drawing(path, share) if is_drawing else self._thumbnail(path, name, kind, bands, share, content)
         if isinstance(encoded, Absent):
             return encoded
-        url, picture = encoded
-        picture = replace(picture, id=f"p{self.n}")
+        picture = replace(encoded.picture, id=f"p{self.n}")
         self.n += 1
-        self.bytes += len(url)
-        self._fresh.append((picture.id, url))
+        self.bytes += len(encoded.url)
+        self.shrunk += encoded.is_shrunk
+        self._fresh.append((picture.id, encoded.url))
         return picture
 
     def _thumbnail(
         self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int, content: str | None
-    ) -> tuple[str, EmbeddedPicture] | Absent:
+    ) -> "_Encoded | Absent":
         step = int(math.log(max(share, 1), _SHARE_STEP))
         share = int(_SHARE_STEP**step)
         fields = [_ENCODING, content or sha256_of_file(path), kind, bands, path.suffix, self.longest_px, step]
@@ -218,35 +222,20 @@ class Pictures:
             if isinstance(decoded, Absent):
                 return decoded
             encoded = self._fitting(*decoded, share)
-            if encoded is not None:
-                self._cache.put(key, encoded)
-        if encoded is not None:
-            self.shrunk += encoded.is_shrunk
-            return encoded.url, encoded.picture
-        self.shrunk += 1
-        return Absent("omitted to keep the page small")
+            if encoded is None:
+                self.shrunk += 1
+                return Absent("omitted to keep the page small")
+            self._cache.put(key, encoded)
+        return encoded
 
     def _fitting(self, image: Image.Image, about: EmbeddedPicture, exact: bool, share: int) -> "_Encoded | None":
-        """Return the picture in the best size and quality that fits; None if the smallest exceeds the share.
-
-        A larger size is not tried if it is too long by an estimate from the smallest or from the last that did not fit.
-        """
-        longest, smallest = max(image.size), min(self._sides_px[-1], max(image.size))
-        least = _encoded(image, about, exact, smallest, _QUALITIES[0])
-        failed: tuple[int, float] | None = None
+        """Return the picture in the best size and quality that fits; None if the smallest exceeds the share."""
+        longest = max(image.size)
         for side in dict.fromkeys(min(each, longest) for each in self._sides_px):
             for quality in _QUALITIES[: 1 if exact else None]:
-                coarser = 1.0 if quality == _QUALITIES[0] else _COARSER
-                length = len(least[0]) * coarser * (side / smallest) ** (1.0 if exact else _LEAST_GROWTH)
-                if failed is not None:
-                    length = max(length, failed[1] * coarser * (side / failed[0]) ** _MOST_GROWTH)
-                if side > smallest and length > share:
-                    continue
-                is_least = (side, quality) == (smallest, _QUALITIES[0])
-                encoded = least if is_least else _encoded(image, about, exact, side, quality)
+                encoded = _encoded(image, about, exact, side, quality)
                 if len(encoded[0]) <= share:
                     return _Encoded(*encoded, is_shrunk=side < longest)
-                failed = side, len(encoded[0]) / coarser
         return None
 
 
@@ -324,16 +313,6 @@ class RunPictures:
         return picture
 
 
-def file_key(file: SampleFile) -> Key:
-    """Return the key of the picture of a file."""
-    return (file.sha256 or file.path, file.kind, file.bands)
-
-
-def artifact_key(artifact: Artifact) -> Key:
-    """Return the key of the picture of an artifact."""
-    return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
-
-
 def _decoded(
     path: Path, name: str, kind: str, bands: tuple[str, ...] | None, longest_px: int
 ) -> tuple[Image.Image, EmbeddedPicture, bool] | Absent:
@@ -376,7 +355,7 @@ def _encoded(
     return _data_url("jpeg", buffer.getvalue()), about
 
 
-def _drawing(path: Path, share: int) -> tuple[str, EmbeddedPicture] | Absent:
+def _drawing(path: Path, share: int) -> _Encoded | Absent:
     """Encode an SVG unchanged.
 
     As the source of an image it can neither run scripts nor load files. SVGs with entities, whose expansion could block
@@ -387,7 +366,7 @@ def _drawing(path: Path, share: int) -> tuple[str, EmbeddedPicture] | Absent:
     url = _data_url("svg+xml", content)
     if len(url) > max(share, _LARGEST_SVG // 2):
         return Absent("omitted for its size")
-    return url, EmbeddedPicture("", 640, 480)
+    return _Encoded(url, EmbeddedPicture("", 640, 480), is_shrunk=False)
 
 
 def _data_url(kind: str, content: bytes) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -16,7 +16,6 @@ from rich.text import Text
 from agrotools.report.comparison import (
     ErrorColumn,
     across_runs_tables,
-    between_runs_table,
     classes_looked_for,
     error_columns,
     error_label,
@@ -26,8 +25,8 @@ from agrotools.report.comparison import (
 )
 from agrotools.report.layout import DASH, Notes, harmless, percent
 from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
-from agrotools.report.settings import has_table, plugin_notes, plugin_tables, settings_for
-from agrotools.report.tables import gain_table, general_notes, repeats_table, setting_table
+from agrotools.report.settings import plugin_notes
+from agrotools.report.tables import general_notes, main_tables
 from agrotools.scoring import Summary
 from agrotools.scoring.error_classes import CLASSES
 
@@ -38,28 +37,16 @@ Line = list[tuple[str, str]]
 """Pieces of a line: text and its CSS classes."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Lines of a table cell."""
-
-    lines: list[Line]
-
-    @property
-    def empty(self) -> bool:
-        return not any(text.strip() for line in self.lines for text, _ in line)
+Cell = list[Line]
 
 
-@dataclass(frozen=True)
-class Row:
-    """Table row: heading and cells. ``inner`` is True if it belongs to the group above."""
+class Row(NamedTuple):
+    """Table row: heading and cells. ``inner``: it belongs to the group above; ``is_group``: no cell has a text."""
 
     heading: Cell
     cells: list[Cell]
     inner: bool
-
-    @property
-    def is_group(self) -> bool:
-        return all(cell.empty for cell in self.cells)
+    is_group: bool
 
 
 @dataclass(frozen=True)
@@ -72,8 +59,7 @@ class HtmlTable:
     below: list[Line]
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(NamedTuple):
     """Main tables, tables of parts and counts, and notes."""
 
     main: list[HtmlTable]
@@ -84,16 +70,7 @@ class Results:
 def result_tables(summaries: Sequence[Summary]) -> Results:
     """Return the tables of :func:`agrotools.report.tables.tables` for a page."""
     notes = Notes()
-    main: list[HtmlTable] = []
-    for setting in settings_for(summaries):
-        if has_table(setting, summaries):
-            main += html_tables(setting_table(setting, summaries, notes))
-    main += html_tables(plugin_tables(summaries, notes))
-    if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += html_tables(gain_table(summaries, notes))
-    main += html_tables(repeats_table(summaries))
-    if len(summaries) > 1:
-        main += html_tables(between_runs_table(summaries))
+    main = html_tables(main_tables(summaries, notes))
     parts = html_tables(
         [
             *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),
@@ -126,14 +103,15 @@ def _table(table: Table) -> HtmlTable:
     columns = [columns[0], *(column for column in columns[1:] if any(map(_says, column[1])))]
     rows = [
         Row(
-            heading=Cell(_lines(heading)),
-            cells=[Cell(_lines(cells[at])) for _, cells in columns[1:]],
+            heading=_lines(heading),
+            cells=[_lines(cells[at]) for _, cells in columns[1:]],
             inner=heading.plain.startswith(" "),
+            is_group=not any(cells[at].plain.strip() for _, cells in columns[1:]),
         )
         for at, heading in enumerate(columns[0][1])
         if not all(cells[at].plain.strip() == "0" for _, cells in columns[1:]) or not columns[1:]
     ]
-    headings = [Cell(_lines(_unhyphenated(heading))) for heading, _ in columns]
+    headings = [_lines(_unhyphenated(heading)) for heading, _ in columns]
     return HtmlTable(str(table.title or "").strip(), headings, rows, [])
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -189,40 +188,27 @@ def opened_runs(
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
     comparisons: TextComparisons = NO_COMPARISONS,
-    indexes: Mapping[Path, RecordIndex] = MappingProxyType({}),
 ) -> list[Run]:
     """Open the runs.
-
-    ``indexes``: indexes of the records of runs, of those of which they are known.
 
     Raises:
         RunStoreError: a folder is not a run or has no records.
         UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
-    manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
-    record_indexes = [indexes.get(folder) or record_index(folder) for folder in folders]
-    for index in record_indexes:
+    runs: list[Run] = []
+    for at, (folder, name) in enumerate(zip(folders, _distinct(list(map(name_of, folders))), strict=True)):
+        manifest, index = read_manifest(folder).model_copy(update={"sample_ids": ()}), record_index(folder)
         if not len(index):
             raise index.without_samples
-    for manifest in manifests:
         check_comparisons(manifest, comparisons)
-    names = _distinct(list(map(name_of, folders)))
-    return [
-        Run(
-            folder,
-            name,
-            manifest,
-            index,
-            benchmark_roots(manifest, folder, data_root),
-            comparisons,
-            judged_rows(folder),
-            tally=None if summaries else RunAggregator(protocol=manifest.protocol),
-            scored=summaries[at] if summaries else None,
-        )
-        for at, (folder, name, manifest, index) in enumerate(
-            zip(folders, names, manifests, record_indexes, strict=True)
-        )
-    ]
+        roots, judges = benchmark_roots(manifest, folder, data_root), judged_rows(folder)
+        run = Run(folder, name, manifest, index, roots, comparisons, judges)
+        if summaries:
+            run.scored = summaries[at]
+        else:
+            run.tally = RunAggregator(protocol=manifest.protocol)
+        runs.append(run)
+    return runs
 
 
 def name_of(folder: Path) -> str:

@@ -15,19 +15,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import orjson
 
 from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE
+from agrotools.plugin import PaperTables
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.result_tables import templates
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
 from agrotools.report.run_list import list_runs, run_folders
-from agrotools.report.settings import Papers, papers_of_runs
+from agrotools.report.settings import paper_tables
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
@@ -49,10 +50,9 @@ _RELOAD = """setInterval(async () => {
 """Script of the list of runs, which is loaded again when a run has changed, unless runs are marked."""
 
 
-class OpensGrading(Protocol):
-    """Function that opens a page for blind grading and returns its address (``build.review.grading_app``)."""
-
-    def __call__(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str: ...
+OpensGrading = Callable[[Mapping[Path, str], str, str], str]
+"""Function that opens a page for blind grading and returns its address; for its arguments see
+:mod:`agrotools.build.review.grading_app`."""
 
 
 class _Shell(NamedTuple):
@@ -73,7 +73,7 @@ class _LivePage:
         self._parts: dict[str, tuple[int, int]] = {}
         pictures = Pictures(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
         self._page = Page(self.runs, pictures, self._keep, _DETAIL_BYTES, live=True)
-        self._whole: tuple[Papers, Mapping[str, Summary]] | None = None
+        self._whole: tuple[Sequence[PaperTables], Mapping[str, Summary]] | None = None
         for at, run in enumerate(self.runs):
             self._page.add(at, run.records.each_key())
 
@@ -116,8 +116,8 @@ class _LivePage:
         finished = all(sum(run.manifest.planned.values()) <= len(run.records) for run in self.runs)
         summarise(self.runs, allow_invalid=True, finished=finished)
         if finished and self._whole is None:
-            self._whole = papers_of_runs(self._paths), floor_and_ceiling(self.runs, self._data_root)
-        papers, references = self._whole or (Papers(), {})
+            self._whole = paper_tables(self._paths), floor_and_ceiling(self.runs, self._data_root)
+        papers, references = self._whole or ((), {})
         return f"{self._page.shell(papers, references, live=live)}</body>\n</html>\n".encode()
 
 
