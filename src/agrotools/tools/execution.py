@@ -213,10 +213,7 @@ class ToolExecutor:
         if self.cache is None or not checked.tool.cacheable or needs_answers(checked.backend):
             return await self._run_and_observe(checked, workspace)
         try:
-            if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
-                key = self._key(self.cache, checked, workspace)
-            else:
-                key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
+            key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)

@@ -78,13 +78,8 @@ def draw_overlay(
         if not whole:
             inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
         # Layers are drawn over grey, because over green leaves their colours would not match the legend.
-        places = np.flatnonzero(inside)
-        covered: NDArray[Any] = np.take(small.reshape(-1, 3), places, axis=0)
-        # three times the grey
-        greys: NDArray[np.uint16] = covered[:, 0].astype(np.uint16) + covered[:, 1] + covered[:, 2]
-        shades = mixed(layer.colour, np.arange(3 * 255 + 1, dtype=np.float32)[:, None] / 3, _FILL).astype(np.uint8)
-        picture.reshape(-1, 3)[places] = np.take(shades, greys, axis=0)
-        outline(picture, inside, layer.colour)
+        greys = small[inside].sum(axis=1, keepdims=True, dtype=np.float32) / np.float32(3)
+        tint(picture, inside, layer.colour, greys, _FILL)
     if region is not None:
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
         dim_outside(picture, (x0, y0, x1, y1))
@@ -101,22 +96,13 @@ def tint(
         picture: (rows, columns, 3), 0..255.
         below: (pixels of the area, 1 or 3), values to show through, 0..255.
     """
-    picture[inside] = mixed(colour, below, fill).astype(picture.dtype)
-    outline(picture, inside, colour)
-
-
-def mixed(colour: Colour, below: NDArray[Any], fill: float) -> NDArray[Any]:
-    """Return a colour over ``below`` with partial opacity."""
-    return fill * np.array(colour, np.float32) + (1 - fill) * below
-
-
-def outline(picture: NDArray[Any], inside: NDArray[np.bool_], colour: Colour) -> None:
-    """Outline an area of a picture in full colour, in place."""
     import cv2
 
+    shade = np.array(colour, np.float32)
+    picture[inside] = (fill * shade + (1 - fill) * below).astype(picture.dtype)
     area = inside.view(np.uint8)
     edge = area - cv2.erode(area, np.ones((3, 3), np.uint8), borderValue=0)
-    picture[edge.view(np.bool_)] = np.array(colour, picture.dtype)
+    picture[edge.view(np.bool_)] = shade.astype(picture.dtype)
 
 
 def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> None:

@@ -54,9 +54,7 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
         return changes
     cleaned = changes.copy()
     for kind in (GAINED, LOST, CHANGED):
-        specks = small_parts(changes == kind, least_px)
-        if specks is not None:
-            cleaned[specks] = SAME
+        cleaned[small_parts(changes == kind, least_px)] = SAME
     return cleaned
 
 
