@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.tools.services import LEARNED
 from agrotools.vision import Box
+from agrotools.vision.reading import crop_pixels
 
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import FoundObjects, RankedNames, TextAnswer
@@ -45,18 +46,13 @@ def weights_of(backend: str) -> "Weights":
     return find_weights(backend.removeprefix(LEARNED))
 
 
-def _cut(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    x0, y0, x1, y1 = box
-    return np.ascontiguousarray(pixels[y0:y1, x0:x1])
-
-
 def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
     """Detect ``target`` and return its boxes, best first."""
     from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_by_text
 
     weights = weights_of(backend)
-    boxes, scores, flags = find_by_text(_cut(pixels, box), target, weights, score_min=score_min)
+    boxes, scores, flags = find_by_text(crop_pixels(pixels, box), target, weights, score_min=score_min)
     corner = np.array([*box[:2], *box[:2]], np.float64)
     notes = (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED)
     return FoundObjects(boxes + corner, scores, [], notes, (FLAG, *flags))
@@ -68,7 +64,7 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
     from agrotools.vision.learned.description import describe
 
     weights = weights_of(backend)
-    text = describe(_cut(pixels, box), question, weights)
+    text = describe(crop_pixels(pixels, box), question, weights)
     flags = (FLAG, *(("question_not_answered",) if question and not text.answers else ()))
     return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
 
@@ -84,7 +80,7 @@ def name_learned(
     from agrotools.vision.learned.description import similarity_shares
     from agrotools.vision.strangeness import picture_traits
 
-    weights, part = weights_of(backend), _cut(pixels, box)
+    weights, part = weights_of(backend), crop_pixels(pixels, box)
     shares, direction = similarity_shares(part, names, weights)
     order = np.argsort(-shares, kind="stable")
     candidates = tuple((names[int(index)], float(shares[index])) for index in order)
@@ -130,5 +126,5 @@ def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "Te
     from agrotools.vision.learned.description import transcribe
 
     weights = weights_of(backend)
-    text = transcribe(_cut(pixels, box), weights)
+    text = transcribe(crop_pixels(pixels, box), weights)
     return TextAnswer(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))

@@ -249,7 +249,7 @@ def load_fruit_net() -> FruitNet:
 
 def read_fruit_net(description: Path) -> FruitNet:
     """Read the net of a description; its weights are in the same folder."""
-    return FruitNet(*read_whole_net(description, FruitNetInfo, gives=("heat", "distances"), what=_WHAT, hint=_HINT))
+    return FruitNet(*read_whole_net(description, FruitNetInfo, what=_WHAT, hint=_HINT))
 
 
 def find_fruit(

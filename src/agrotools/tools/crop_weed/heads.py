@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
+from agrotools.core.files import write_whole
 from agrotools.tools.crop_weed.measure_crop_weed_area import head_files, heads_folder
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
 
@@ -348,13 +349,8 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
     folder.mkdir(parents=True, exist_ok=True)
     content, sha256 = pack_arrays({**arrays})
     saved = info.model_copy(update={"weights_sha256": sha256})
-    for path, data in (
-        (folder / f"{info.name}.npz", content),
-        (folder / f"{info.name}.json", saved.model_dump_json(indent=1).encode()),
-    ):
-        temporary = path.with_name(f".{path.name}.part")
-        temporary.write_bytes(data)
-        temporary.replace(path)
+    write_whole(folder / f"{info.name}.npz", content)
+    write_whole(folder / f"{info.name}.json", saved.model_dump_json(indent=1).encode())
     return saved
 
 

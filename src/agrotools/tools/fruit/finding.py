@@ -20,7 +20,7 @@ from scipy.ndimage import find_objects
 from skimage.morphology import reconstruction
 from skimage.segmentation import watershed
 
-from agrotools.tools.counting.count_objects import fruits_of_net
+from agrotools.tools.counting.count_objects import colour_direction, fruits_of_net
 from agrotools.tools.counting.methods import DEFAULT_SCORE, fruit_by_net
 from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
@@ -36,13 +36,6 @@ from agrotools.tools.fruit.measuring import (
 )
 from agrotools.vision import Box
 
-_DIRECTIONS: dict[Fruit, tuple[float, float]] = {
-    "apple": (1.0, 0.0),
-    "tomato": (1.0, 0.0),
-    "peach": (0.9, 0.4),
-    "orange": (0.75, 0.65),
-}
-"""Direction in (a*, b*) in which the fruit differs from leaves."""
 _LEAST, _MOST = 12.0, 32.0
 """Range of the threshold above the foliage, Lab units."""
 _LOW_SHARE = 0.6
@@ -64,7 +57,7 @@ class FruitMask:
 def fruit_channel(pixels: NDArray[np.uint8], fruit: Fruit = "apple") -> NDArray[np.float32]:
     """Return the lightly smoothed colour channel that distinguishes ``fruit``, Lab units, float32 (rows, columns)."""
     lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
-    towards_a, towards_b = _DIRECTIONS[fruit]
+    towards_a, towards_b = colour_direction(fruit)
     channel = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
     return np.asarray(cv2.GaussianBlur(channel.astype(np.float32), (0, 0), 0.8), np.float32)
 

@@ -1,5 +1,6 @@
 """Sizes of the fruits in a picture."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -29,16 +30,6 @@ _ABOUT_FINDING = ("size_guessed", "weak_detector")
 _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
 Fruit = Literal["apple", "orange", "peach", "tomato"]
-_OF_CAMERA = (
-    "fx_px",
-    "fy_px",
-    "cx_px",
-    "cy_px",
-    "focal_mm",
-    "sensor_width_mm",
-    "calibrated_width_px",
-    "calibrated_height_px",
-)
 
 
 class FruitSize(ResultPart):
@@ -86,12 +77,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
-    intrinsics = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
+    of_camera = [field.name for field in fields(CameraArguments)]
+    intrinsics = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in of_camera}))
     if size is None or (intrinsics.fx_px is None and intrinsics.focal_mm is None and not (file and file.intrinsics)):
         return call
     camera = choose_camera(intrinsics, file, Path(str(call["image"])), size, str(call["image"])).camera
     seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
-    return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
+    return {**drop_arguments(call, *of_camera), **{name: round_converted(value) for name, value in seen.items()}}
 
 
 @tool(category="measurement", version="2", resolves=_resolve, data_files=NET_FILES)

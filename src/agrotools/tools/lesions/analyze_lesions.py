@@ -197,8 +197,9 @@ def _leaf(
     mode: Literal["leaf", "field"],
     name: str,
 ) -> "Leaf":
-    from agrotools.tools.lesions.leaf import Leaf, bounds, leaf_in_field, leaf_on_board, no_leaf, shrink_image
+    from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, no_leaf, shrink_image
     from agrotools.vision.colours import lab_of
+    from agrotools.vision.reading import bounds
 
     if leaf_mask is not None:
         leaf = _leaf_of_mask(pixels, leaf_mask, box, shape, name)
@@ -217,9 +218,10 @@ def _leaf(
 
 
 def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> "Leaf":
-    from agrotools.tools.lesions.leaf import PLAIN_SHARE, Leaf, bounds, estimate_board, shrink_image
+    from agrotools.tools.lesions.leaf import PLAIN_SHARE, Leaf, estimate_board, shrink_image
     from agrotools.tools.pictures import read_mask_pixels
     from agrotools.vision.colours import lab_of
+    from agrotools.vision.reading import bounds
 
     mask_name = shown_name(path)
     whole = read_mask_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")

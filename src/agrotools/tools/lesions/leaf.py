@@ -18,6 +18,7 @@ from agrotools.core import ToolError
 from agrotools.tools.lesions.analyze_lesions import Lab
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
+from agrotools.vision.reading import bounds
 
 SMALL_PX = 640
 """Longest side, pixels, at which a leaf is searched for; its outline is computed at full size afterwards."""
@@ -196,12 +197,6 @@ def threshold_enlarged(
         return mask
     larger = np.asarray(cv2.resize(near_levels, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR))
     return larger >= 128
-
-
-def bounds(mask: NDArray[np.bool_]) -> Box:
-    """Return the smallest box around a non-empty mask."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
 def no_leaf(why: str) -> ToolError:

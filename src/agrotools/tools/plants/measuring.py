@@ -34,6 +34,7 @@ from agrotools.vision.overlay import (
     Mark,
     draw_marks,
 )
+from agrotools.vision.reading import bounds
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -240,18 +241,17 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # The sort is stable, so plants of equal area are in the order of their labels, which is that of the rows.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
-    boxes = [(_box(np.asarray(stats[label], np.int32)), label) for label in numbers[:MOST_PLANTS]]
-    plants = tuple(_plant(box, labels, label, mask, side_view) for box, label in boxes)
+    plants = tuple(_plant(stats[label].tolist(), labels, label, mask, side_view) for label in numbers[:MOST_PLANTS])
     return Plants(plants, len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
-def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
-    left, top, right, bottom = around
-    pixels_of_plant = (labels[top:bottom, left:right] == label) & mask[top:bottom, left:right]
-    rows, columns = np.flatnonzero(pixels_of_plant.any(axis=1)), np.flatnonzero(pixels_of_plant.any(axis=0))
-    part = np.ascontiguousarray(pixels_of_plant[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
-    x0, y0 = left + int(columns[0]), top + int(rows[0])
-    x1, y1 = x0 + part.shape[1], y0 + part.shape[0]
+def _plant(stats: Sequence[int], labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
+    left, top, width, height, _ = stats
+    around = slice(top, top + height), slice(left, left + width)
+    pixels_of_plant = (labels[around] == label) & mask[around]
+    x0, y0, x1, y1 = bounds(pixels_of_plant)
+    part = np.ascontiguousarray(pixels_of_plant[y0:y1, x0:x1])
+    x0, y0, x1, y1 = left + x0, top + y0, left + x1, top + y1
     hull = _hull(part)
     length, tips = skeleton_of(part, side_view=side_view)
     return Plant(
@@ -263,11 +263,6 @@ def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_
         skeleton_length_px=length,
         tips=tuple((x + x0, y + y0) for x, y in tips),
     )
-
-
-def _box(stats: NDArray[np.int32]) -> Box:
-    x, y, width, height = (int(value) for value in stats[:4])
-    return x, y, x + width, y + height
 
 
 def _hull(mask: Mask) -> list[Point]:

@@ -48,18 +48,19 @@ def font_families(texts: Iterable[str]) -> tuple[list[str], bool]:
 
     letters = {letter for text in texts for letter in text if not letter.isspace()}
     families = ["DejaVu Sans"]
-    missing = _missing(font_manager.findfont("DejaVu Sans"), letters)
+    missing = missing_letters(font_manager.findfont("DejaVu Sans"), letters)
     installed = {font.name: font.fname for font in font_manager.fontManager.ttflist}
     for family in CJK_FAMILIES:
         if missing and family in installed:
-            still_missing = _missing(installed[family], missing)
+            still_missing = missing_letters(installed[family], missing)
             if still_missing != missing:
                 families.append(family)
                 missing = still_missing
     return families, not missing
 
 
-def _missing(path: str, letters: set[str]) -> set[str]:
+def missing_letters(path: str, letters: set[str]) -> set[str]:
+    """Return the letters that a font file does not have."""
     from matplotlib.font_manager import get_font
 
     font = get_font(path)

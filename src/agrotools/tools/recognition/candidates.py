@@ -76,7 +76,7 @@ class ImagePart:
 
     @property
     def part(self) -> NDArray[np.uint8]:
-        from agrotools.tools.recognition.net import crop_pixels
+        from agrotools.vision.reading import crop_pixels
 
         return crop_pixels(self.picture.pixels, self.box)
 
@@ -87,9 +87,8 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
     Raises:
         ToolError: errors of the readers; ``region_empty``; ``nothing_found`` if the part has only one colour.
     """
-    from agrotools.tools.recognition.net import crop_pixels
     from agrotools.vision.formats import clipped_region
-    from agrotools.vision.reading import read_image
+    from agrotools.vision.reading import crop_pixels, read_image
 
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)

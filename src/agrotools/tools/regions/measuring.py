@@ -34,7 +34,7 @@ from agrotools.vision.overlay import (
     Layer,
 )
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
-from agrotools.vision.reading import read_image, refuse_without_data, stretched_picture
+from agrotools.vision.reading import bounds, read_image, refuse_without_data, stretched_picture
 from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, segment
 
 _CHANNELS = ("red", "green", "blue")
@@ -321,11 +321,10 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
     piece = (np.asarray(labels)[y : y + h, x : x + w] == largest).astype(np.uint8)
     form = regionprops(piece)[0]
     area, perimeter = float(piece.sum()), float(form.perimeter_crofton)
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     hull = _hull_px(piece)
     return RegionShape(
         pieces=count - 1,
-        box=(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1),
+        box=bounds(mask),
         largest_px=int(area),
         perimeter_px=perimeter,
         equivalent_diameter_px=float(np.sqrt(4 * area / np.pi)),
