@@ -153,38 +153,34 @@ class Worker:
         token = f"{os.getpid()}-{uuid4().hex}"
         try:
             log = _anonymous_file()
+            try:
+                transport, channel = await asyncio.get_running_loop().subprocess_exec(
+                    _Channel,
+                    sys.executable,
+                    *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
+                    stderr=log,
+                    env={**worker_environment(threads), _TOKEN: token},
+                    cwd=os.sep,
+                    start_new_session=True,
+                )
+            except BaseException:
+                log.close()
+                raise
         except OSError as error:
-            raise InfrastructureError(f"a tool worker does not start: no temporary file, {error}") from error
-        try:
-            transport, channel = await asyncio.get_running_loop().subprocess_exec(
-                _Channel,
-                sys.executable,
-                *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
-                stderr=log,
-                env={**worker_environment(threads), _TOKEN: token},
-                cwd=os.sep,
-                start_new_session=True,
-            )
-        except OSError as error:
-            log.close()
             raise InfrastructureError(f"a tool worker does not start: {error}") from error
-        except BaseException:
-            log.close()
-            raise
         worker = cls(transport, channel, log, token)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 await channel.receive()
-        except (BrokenFrame, TimeoutError) as error:
+        except BaseException as error:
             why = worker.read_log().strip().splitlines()
-            await worker.end()
+            await asyncio.shield(worker.end())
+            if not isinstance(error, (BrokenFrame, TimeoutError)):
+                raise
             raise InfrastructureError(
                 f"a tool worker does not start: {why[-1] if why else str(error) or 'no reply'}",
                 hint=f"its memory limit is {memory_mb} MB",
             ) from error
-        except BaseException:
-            await asyncio.shield(worker.end())
-            raise
         return worker
 
     @property
