@@ -90,7 +90,7 @@ def open_session(content: bytes, *, what: str, hint: str) -> Any:
         raise unusable_weights(what, "are no graph that can be run", hint) from error
 
 
-_LARGEST_DESCRIPTION = 2**20
+_LARGEST_DESCRIPTION = 4 * 2**20
 
 
 class DescriptionPart(BaseModel):
@@ -107,7 +107,8 @@ class DescribedNet(DescriptionPart):
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-Description = TypeVar("Description", bound=DescribedNet)
+Description = TypeVar("Description", bound=BaseModel)
+Described = TypeVar("Described", bound=DescribedNet)
 
 
 def nets_folder() -> Path:
@@ -123,7 +124,7 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
         hint: advice if it cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: the file is missing, over 1 MiB, or not a description of this kind.
+        ToolError: ``backend_unavailable``: the file is missing, over 4 MiB, or not a description of this kind.
     """
     try:
         if path.stat().st_size > _LARGEST_DESCRIPTION:
@@ -137,7 +138,7 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
         raise unusable_weights(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
 
 
-def read_whole_net(path: Path, kind: type[Description], *, what: str, hint: str) -> tuple[Description, Any]:
+def read_whole_net(path: Path, kind: type[Described], *, what: str, hint: str) -> tuple[Described, Any]:
     """Return a description and the session of its weights, whose input is ``image``.
 
     Args:

@@ -125,14 +125,7 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
-    from agrotools.tools.counting.methods import (
-        DEFAULT_SCORE,
-        crowns_in_colours,
-        fruit_by_colour,
-        fruit_by_net,
-        plants_on_soil,
-        round_spots,
-    )
+    from agrotools.tools.counting import methods
     from agrotools.tools.counting.result import count_result, objects_in_boxes
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.reading import read_image, refuse_grey
@@ -156,7 +149,7 @@ def count_objects(
         box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
         index = choose_index("auto", picture.bands)
         plants = segment(index, colour_bands(picture)[0], picture.valid)
-        objects = plants_on_soil(plants.mask, expected_size_px)
+        objects = methods.plants_on_soil(plants.mask, expected_size_px)
         display, valid = picture.display, picture.valid
         scale = choose_scale(gsd_m, picture.gsd_m)
         notes = (*notes, *picture.notes, *plants.notes)
@@ -191,21 +184,21 @@ def count_objects(
             )
             flags = (*located.flags, *flags)
         elif chosen == "crown_rgb":
-            objects = crowns_in_colours(display, scale.gsd_m, expected_size_px)
+            objects = methods.crowns_in_colours(display, scale.gsd_m, expected_size_px)
         elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
-            objects = fruit_by_net(display, kinds, expected_size_px)
+            objects = methods.fruit_by_net(display, kinds, expected_size_px)
         elif chosen == "fruit":
-            objects = fruit_by_colour(display, target, expected_size_px)
+            objects = methods.fruit_by_colour(display, target, expected_size_px)
         else:
-            objects = round_spots(display, expected_size_px)
+            objects = methods.round_spots(display, expected_size_px)
         notes = (*notes, *pixels.notes)
     x0, y0, x1, y1 = box
     inside = objects.centred_in(box)
     counted = inside.chosen(inside.scores >= score_min)
     interval = None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores)
-    if interval is not None and score_min != DEFAULT_SCORE:
+    if interval is not None and score_min != methods.DEFAULT_SCORE:
         interval, flags = None, (*flags, "count_not_calibrated")
-        notes = (*notes, f"counts are calibrated at a score_min of {DEFAULT_SCORE:g} alone: no interval")
+        notes = (*notes, f"counts are calibrated at a score_min of {methods.DEFAULT_SCORE:g} alone: no interval")
     return count_result(
         counted,
         chosen,

@@ -259,34 +259,23 @@ class _LesionMask:
 
 
 def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sensitivity: float) -> _LesionMask:
-    from agrotools.tools.lesions.segmentation import (
-        GENERIC_GREEN,
-        MOST_SHIFT,
-        MOST_SHIFT_IN_FIELD,
-        NO_GREEN,
-        doubtful_pct,
-        healthy_colour,
-        is_unlike_training,
-        lesion_level,
-        load_lesion_model,
-        remove_rim,
-    )
+    from agrotools.tools.lesions import segmentation
 
-    healthy, flags, notes = healthy_reference or healthy_colour(view), [], []
-    if healthy_reference is None and healthy[1] > NO_GREEN:
-        healthy = GENERIC_GREEN
+    healthy, flags, notes = healthy_reference or segmentation.healthy_colour(view), [], []
+    if healthy_reference is None and healthy[1] > segmentation.NO_GREEN:
+        healthy = segmentation.GENERIC_GREEN
         flags.append("no_healthy_tissue")
         notes.append("the leaf shows no healthy green; an ordinary leaf green was taken for healthy")
     apart: tuple[str, ...] = ()
     if backend_in_use() != RULES:
-        model = load_lesion_model()
-        apart = is_unlike_training(model.info.domain, view, leaf.background)
+        model = segmentation.load_lesion_model()
+        apart = segmentation.is_unlike_training(model.info.domain, view, leaf.background)
         if not apart and healthy_reference is None:
             threshold = model.info.threshold
             shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
             notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")
             probability = model.level(view)
-            half_width = model.info.interval.half_width(doubtful_pct(probability))
+            half_width = model.info.interval.half_width(segmentation.doubtful_pct(probability))
             level = probability / np.float32(shifted)
             return _LesionMask(level, healthy, "model", tuple(notes), tuple(flags), half_width)
     if apart:
@@ -294,10 +283,11 @@ def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sens
         notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")
     notes.append("lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)")
     in_field = IN_FIELD in leaf.flags
-    level = lesion_level(view, healthy, MOST_SHIFT_IN_FIELD if in_field else MOST_SHIFT)
+    most = segmentation.MOST_SHIFT_IN_FIELD if in_field else segmentation.MOST_SHIFT
+    level = segmentation.lesion_level(view, healthy, most)
     level = level * np.float32(4 ** (sensitivity - 0.5))
     if in_field:
-        level = remove_rim(view, level)
+        level = segmentation.remove_rim(view, level)
     return _LesionMask(level, healthy, "rules", tuple(notes), tuple(flags))
 
 
