@@ -12,9 +12,11 @@ from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
+from agrotools.tools.services.vision import locate_by_model
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.reading import read_image, refuse_grey
 
 if TYPE_CHECKING:
     from agrotools.vision.rasters import RasterSource
@@ -128,7 +130,6 @@ def count_objects(
     from agrotools.tools.counting import methods
     from agrotools.tools.counting.result import count_result, objects_in_boxes
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, segment
 
@@ -173,8 +174,6 @@ def count_objects(
         )
         if by_model:
             if chosen == "vlm":
-                from agrotools.tools.services.vision import locate_by_model
-
                 located = locate_by_model(display, box, target)
             else:
                 located = find_learned(backend, display, box, target, score_min)
@@ -236,7 +235,6 @@ def _count_in_heights(
     from agrotools.tools.counting.result import count_result
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.rasters import open_raster
-    from agrotools.vision.reading import read_image
 
     if chm is None and not _is_heights(image):
         why = "crown_chm needs heights, and the image is a picture"
@@ -287,8 +285,6 @@ def _count_in_heights(
 
 def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) -> tuple[float, tuple[str, ...]]:
     """Return pixels of the image per pixel of the height model; 1 and a flag if their extents differ."""
-    from agrotools.vision.reading import read_image
-
     if chm is None or chm == image:
         return 1.0, ()
     size = _of_raster(image, lambda source: (source.width, source.height))

@@ -15,12 +15,12 @@ from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.reading import RgbImage, read_image
 
 if TYPE_CHECKING:
     from agrotools.tools.fruit.camera import DepthMap
     from agrotools.tools.fruit.finding import FruitMask
     from agrotools.tools.fruit.measuring import FruitMeasurement, View
-    from agrotools.vision.reading import RgbImage
 
 _PALE_CONTRAST = 25.0
 """Difference of fruit and foliage, Lab units, below which fruit is pale; red fruit differs by 30 and more."""
@@ -129,7 +129,6 @@ def measure_fruit_size(
     from agrotools.tools.fruit.finding import find_fruit_pixels, search_fruits
     from agrotools.tools.fruit.measuring import View
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
-    from agrotools.vision.reading import read_image
     from agrotools.vision.strangeness import FLAG, strangeness
 
     if min_diameter_mm >= max_diameter_mm:
@@ -199,7 +198,7 @@ def measure_fruit_size(
 
 
 def _distances(
-    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: "RgbImage", name: str
+    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: RgbImage, name: str
 ) -> "tuple[DepthMap | None, float | None]":
     """Return the depth per pixel or the distance of all fruits, whichever is given."""
     from agrotools.tools.fruit.camera import read_depth
@@ -229,7 +228,7 @@ def _distances(
 
 
 def _in_boxes(
-    view: "View", colour: "FruitMask", picture: "RgbImage", boxes: list[Box], name: str
+    view: "View", colour: "FruitMask", picture: RgbImage, boxes: list[Box], name: str
 ) -> "tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]":
     """Return numbered fruits, the numbers of boxes without a fruit, and how many colour alone distinguished."""
     from agrotools.tools.fruit.finding import fruit_in_box

@@ -22,7 +22,7 @@ from agrotools.tools.general.images import (
 from agrotools.tools.learned import find_learned, name_common, outline_learned
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import FoundObjects, outline_things
+from agrotools.tools.services.vision import FoundObjects, locate_by_model, name_things, outline_things
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
 from agrotools.vision.reading import bounds
@@ -73,8 +73,6 @@ def detect_objects(
     backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
     source = open_image(image)
     if backend == VLM:
-        from agrotools.tools.services.vision import name_things
-
         found = name_things(source.pixels, source.box, COCO_NAMES)
     else:
         found = name_common(backend, source.pixels, score_min)
@@ -159,8 +157,6 @@ def locate_objects(
 def _locate(backend: str, source: OpenedImage, text: str, score_min: float) -> FoundObjects:
     """Find the objects named by ``text`` with a back-end, best first, with scores of at least ``score_min``."""
     if backend == VLM:
-        from agrotools.tools.services.vision import locate_by_model
-
         found = locate_by_model(source.pixels, source.box, text)
     else:
         found = find_learned(backend, source.pixels, source.box, text, score_min)

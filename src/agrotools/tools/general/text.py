@@ -26,6 +26,7 @@ from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, draw_boxes, open_image, whole_box
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
+from agrotools.tools.services.vision import read_lines as read_lines_by_model
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision import THREADS
 from agrotools.vision.reading import crop_pixels
@@ -293,9 +294,7 @@ def _by_ocr(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
 
 
 def _by_model(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
-    from agrotools.tools.services.vision import read_lines
-
-    answer = read_lines(source.pixels, source.box)
+    answer = read_lines_by_model(source.pixels, source.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
         for box, text, score in zip(answer.boxes.tolist(), answer.names, answer.scores.tolist(), strict=True)

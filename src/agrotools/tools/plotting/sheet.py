@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, MaxNLocator
 
@@ -44,8 +45,6 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 def font_families(texts: Iterable[str]) -> tuple[list[str], bool]:
     """Return font families for these texts, in order of preference, and whether they have all characters."""
-    from matplotlib import font_manager
-
     letters = {letter for text in texts for letter in text if not letter.isspace()}
     families = ["DejaVu Sans"]
     missing = missing_letters(font_manager.findfont("DejaVu Sans"), letters)
@@ -61,9 +60,7 @@ def font_families(texts: Iterable[str]) -> tuple[list[str], bool]:
 
 def missing_letters(path: str, letters: set[str]) -> set[str]:
     """Return the letters that a font file does not have."""
-    from matplotlib.font_manager import get_font
-
-    font = get_font(path)
+    font = font_manager.get_font(path)
     return {letter for letter in letters if not font.get_char_index(ord(letter))}
 
 

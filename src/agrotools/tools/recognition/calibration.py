@@ -7,7 +7,7 @@ one model, one tool and one list of names: the hashes of the three are in its na
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,10 @@ from agrotools.tools.learned import weights_of
 from agrotools.tools.recognition.candidates import NOT_CALIBRATED
 from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.recognition.packs import packs_folder
+from agrotools.tools.services.vision import RankedNames
+from agrotools.vision.learned.weights import Weights
 from agrotools.vision.nets import checked_arrays, read_description, unusable_weights
 from agrotools.vision.strangeness import TRAITS_VERSION, References, Scale, Vector, score_of, terms_of
-
-if TYPE_CHECKING:
-    from agrotools.tools.services.vision import RankedNames
-    from agrotools.vision.learned.weights import Weights
 
 COMMAND = "agrotools packs calibrate learned:MODEL --images DIR --tool TOOL"
 _HINT = f"remove it, or calibrate again: {COMMAND}"
@@ -120,8 +118,8 @@ def logarithms(shares: Floats) -> Floats:
 
 
 def calibrate_names(
-    backend: str, tool: str, ranked: "RankedNames", described: Mapping[str, Vector]
-) -> "tuple[RankedNames, bool]":
+    backend: str, tool: str, ranked: RankedNames, described: Mapping[str, Vector]
+) -> tuple[RankedNames, bool]:
     """Return the names of a model with calibrated scores, and False if the picture is to be refused.
 
     ``described`` are the descriptions of the picture, (width,). Without a calibration for these names, or if it gives
@@ -211,7 +209,7 @@ def _unusable(path: Path, why: str) -> ToolError:
 
 
 @lru_cache(maxsize=8)
-def weights_digest(weights: "Weights") -> str:
+def weights_digest(weights: Weights) -> str:
     """Return a hash of all files that a model's answers depend on."""
     return sha256_of_json([[path.name, sha256_of_file(path)] for path in weights.files])
 
