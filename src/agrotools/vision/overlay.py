@@ -236,10 +236,10 @@ def draw_heat_map(
     low: float,
     high: float,
     unit: str,
-    grey_below: float | None = None,
-    title: str = "",
-    legend: tuple[Layer, ...] = (),
-    gsd_m: float | None = None,
+    grey_below: float,
+    title: str,
+    legend: tuple[Layer, ...],
+    gsd_m: float | None,
 ) -> NDArray[np.uint8]:
     """Return a picture of values with a colour bar, and with title, legend and scale bar below.
 
@@ -256,11 +256,10 @@ def draw_heat_map(
     from PIL import Image
 
     colours = viridis(values, low, high)
-    if grey_below is not None:
-        with np.errstate(invalid="ignore"):
-            below = values < grey_below
-        shade = 90 + 110 * np.clip((values[below] - low) / max(grey_below - low, 1e-12), 0, 1)
-        colours[below] = shade.astype(np.uint8)[:, None]
+    with np.errstate(invalid="ignore"):
+        below = values < grey_below
+    shade = 90 + 110 * np.clip((values[below] - low) / max(grey_below - low, 1e-12), 0, 1)
+    colours[below] = shade.astype(np.uint8)[:, None]
     height, width = values.shape
     enlarge = max(1, _SMALLEST_SIDE // max(height, width))
     picture = Image.fromarray(colours).resize((width * enlarge, height * enlarge), Image.Resampling.NEAREST)
@@ -268,7 +267,7 @@ def draw_heat_map(
     return with_legend(np.asarray(sheet), legend, title, gsd_m / enlarge if gsd_m else None)
 
 
-def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_below: float | None) -> "Image":
+def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_below: float) -> "Image":
     from PIL import Image, ImageDraw, ImageFont
 
     text_px = max(12, min(24, max(picture.size) // 42))
@@ -282,8 +281,7 @@ def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_
     top, bottom = text_px, tall - text_px
     column = np.linspace(high, low, bottom - top, dtype=np.float32)[:, None]
     bar = viridis(np.repeat(column, text_px, axis=1), low, high)
-    if grey_below is not None:
-        bar[column[:, 0] < grey_below] = 150
+    bar[column[:, 0] < grey_below] = 150
     left = picture.width + text_px // 2
     sheet.paste(Image.fromarray(bar), (left, top))
     draw = ImageDraw.Draw(sheet)

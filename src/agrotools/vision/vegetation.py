@@ -22,6 +22,19 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_]:
     return np.asarray(small[labels])
 
 
+def disc(radius: int) -> NDArray[np.uint8]:
+    """Return a disc for morphology, uint8 (2 r + 1, 2 r + 1)."""
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)
+
+
+def hull_px(mask: NDArray[np.bool_]) -> int:
+    """Count the pixels inside the convex hull of a non-empty mask, including the pixels on its outline."""
+    outlines, _ = cv2.findContours(mask.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    around = np.zeros(mask.shape, np.uint8)
+    cv2.fillConvexPoly(around, cv2.convexHull(np.concatenate(list(outlines))), 1)
+    return int(around.sum())
+
+
 @dataclass(frozen=True)
 class IndexInfo:
     """Properties of an index. ``bands``: bands that it needs.

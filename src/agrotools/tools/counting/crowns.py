@@ -338,16 +338,6 @@ def _measured_heights(
         hint = "check the file's nodata value and the region"
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     top_m = float(np.nanpercentile(picture.means, 99.5))
-    _refuse_other_values(source, top_m, values, measured)
-    if roughness.is_smooth:
-        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
-        hint = "subtract the terrain model from an elevation model first"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-    return picture, top_m, measured
-
-
-def _refuse_other_values(source: RasterSource, top_m: float, values: set[float], measured: int) -> None:
-    """Raise an error if the values of a raster are no heights of trees."""
     if top_m > TALLEST_M:
         why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
         hint = "subtract the terrain model from an elevation model first; check the unit of the heights"
@@ -356,3 +346,8 @@ def _refuse_other_values(source: RasterSource, top_m: float, values: set[float],
         why = f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights"
         hint = "pass a canopy height model whose values are metres, with decimals"
         raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    if roughness.is_smooth:
+        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
+        hint = "subtract the terrain model from an elevation model first"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    return picture, top_m, measured

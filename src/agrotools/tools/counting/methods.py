@@ -19,7 +19,7 @@ from agrotools.tools.counting.fruit_net import MOST_OTHERS, UNSURE, FruitNet, fi
 from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
 from agrotools.vision.colours import lab_of
 from agrotools.vision.strangeness import FLAG, strangeness
-from agrotools.vision.vegetation import otsu_threshold
+from agrotools.vision.vegetation import disc, otsu_threshold
 
 _LEAST_CONTRAST = 12.0
 _CROWN_M = 5.0
@@ -246,9 +246,8 @@ def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], F
     """Return statistics, centres and labels (from 1) of connected components after gaps of this width are closed."""
     closed = mask.astype(np.uint8)
     if gap:
-        disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1))
         # The area beyond the edge is empty, so that closing does not depend on the crop.
-        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc)[gap:-gap, gap:-gap]
+        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc(gap))[gap:-gap, gap:-gap]
         closed = np.ascontiguousarray(closed)
     _, labels, stats, middles = cv2.connectedComponentsWithStats(closed, connectivity=8)
     return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)

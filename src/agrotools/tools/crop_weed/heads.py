@@ -25,6 +25,7 @@ from agrotools.core import FrozenModel, ToolError
 from agrotools.core.files import write_whole
 from agrotools.tools.crop_weed.measure_crop_weed_area import head_files, heads_folder
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
+from agrotools.vision.vegetation import disc
 
 Map = NDArray[np.floating[Any]]
 """float32 at run time; NumPy's types do not track the precision."""
@@ -160,7 +161,7 @@ def _inward(plants: NDArray[np.bool_]) -> Map:
 def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Return the distance to the edge of the leaf, its square, and the plants after openings that remove thin parts."""
     area = plants.astype(np.uint8)
-    opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, _disc(radius)), np.float32) for radius in _OPENINGS]
+    opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, disc(radius)), np.float32) for radius in _OPENINGS]
     return [inward, inward * inward, *opened]
 
 
@@ -179,7 +180,7 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
 def _gap_maps(bright: Map, plants: NDArray[np.bool_]) -> list[Map]:
     """Return dark gaps and veins within leaves, one map for each width."""
     there = plants.astype(np.float32)
-    return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, _disc(r)), np.float32) * there for r in _GAPS]
+    return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)), np.float32) * there for r in _GAPS]
 
 
 def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
@@ -220,10 +221,6 @@ def _patterns(bright: Map) -> list[Map]:
         pattern = local_binary_pattern(grey, 8, radius, "uniform").astype(np.uint8)
         maps += [(pattern == code).astype(np.float32) for code in range(10)]
     return maps
-
-
-def _disc(radius: int) -> NDArray[np.uint8]:
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)
 
 
 SMOOTHING_CELLS = 6.0

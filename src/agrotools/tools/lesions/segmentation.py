@@ -29,6 +29,7 @@ from agrotools.tools.lesions.analyze_lesions import MODEL_FILES, Lab
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import Arrays, checked_arrays, read_description, unusable_weights
+from agrotools.vision.vegetation import hull_px
 
 SIDE_PX = 280
 """Square root of the leaf area, pixels, to which leaves are resized."""
@@ -265,11 +266,7 @@ def leaf_traits(view: LeafView) -> NDArray[np.float64]:
     rows, columns = np.nonzero(view.mask)
     spread = np.cov(np.stack([columns, rows]).astype(np.float64)) if len(rows) > 1 else np.eye(2)
     small, large = np.linalg.eigvalsh(spread + np.eye(2) / 12)
-    outlines, _ = cv2.findContours(view.mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    hull = cv2.convexHull(np.concatenate(list(outlines)))
-    around = np.zeros(view.mask.shape, np.uint8)
-    cv2.fillConvexPoly(around, hull, 1)
-    solidity = len(rows) / max(1, int(around.sum()))
+    solidity = len(rows) / hull_px(view.mask)
     return np.array([*view.median.astype(np.float64), 0.5 * math.log(large / small), solidity])
 
 

@@ -35,6 +35,7 @@ from agrotools.vision.overlay import (
     draw_marks,
 )
 from agrotools.vision.reading import bounds
+from agrotools.vision.vegetation import disc as disc_of
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -56,7 +57,7 @@ class Disc:
     radius: float
 
 
-def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = None) -> list[Disc]:
+def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Disc]:
     """Find the discs in a picture, largest first.
 
     Args:
@@ -67,9 +68,7 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
     shrink = min(1.0, _LONGEST_PX / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
     small = cv2.GaussianBlur(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), (0, 0), 1.0)
-    left_out = None
-    if exclude is not None:
-        left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+    left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
     lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
     groups: list[list[Disc]] = []
     for channel in cv2.split(lab):
@@ -87,7 +86,7 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
     return sorted(discs, key=lambda disc: -disc.radius)
 
 
-def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -> list[Disc]:
+def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[Disc]:
     contours, _ = cv2.findContours(cut, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     height, width = cut.shape
     discs: list[Disc] = []
@@ -110,7 +109,7 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
         radius = math.sqrt(area / math.pi) + 0.5
         if float(np.abs(radii - radii.mean()).mean()) > _ROUND * radius + 0.25:
             continue
-        if left_out is not None and float(left_out[y : y + h, x : x + w].mean()) > 0.3:
+        if float(left_out[y : y + h, x : x + w].mean()) > 0.3:
             continue
         discs.append(Disc(float(centre[0]) + 0.5, float(centre[1]) + 0.5, radius))
     return discs
@@ -233,7 +232,7 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
         side_view: True if plants stand upright in the picture, so that their lowest end is a stem.
     """
     gap = min(3, max(1, round(0.003 * max(mask.shape))))
-    joined = cv2.dilate(mask.astype(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1)))
+    joined = cv2.dilate(mask.astype(np.uint8), disc_of(gap))
     count, found_labels, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
     labels = np.asarray(found_labels, np.int32)
     areas = np.bincount(labels[mask], minlength=count)
