@@ -48,9 +48,7 @@ def _value(name: str, shape: Sequence[int | str]) -> bytes:
     return _part(1, name) + _part(2, _part(1, _whole(1, _FLOAT) + _part(2, dims)))
 
 
-def tiny_onnx(
-    colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, likeness: bool = False
-) -> bytes:
+def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, likeness: bool = False) -> bytes:
     """The content of an ONNX file (IR 8, opset 17). With ``likeness`` it says that a picture is like what it knows as
     far as it is bright."""
     classes = np.array(colours, np.float32) / 255

@@ -212,7 +212,8 @@ def load(paths: Sequence[Path] | None = None) -> Loaded:
         result = read_entry(path)
         if isinstance(result, Entry):
             if result.id in entries:
-                faults.append(_duplicate_id(result.id, path, files[result.id]))
+                message = f"{result.id} is the id of {files[result.id]} already"
+                faults.append(Fault(file=str(path), field="id", message=message, hint="choose another id"))
             else:
                 entries[result.id], files[result.id] = result, path
         else:
@@ -280,7 +281,3 @@ def _too_long(file: str) -> Fault:
     return Fault(
         file=file, message=f"longer than {LONGEST_FILE // 1024} KiB", hint="an entry is a few sentences; split it"
     )
-
-
-def _duplicate_id(key: str, path: Path, other: Path) -> Fault:
-    return Fault(file=str(path), field="id", message=f"{key} is the id of {other} already", hint="choose another id")

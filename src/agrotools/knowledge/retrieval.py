@@ -187,16 +187,14 @@ class KnowledgeIndex:
             )
             for number in order
         ]
+
+        def rank_of(item: Evidence) -> float:
+            return _LOOKS_RANK if not item.name and self.looks.described[item.entry] else item.rank_score
+
         return sorted(
             match,
-            key=lambda item: (
-                -(item.score + RANK_WEIGHT * (_LOOKS_RANK if self._by_looks(item) else item.rank_score)),
-                -looks[item.entry],
-            ),
+            key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]),
         )
-
-    def _by_looks(self, item: Evidence) -> bool:
-        return not item.name and bool(self.looks.described[item.entry])
 
     def _question(self, query: str) -> list["_Word"]:
         """Return the words of a question with their matching terms and weights."""

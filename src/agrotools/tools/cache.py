@@ -285,7 +285,10 @@ def code_hash(module: str) -> str:
         sources += (ours / "benchmarks").rglob("*.py")
     if not module.startswith("agrotools."):
         sources += _source_files(module.partition(".")[0])
-    return _hash_of_sources(sorted(sources))
+    digest = sha256()
+    for path in sorted(sources):
+        digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _source_files(package: str) -> Iterable[Path]:
@@ -294,13 +297,6 @@ def _source_files(package: str) -> Iterable[Path]:
         return []
     origin = Path(found.origin)
     return origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
-
-
-def _hash_of_sources(paths: Iterable[Path]) -> str:
-    digest = sha256()
-    for path in paths:
-        digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -17,9 +17,9 @@ from agrotools.vision.colours import lab_of
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_]:
     """Return the mask of the parts (8-connected) of fewer than ``least_px`` pixels."""
     _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=8)
-    small = stats[:, cv2.CC_STAT_AREA] < least_px
+    small = np.asarray(stats)[:, cv2.CC_STAT_AREA] < least_px
     small[0] = False
-    return np.asarray(small[labels])
+    return small[np.asarray(labels, np.int32)]
 
 
 def disc(radius: int) -> NDArray[np.uint8]:

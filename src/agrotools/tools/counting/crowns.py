@@ -104,7 +104,9 @@ def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
     """Return the model without pits, the same smoothed, and how many pixels of the model a side of theirs has."""
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     known = shrink_heights(heights, factor)
-    filled = _fill_pits(np.where(np.isfinite(known), np.clip(known, 0, TALLEST_M), np.float32(0)))
+    clipped = np.where(np.isfinite(known), np.clip(known, 0, TALLEST_M), np.float32(0))
+    around = cv2.medianBlur(np.ascontiguousarray(clipped), 3)
+    filled = np.where(around - clipped > PIT_M, around, clipped).astype(np.float32)
     return filled, _smooth(filled, SMOOTHING_M / (gsd_m * factor)), factor
 
 
@@ -120,11 +122,6 @@ def shrink_heights(heights: Heights, factor: int) -> Heights:
     counts = there.sum(axis=(1, 3))
     sums = np.where(there, squares, np.float32(0)).sum(axis=(1, 3))
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).astype(np.float32)
-
-
-def _fill_pits(heights: Heights) -> Heights:
-    around = cv2.medianBlur(np.ascontiguousarray(heights), 3)
-    return np.where(around - heights > PIT_M, around, heights).astype(np.float32)
 
 
 def _smooth(heights: Heights, sigma_px: float) -> Heights:

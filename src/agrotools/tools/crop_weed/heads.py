@@ -84,7 +84,9 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     darkness_squared = pool.over_plants(dark * dark)
     features += darkness + darkness_squared
     features += [np.sqrt(np.maximum(b - a * a, 0)) for a, b in zip(darkness, darkness_squared, strict=True)]
-    inward = _inward(plants)
+    # Distances beyond the widest carry no information on leaves.
+    distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
+    inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
     for shape in (*_width_maps(plants, inward), *_fork_maps(plants, inward), *_gap_maps(bright, plants)):
         features += pool.over_plants(shape)
     for edge in _edges(bright, plants):
@@ -150,12 +152,6 @@ class _Pool:
             np.hypot(self.blurred(first, width), self.blurred(second, width)) / (total + 1e-6)
             for width, total in strength.items()
         ]
-
-
-def _inward(plants: NDArray[np.bool_]) -> Map:
-    """Return the distance to the edge of the leaf, limited because larger distances carry no information on leaves."""
-    distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
-    return np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
 
 
 def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:

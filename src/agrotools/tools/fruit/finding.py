@@ -54,14 +54,6 @@ class FruitMask:
     contrast: float
 
 
-def fruit_channel(pixels: NDArray[np.uint8], fruit: Fruit = "apple") -> NDArray[np.float32]:
-    """Return the lightly smoothed colour channel that distinguishes ``fruit``, Lab units, float32 (rows, columns)."""
-    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
-    towards_a, towards_b = colour_direction(fruit)
-    channel = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
-    return np.asarray(cv2.GaussianBlur(channel.astype(np.float32), (0, 0), 0.8), np.float32)
-
-
 def find_fruit_pixels(
     pixels: NDArray[np.uint8], valid: NDArray[np.bool_] | None = None, fruit: Fruit = "apple"
 ) -> FruitMask:
@@ -71,7 +63,10 @@ def find_fruit_pixels(
         pixels: uint8 (rows, columns, 3), sRGB.
         valid: pixels with data; None for all.
     """
-    channel = fruit_channel(pixels, fruit)
+    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
+    towards_a, towards_b = colour_direction(fruit)
+    raw = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
+    channel = np.asarray(cv2.GaussianBlur(raw.astype(np.float32), (0, 0), 0.8), np.float32)
     seen = channel[valid] if valid is not None else channel.ravel()
     if not seen.size:
         return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
@@ -198,9 +193,10 @@ def fruit_in_box(
         part = _main_piece(_graph_cut(pixels, view, (x0, y0, x1, y1)), ellipse)
     if part is None:
         return None, enough
-    return measure(
-        view, Segment(part, (x0, y0), box), near=_allowed_middle(view, box), radius_limits_px=_radius_limits(box)
-    ), enough
+    longest = max(box[2] - box[0], box[3] - box[1])
+    limits = _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
+    segment = Segment(part, (x0, y0), box)
+    return measure(view, segment, near=_allowed_middle(view, box), radius_limits_px=limits), enough
 
 
 def _allowed_middle(view: View, box: Box) -> Cone:
@@ -208,12 +204,6 @@ def _allowed_middle(view: View, box: Box) -> Cone:
     x0, y0, x1, y1 = box
     axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
     return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
-
-
-def _radius_limits(box: Box) -> tuple[float, float]:
-    """Return the smallest and largest radius, pixels, of a fruit that the box may show only in part."""
-    longest = max(box[2] - box[0], box[3] - box[1])
-    return _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
 
 
 def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:

@@ -197,6 +197,8 @@ def _leaf(
     mode: Literal["leaf", "field"],
     name: str,
 ) -> "Leaf":
+    import cv2
+
     from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, no_leaf, shrink_image
     from agrotools.vision.colours import lab_of
     from agrotools.vision.reading import bounds
@@ -211,7 +213,8 @@ def _leaf(
     mask = leaf.mask if valid is None else leaf.mask & valid
     if not mask.any():
         raise no_leaf("there is none where the picture holds data")
-    outline = int(np.count_nonzero(mask ^ _erode(mask)))
+    inner = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    outline = int(np.count_nonzero(mask != np.asarray(inner, np.bool_)))
     on_border = sum(int(np.count_nonzero(side)) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
     flags = (*leaf.flags, "leaf_cut") if on_border > _CUT_SHARE * outline else leaf.flags
     return Leaf(mask, bounds(mask), leaf.background, leaf.notes, flags)
@@ -306,9 +309,3 @@ def _resize_to_full(view: "LeafView", level: NDArray[np.float32], leaf: "Leaf") 
     lesion = np.zeros(leaf.mask.shape, np.bool_)
     lesion[y0:y1, x0:x1] = np.asarray(larger) >= 100
     return lesion & leaf.mask
-
-
-def _erode(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    import cv2
-
-    return np.asarray(cv2.erode(np.pad(mask, 1).astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)[1:-1, 1:-1]

@@ -76,10 +76,14 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Di
         for level in np.unique(np.linspace(low, high, _LEVELS + 2)[1:-1].astype(int)):
             for cut in (channel > level, channel <= level):
                 for disc in _round_parts(cut.view(np.uint8), left_out):
-                    _join(groups, disc)
+                    same = next((group for group in groups if _same(disc, group[0])), None)
+                    if same is None:
+                        groups.append([disc])
+                    else:
+                        same.append(disc)
     distinct: list[Disc] = []
     for group in sorted(groups, key=len, reverse=True):
-        disc = _typical(group)
+        disc = Disc(*np.median([(disc.x, disc.y, disc.radius) for disc in group], axis=0).tolist())
         if len(group) >= _LEAST_SEEN and not any(_same(disc, other) for other in distinct):
             distinct.append(disc)
     discs = [Disc(d.x / shrink, d.y / shrink, d.radius / shrink) for d in distinct]
@@ -115,23 +119,10 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[
     return discs
 
 
-def _join(groups: list[list[Disc]], disc: Disc) -> None:
-    for group in groups:
-        if _same(disc, group[0]):
-            group.append(disc)
-            return
-    groups.append([disc])
-
-
 def _same(disc: Disc, other: Disc) -> bool:
     # The blurred edge of a small disc moves by a pixel or two between levels.
     slack = max(2.5, 0.15 * other.radius)
     return math.hypot(disc.x - other.x, disc.y - other.y) < slack and abs(disc.radius - other.radius) < slack
-
-
-def _typical(group: list[Disc]) -> Disc:
-    x, y, radius = (float(np.median([getattr(disc, name) for disc in group])) for name in ("x", "y", "radius"))
-    return Disc(x, y, radius)
 
 
 _INSTEAD = "measure a known length in pixels and pass scale_cm_px"

@@ -102,13 +102,11 @@ def tick_format(ticks: Sequence[float], *, separators: bool) -> Callable[[float]
     largest = max(map(abs, ticks), default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
         return lambda value: f"{value:.6g}".replace("-", MINUS)
-    decimals = next((places for places in range(9) if all(_is_round(tick, places, largest) for tick in ticks)), 9)
+    slack = 1e-9 * largest
+    enough = (places for places in range(9) if all(abs(tick - round(tick, places)) <= slack for tick in ticks))
+    decimals = next(enough, 9)
     separator = "," if separators and largest >= 1e4 else ""
     return lambda value: f"{value:{separator}.{decimals}f}".replace("-", MINUS)
-
-
-def _is_round(value: float, places: int, largest: float) -> bool:
-    return abs(value - round(value, places)) <= 1e-9 * largest
 
 
 def short_text(text: str, longest: int) -> str:
