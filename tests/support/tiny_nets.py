@@ -48,24 +48,18 @@ def _value(name: str, shape: Sequence[int | str]) -> bytes:
     return _part(1, name) + _part(2, _part(1, _whole(1, _FLOAT) + _part(2, dims)))
 
 
-def tiny_onnx(
-    colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, external: bool = False, likeness: bool = False
-) -> bytes:
-    """The content of an ONNX file (IR 8, opset 17). With ``external`` its bias claims to lie in another file; with
-    ``likeness`` it says that a picture is like what it knows as far as it is bright."""
+def tiny_onnx(colours: Sequence[Colour], side: int = 32, scale: float = 40.0, *, likeness: bool = False) -> bytes:
+    """The content of an ONNX file (IR 8, opset 17). With ``likeness`` it says that a picture is like what it knows as
+    far as it is bright."""
     classes = np.array(colours, np.float32) / 255
     weights, bias = scale * classes.T, -scale * (classes**2).sum(axis=1) / 2
-    second = _tensor("bias", bias)
-    if external:
-        place = _part(1, "location") + _part(2, "elsewhere.bin")
-        second = _whole(1, len(bias)) + _whole(2, _FLOAT) + _part(8, "bias") + _part(13, place) + _whole(14, 1)
     graph = (
         _part(1, _node("GlobalAveragePool", ["image"], "pooled"))
         + _part(1, _node("Flatten", ["pooled"], "embedding"))
         + _part(1, _node("Gemm", ["embedding", "weights", "bias"], "logits"))
         + _part(2, "tiny")
         + _part(5, _tensor("weights", weights))
-        + _part(5, second)
+        + _part(5, _tensor("bias", bias))
         + _part(11, _value("image", ["n", 3, side, side]))
         + _part(12, _value("logits", ["n", len(colours)]))
         + _part(12, _value("embedding", ["n", 3]))

@@ -63,7 +63,6 @@ def test_files_of_the_value_are_in_the_key(tmp_path: Path) -> None:
 
     first = key("pack:a")
     assert first == key("pack:a")
-    assert cache.has_hashed(say, "pack:a", [])
     assert len({first, key("pack:b"), key("offline"), key("rules")}) == 4
     (tmp_path / "a").write_text("22")
     assert key("pack:a") != first

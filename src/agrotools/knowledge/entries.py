@@ -3,26 +3,24 @@
 An entry is one file, ``data/kb/FOLDER/SLUG.toml``. Validation is strict: an unknown key, a number written as text or an
 invalid date is a fault, never silently dropped. User entries are in the folders named by ``AGROTOOLS_KB`` (separated by
 ``:``), or by default in ``kb`` inside the user's data folder. A file that is not a valid entry gives a :class:`Fault`
-with location and reason; all others are loaded. Parsing hundreds of TOML files takes longer than reading their compiled
-form, which is therefore cached under the hash of all files.
+with location and reason; all others are loaded.
 """
 
 import os
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import to_json
 
 from agrotools.core import FrozenModel
 from agrotools.core.base import spell_location
-from agrotools.core.files import cache_dir, provide_home, write_whole
+from agrotools.core.files import provide_home
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
@@ -207,30 +205,19 @@ def toml_files(folder: Path) -> list[Path]:
 
 def load(paths: Sequence[Path] | None = None) -> Loaded:
     """Load the entries in ``paths`` (default: :func:`kb_files`). A faulty file does not affect the others."""
-    contents: list[tuple[Path, bytes]] = []
     faults: list[Fault] = []
-    for path in kb_files() if paths is None else paths:
-        content = _content(path)
-        if isinstance(content, Fault):
-            faults.append(content)
-        else:
-            contents.append((path, content))
-    compiled = _compiled_file(contents)
-    parsed = _read_compiled(compiled, len(contents))
-    if parsed is None:
-        parsed = [parse(content, str(path)) for path, content in contents]
-        _keep_compiled(compiled, parsed)
     entries: dict[str, Entry] = {}
     files: dict[str, Path] = {}
-    for (path, _), result in zip(contents, parsed, strict=True):
+    for path in kb_files() if paths is None else paths:
+        result = read_entry(path)
         if isinstance(result, Entry):
             if result.id in entries:
-                faults.append(_duplicate_id(result.id, path, files[result.id]))
+                message = f"{result.id} is the id of {files[result.id]} already"
+                faults.append(Fault(file=str(path), field="id", message=message, hint="choose another id"))
             else:
                 entries[result.id], files[result.id] = result, path
         else:
-            # The compiled form may have been written when the same files were in another place.
-            faults += [fault.model_copy(update={"file": str(path)}) for fault in result]
+            faults += result
     ordered = tuple(entries[key] for key in sorted(entries))
     return Loaded(ordered, files, tuple(faults))
 
@@ -294,37 +281,3 @@ def _too_long(file: str) -> Fault:
     return Fault(
         file=file, message=f"longer than {LONGEST_FILE // 1024} KiB", hint="an entry is a few sentences; split it"
     )
-
-
-def _duplicate_id(key: str, path: Path, other: Path) -> Fault:
-    return Fault(file=str(path), field="id", message=f"{key} is the id of {other} already", hint="choose another id")
-
-
-_RESULTS: TypeAdapter[list[Entry | list[Fault]]] = TypeAdapter(list[Entry | list[Fault]])
-
-
-def _compiled_file(contents: Iterable[tuple[Path, bytes]]) -> Path:
-    digest = sha256(Path(__file__).read_bytes())
-    for _, content in contents:
-        digest.update(sha256(content).digest())
-    return cache_dir("knowledge", f"{digest.hexdigest()}.json")
-
-
-def _read_compiled(path: Path, expected: int) -> list[Entry | list[Fault]] | None:
-    try:
-        results = _RESULTS.validate_json(path.read_bytes(), strict=True)
-    except (OSError, ValidationError):
-        return None
-    return results if len(results) == expected else None
-
-
-def _keep_compiled(path: Path, parsed: list[Entry | list[Fault]]) -> None:
-    """Write the compiled form, and remove old ones. Errors are ignored, since the cache only saves time."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, _RESULTS.dump_json(parsed), synced=False)
-        older = sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
-        for file in older[8:]:
-            file.unlink(missing_ok=True)
-    except OSError:
-        return

@@ -72,8 +72,12 @@ class NamesIndex:
         crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
         self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
         self._groups = [is_group(entry) for entry in entries]
-        self._hosts = [_all_hosts(entry) for entry in entries]
-        self._named_hosts = [_hosts_of_names(entry) or hosts for entry, hosts in zip(entries, self._hosts, strict=True)]
+        named = [_hosts_of_names(entry) for entry in entries]
+        self._hosts = [
+            hosts.union(host for crop in entry.crops for host in hosts_of(crop))
+            for entry, hosts in zip(entries, named, strict=True)
+        ]
+        self._named_hosts = [hosts or every for hosts, every in zip(named, self._hosts, strict=True)]
         self._longest = max((len(name.split()) for name in self.names), default=1)
         self.lexicon = Lexicon(_known_words(entries))
         self._grams, self._idf, self._matrix = _tf_idf(self.names)
@@ -117,8 +121,7 @@ class NamesIndex:
         """Return the weighted share of n-grams of each entry's best name that the question contains, (entries,)."""
         scores = np.zeros(self._entries)
         if len(self.names):
-            values = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
-            np.maximum.at(scores, self._owners, values)
+            np.maximum.at(scores, self._owners, self._name_scores(query))
         return scores
 
     def matches(self, query: str) -> dict[int, list[NameMatch]]:
@@ -179,7 +182,7 @@ class NamesIndex:
         return before + separator + behind
 
     def _candidates(self, query: str) -> list[int]:
-        scores = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
+        scores = self._name_scores(query)
         best = np.argsort(-scores, kind="stable")[:_TRIED]
         return [int(at) for at in best if scores[at] > 0.15]
 
@@ -207,10 +210,14 @@ class NamesIndex:
                 yield similarity, start, start + width
 
     def _name_scores(self, query: str) -> NDArray[np.float64]:
-        gram_numbers = {self._grams[gram] for gram in ngrams(folded(query)) if gram in self._grams}
-        present = np.zeros(len(self._grams))
-        present[list(gram_numbers)] = self._idf[list(gram_numbers)]
-        return np.asarray(self._matrix @ present)
+        """Return the score of each name with the question or with the corrected question, whichever is higher."""
+        scores: list[NDArray[np.float64]] = []
+        for text in (folded(query), folded(self.corrected(query))):
+            numbers = list({self._grams[gram] for gram in ngrams(text) if gram in self._grams})
+            present = np.zeros(len(self._grams))
+            present[numbers] = self._idf[numbers]
+            scores.append(np.asarray(self._matrix @ present))
+        return np.maximum(*scores)
 
 
 _ASKING_CHINESE = re.compile(
@@ -265,10 +272,6 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
 
 def _hosts_of_names(entry: Entry) -> frozenset[str]:
     return frozenset(host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
-
-
-def _all_hosts(entry: Entry) -> frozenset[str]:
-    return _hosts_of_names(entry).union(host for crop in entry.crops for host in hosts_of(crop))
 
 
 def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:

@@ -9,6 +9,7 @@ diseases and weeds that are described but not named are found by their appearanc
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -186,16 +187,14 @@ class KnowledgeIndex:
             )
             for number in order
         ]
+
+        def rank_of(item: Evidence) -> float:
+            return _LOOKS_RANK if not item.name and self.looks.described[item.entry] else item.rank_score
+
         return sorted(
             match,
-            key=lambda item: (
-                -(item.score + RANK_WEIGHT * (_LOOKS_RANK if self._by_looks(item) else item.rank_score)),
-                -looks[item.entry],
-            ),
+            key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]),
         )
-
-    def _by_looks(self, item: Evidence) -> bool:
-        return not item.name and bool(self.looks.described[item.entry])
 
     def _question(self, query: str) -> list["_Word"]:
         """Return the words of a question with their matching terms and weights."""
@@ -382,28 +381,20 @@ def closest_ids(kb_id: str, ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:3])
 
 
-_Stamp = tuple[tuple[str, int, int], ...]
-_cache: dict[str, tuple[_Stamp, Loaded, KnowledgeIndex]] = {}
-
-
 def knowledge_base() -> tuple[KnowledgeIndex, Loaded]:
     """Return the index over all entries on this machine, and the loaded files with their faults. Cached."""
-    files = kb_files()
-    stamp = _stamp(files)
-    cached = _cache.get("kb")
-    if cached is None or cached[0] != stamp:
-        loaded = load(files)
-        cached = stamp, loaded, KnowledgeIndex(loaded.entries)
-        _cache["kb"] = cached
-    return cached[2], cached[1]
+    return _index_of(tuple(_stamp(path) for path in kb_files()))
 
 
-def _stamp(files: Sequence[Path]) -> _Stamp:
-    stamps: list[tuple[str, int, int]] = []
-    for path in files:
-        try:
-            status = path.stat()
-        except OSError:
-            continue
-        stamps.append((str(path), status.st_mtime_ns, status.st_size))
-    return tuple(stamps)
+@lru_cache(maxsize=1)
+def _index_of(stamps: tuple[tuple[Path, int, int], ...]) -> tuple[KnowledgeIndex, Loaded]:
+    loaded = load([path for path, _, _ in stamps])
+    return KnowledgeIndex(loaded.entries), loaded
+
+
+def _stamp(path: Path) -> tuple[Path, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return path, 0, 0
+    return path, status.st_mtime_ns, status.st_size

@@ -221,7 +221,7 @@ def compare_calls(
     literal = {name: literal_value(value) for name, value in step.arguments.items()}
     result = (step.observation.result if step.observation else None) or {}
     resolved = None
-    if not isinstance(tool, ToolSpec) and tool.has_resolver:
+    if not isinstance(tool, ToolSpec) and tool.resolver is not None:
         resolved = _resolved(tool, arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
     files = _files_of(by_name, spec, reference)

@@ -155,8 +155,6 @@ class ResultCache:
         self.folder = folder or cache_dir("tool-results")
         self._sweeper = Sweeper(self.folder, limit_from_environment() if limit_mb is None else limit_mb)
         self._hashes: dict[tuple[str, int, int, int], str] = {}
-        self._modules: set[str] = set()
-        """Modules whose code has been hashed."""
 
     def key(
         self,
@@ -189,7 +187,6 @@ class ResultCache:
             "code": code_hash(tool.function.__module__),
             "libraries": library_versions(),
         }
-        self._modules.add(tool.function.__module__)
         return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def get(self, key: str) -> Reply | None:
@@ -245,16 +242,6 @@ class ResultCache:
         digest = artifact.sha256 or ""
         return self.folder / "artifacts" / digest[:2] / digest
 
-    def has_hashed(self, tool: Tool[..., Any], backend: str, paths: Iterable[Path]) -> bool:
-        """True if all hashes that :meth:`key` needs are in memory, so that it takes microseconds.
-
-        Raises:
-            OSError: the status of a file cannot be read.
-            ToolError: the value of the back-end is not usable.
-        """
-        known = (_stamp(path) in self._hashes for path in (*paths, *tool.files_for(backend)) if path.is_file())
-        return tool.function.__module__ in self._modules and all(known)
-
     def file_hash(self, path: Path) -> str:
         """Return the hash of a file's content, computed again only if the file has changed."""
         stamp = _stamp(path)
@@ -298,7 +285,10 @@ def code_hash(module: str) -> str:
         sources += (ours / "benchmarks").rglob("*.py")
     if not module.startswith("agrotools."):
         sources += _source_files(module.partition(".")[0])
-    return _hash_of_sources(sorted(sources))
+    digest = sha256()
+    for path in sorted(sources):
+        digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _source_files(package: str) -> Iterable[Path]:
@@ -307,13 +297,6 @@ def _source_files(package: str) -> Iterable[Path]:
         return []
     origin = Path(found.origin)
     return origin.parent.rglob("*.py") if origin.name == "__init__.py" else [origin]
-
-
-def _hash_of_sources(paths: Iterable[Path]) -> str:
-    digest = sha256()
-    for path in paths:
-        digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:

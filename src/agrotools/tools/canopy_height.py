@@ -1,6 +1,5 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,7 +278,7 @@ def _measure(
     statistics: "RunningStatistics",
 ) -> _Measurement:
     from agrotools.vision.alignment import align
-    from agrotools.vision.blocks import RasterThumbnail
+    from agrotools.vision.blocks import RasterThumbnail, raster_blocks
 
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
@@ -297,7 +296,9 @@ def _measure(
     negative = below_ground = 0
     distinct: set[float] = set()
     roughness = Roughness(gsd_m)
-    for part, heights in height_blocks(source, ground, box, unit.metres):
+    for block in raster_blocks(source, [1], box):
+        values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
+        heights = in_metres(values, unit.metres)
         if terrain is None:
             add_values(distinct, source, heights)
             roughness.add(heights)
@@ -309,7 +310,7 @@ def _measure(
             heights = np.maximum(heights, np.float32(0))
             values = np.maximum(values, np.float32(0))
         statistics.add(values)
-        picture.add(part, heights)
+        picture.add(block.box, heights)
     region_px = (box[2] - box[0]) * (box[3] - box[1])
     if not statistics.count:
         where = source.name if terrain is None else f"{source.name} and {terrain.name}"
@@ -436,17 +437,6 @@ def refuse_many_bands(source: "RasterSource") -> None:
         why = f"{source.name} has {bands} bands; a raster of heights has one"
         hint = "pass the raster whose values are heights; a colour picture holds none"
         raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-
-
-def height_blocks(
-    surface: "RasterSource", ground: "RasterSource | None", region: Box, scale: float
-) -> Iterator[tuple[Box, NDArray[np.float32]]]:
-    """Yield boxes and heights in metres (minus ``ground``, on the grid of ``surface``), NaN without data."""
-    from agrotools.vision.blocks import raster_blocks
-
-    for block in raster_blocks(surface, [1], region):
-        values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
-        yield block.box, in_metres(values, scale)
 
 
 def in_metres(values: NDArray[np.float32], scale: float) -> NDArray[np.float32]:

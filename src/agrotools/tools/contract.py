@@ -210,11 +210,6 @@ class Tool(Generic[P, R]):
         valid = self.validate(arguments)
         return valid if self.resolver is None else self.resolver(valid, known)
 
-    @property
-    def has_resolver(self) -> bool:
-        """True if :meth:`resolve` does more than :meth:`validate`."""
-        return self.resolver is not None
-
     def prepare_arguments(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
         """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns.
 

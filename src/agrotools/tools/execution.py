@@ -43,7 +43,7 @@ from agrotools.tools.services import (
     answer,
     check_service,
 )
-from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker, WorkerPool
+from agrotools.tools.worker_process import START_TIMEOUT_S, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -213,10 +213,7 @@ class ToolExecutor:
         if self.cache is None or not checked.tool.cacheable or needs_answers(checked.backend):
             return await self._run_and_observe(checked, workspace)
         try:
-            if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
-                key = self._key(self.cache, checked, workspace)
-            else:
-                key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
+            key = await asyncio.to_thread(self._key, self.cache, checked, workspace)
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
@@ -320,10 +317,7 @@ class ToolExecutor:
         fresh = False
         while True:
             async with self._pool.worker_for(request["target"], fresh=fresh) as worker:
-                try:
-                    reply, again = await self._ask(worker, request)
-                except CallNotStarted:
-                    continue
+                reply, again = await self._ask(worker, request)
             if fresh or not again:
                 return reply
             fresh = True
@@ -349,8 +343,6 @@ class ToolExecutor:
             error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
             return failure(error, log), False
         except BrokenFrame as broken:
-            if worker.given_up and not self._pool.closed:
-                raise CallNotStarted from None
             log = worker.read_log()
             status = await worker.exit_status()
             self._pool.discard(worker)
@@ -359,8 +351,6 @@ class ToolExecutor:
             # An earlier call may have damaged the worker, and a machine that is short of memory kills innocent
             # processes.
             return failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
-        if "seconds" in reply[0]:
-            self._pool.record_duration(request["target"], reply[0]["seconds"])
         worker.spent |= bool(reply[0].pop("spent", False))
         if reply[0].get("error", {}).get("kind") == "limit":
             worker.spent = True

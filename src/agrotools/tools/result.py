@@ -176,7 +176,7 @@ def with_artifact_names(value: JsonValue, names: list[str]) -> JsonValue:
     return value
 
 
-_HEADER = struct.Struct(">IQ")
+HEADER = struct.Struct(">IQ")
 
 Reply = tuple[dict[str, Any], list[bytes]]
 """Message of a worker and the contents of its artifacts."""
@@ -209,53 +209,20 @@ def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes
     total = sum(len(content) for content in contents)
     if len(head) > LARGEST_MESSAGE or total > LARGEST_CONTENT:
         raise OverflowError(f"the message has {len(head)} bytes and {total} bytes of artifacts")
-    return b"".join((_HEADER.pack(len(head), total), head, *contents))
+    return b"".join((HEADER.pack(len(head), total), head, *contents))
 
 
 def read_frame(source: BinaryIO) -> Reply | None:
     """Read the next frame, blocking; return None at the end of the stream."""
-    header = source.read(_HEADER.size)
-    if len(header) < _HEADER.size:
+    header = source.read(HEADER.size)
+    if len(header) < HEADER.size:
         return None
-    head, total = _HEADER.unpack(header)
-    return _unpack(source.read(head), source.read(total))
+    head, total = HEADER.unpack(header)
+    return unpack_frame(source.read(head), source.read(total))
 
 
-class FrameReader:
-    """Incremental reader that assembles frames from chunks of data."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._needed = 0
-        """Length of the incoming frame, 0 until its header is complete."""
-
-    @property
-    def empty(self) -> bool:
-        """True if no byte has arrived since the last complete frame."""
-        return not self._buffer
-
-    def feed(self, data: bytes) -> Reply | None:
-        """Return the frame that ``data`` completes, or None; data after it is kept. BrokenFrame if it is invalid."""
-        self._buffer += data
-        if not self._needed:
-            if len(self._buffer) < _HEADER.size:
-                return None
-            head, total = _HEADER.unpack_from(self._buffer)
-            if head > LARGEST_MESSAGE or total > LARGEST_CONTENT:
-                raise BrokenFrame("the frame is too large")
-            self._needed = _HEADER.size + head + total
-        if len(self._buffer) < self._needed:
-            return None
-        head, _ = _HEADER.unpack_from(self._buffer)
-        middle = _HEADER.size + head
-        with memoryview(self._buffer) as view:
-            body, rest = bytes(view[_HEADER.size : middle]), bytes(view[middle : self._needed])
-        del self._buffer[: self._needed]
-        self._needed = 0
-        return _unpack(body, rest)
-
-
-def _unpack(head: bytes, rest: bytes) -> Reply:
+def unpack_frame(head: bytes, rest: bytes) -> Reply:
+    """Return the message and the contents of a frame after its header; BrokenFrame if the message is no JSON object."""
     try:
         message = orjson.loads(head)
         lengths = message.pop("lengths", [])

@@ -16,7 +16,6 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -173,24 +172,11 @@ def _has_threads() -> bool:
     return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
-@cache
-def _memory_status() -> int | None:
-    """Return a descriptor of the file in which the system gives this process's memory, None if there is no such file.
-
-    It is not opened for each call, which would take longer than many calls.
-    """
-    with suppress(OSError):
-        return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-    return None
-
-
 def _address_space() -> int:
     """Return the address space in use in bytes, 0 if it is unknown."""
-    file = _memory_status()
-    try:
-        return 0 if file is None else int(os.pread(file, 100, 0).split()[0]) * resource.getpagesize()
-    except (OSError, ValueError, IndexError):
-        return 0
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return 0
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:

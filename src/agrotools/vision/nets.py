@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-from collections.abc import Collection
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -72,39 +71,26 @@ def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
     return content, hashlib.sha256(content).hexdigest()
 
 
-def open_session(content: bytes, *, takes: str, gives: Collection[str], what: str, hint: str) -> Any:
-    """Open an ``onnxruntime.InferenceSession``.
+def open_session(content: bytes, *, what: str, hint: str) -> Any:
+    """Open an ``onnxruntime.InferenceSession``; ToolError ``backend_unavailable`` if the graph cannot be run.
 
     Args:
-        takes: name of the single input, float32.
-        gives: names of required outputs.
         what: owner of the graph, as the beginning of a message.
         hint: advice if it cannot be used.
-
-    Raises:
-        ToolError: ``backend_unavailable``: ONNX Runtime is not installed, the graph cannot be run, or inputs or outputs
-            differ.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ToolError("backend_unavailable", "nets need onnxruntime", hint="pip install onnxruntime") from error
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(os.environ.get(THREADS, "1"))
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        inputs = {one.name: one.type for one in session.get_inputs()}
-        outputs = {one.name for one in session.get_outputs()}
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime may raise any exception for a bad graph
         raise unusable_weights(what, "are no graph that can be run", hint) from error
-    if inputs != {takes: "tensor(float)"} or not set(gives) <= outputs:
-        raise unusable_weights(what, "take or give something else than the description says", hint)
-    return session
 
 
-_LARGEST_DESCRIPTION = 2**20
+_LARGEST_DESCRIPTION = 4 * 2**20
 
 
 class DescriptionPart(BaseModel):
@@ -121,7 +107,8 @@ class DescribedNet(DescriptionPart):
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-Description = TypeVar("Description", bound=DescribedNet)
+Description = TypeVar("Description", bound=BaseModel)
+Described = TypeVar("Described", bound=DescribedNet)
 
 
 def nets_folder() -> Path:
@@ -137,7 +124,7 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
         hint: advice if it cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: the file is missing, over 1 MiB, or not a description of this kind.
+        ToolError: ``backend_unavailable``: the file is missing, over 4 MiB, or not a description of this kind.
     """
     try:
         if path.stat().st_size > _LARGEST_DESCRIPTION:
@@ -151,19 +138,16 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
         raise unusable_weights(what, f"has a faulty description: {where or 'it'}: {first['msg']}", hint) from error
 
 
-def read_whole_net(
-    path: Path, kind: type[Description], *, gives: Collection[str], what: str, hint: str
-) -> tuple[Description, Any]:
+def read_whole_net(path: Path, kind: type[Described], *, what: str, hint: str) -> tuple[Described, Any]:
     """Return a description and the session of its weights, whose input is ``image``.
 
     Args:
-        gives: names of required outputs; ``what`` and ``hint`` as for :func:`read_description`.
+        what, hint: as for :func:`read_description`.
 
     Raises:
-        ToolError: ``backend_unavailable``: a file is missing or invalid, the weights have another hash, or the graph
-            does not fit.
+        ToolError: ``backend_unavailable``: a file is missing or invalid, or the weights have another hash.
     """
     info = read_description(path, kind, what=what, hint=hint)
     weights = f"the weights of {what}"
     content = checked_bytes(path.parent / info.weights, info.sha256, what=weights, hint=hint)
-    return info, open_session(content, takes="image", gives=gives, what=weights, hint=hint)
+    return info, open_session(content, what=weights, hint=hint)

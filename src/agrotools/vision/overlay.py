@@ -78,13 +78,8 @@ def draw_overlay(
         if not whole:
             inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
         # Layers are drawn over grey, because over green leaves their colours would not match the legend.
-        places = np.flatnonzero(inside)
-        covered: NDArray[Any] = np.take(small.reshape(-1, 3), places, axis=0)
-        # three times the grey
-        greys: NDArray[np.uint16] = covered[:, 0].astype(np.uint16) + covered[:, 1] + covered[:, 2]
-        shades = mixed(layer.colour, np.arange(3 * 255 + 1, dtype=np.float32)[:, None] / 3, _FILL).astype(np.uint8)
-        picture.reshape(-1, 3)[places] = np.take(shades, greys, axis=0)
-        outline(picture, inside, layer.colour)
+        greys = small[inside].sum(axis=1, keepdims=True, dtype=np.float32) / np.float32(3)
+        tint(picture, inside, layer.colour, greys, _FILL)
     if region is not None:
         x0, y0, x1, y1 = (round(edge * shrink) for edge in region)
         dim_outside(picture, (x0, y0, x1, y1))
@@ -101,22 +96,13 @@ def tint(
         picture: (rows, columns, 3), 0..255.
         below: (pixels of the area, 1 or 3), values to show through, 0..255.
     """
-    picture[inside] = mixed(colour, below, fill).astype(picture.dtype)
-    outline(picture, inside, colour)
-
-
-def mixed(colour: Colour, below: NDArray[Any], fill: float) -> NDArray[Any]:
-    """Return a colour over ``below`` with partial opacity."""
-    return fill * np.array(colour, np.float32) + (1 - fill) * below
-
-
-def outline(picture: NDArray[Any], inside: NDArray[np.bool_], colour: Colour) -> None:
-    """Outline an area of a picture in full colour, in place."""
     import cv2
 
+    shade = np.array(colour, np.float32)
+    picture[inside] = (fill * shade + (1 - fill) * below).astype(picture.dtype)
     area = inside.view(np.uint8)
     edge = area - cv2.erode(area, np.ones((3, 3), np.uint8), borderValue=0)
-    picture[edge.view(np.bool_)] = np.array(colour, picture.dtype)
+    picture[edge.view(np.bool_)] = shade.astype(picture.dtype)
 
 
 def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> None:
@@ -250,10 +236,10 @@ def draw_heat_map(
     low: float,
     high: float,
     unit: str,
-    grey_below: float | None = None,
-    title: str = "",
-    legend: tuple[Layer, ...] = (),
-    gsd_m: float | None = None,
+    grey_below: float,
+    title: str,
+    legend: tuple[Layer, ...],
+    gsd_m: float | None,
 ) -> NDArray[np.uint8]:
     """Return a picture of values with a colour bar, and with title, legend and scale bar below.
 
@@ -270,11 +256,10 @@ def draw_heat_map(
     from PIL import Image
 
     colours = viridis(values, low, high)
-    if grey_below is not None:
-        with np.errstate(invalid="ignore"):
-            below = values < grey_below
-        shade = 90 + 110 * np.clip((values[below] - low) / max(grey_below - low, 1e-12), 0, 1)
-        colours[below] = shade.astype(np.uint8)[:, None]
+    with np.errstate(invalid="ignore"):
+        below = values < grey_below
+    shade = 90 + 110 * np.clip((values[below] - low) / max(grey_below - low, 1e-12), 0, 1)
+    colours[below] = shade.astype(np.uint8)[:, None]
     height, width = values.shape
     enlarge = max(1, _SMALLEST_SIDE // max(height, width))
     picture = Image.fromarray(colours).resize((width * enlarge, height * enlarge), Image.Resampling.NEAREST)
@@ -282,7 +267,7 @@ def draw_heat_map(
     return with_legend(np.asarray(sheet), legend, title, gsd_m / enlarge if gsd_m else None)
 
 
-def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_below: float | None) -> "Image":
+def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_below: float) -> "Image":
     from PIL import Image, ImageDraw, ImageFont
 
     text_px = max(12, min(24, max(picture.size) // 42))
@@ -296,8 +281,7 @@ def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_
     top, bottom = text_px, tall - text_px
     column = np.linspace(high, low, bottom - top, dtype=np.float32)[:, None]
     bar = viridis(np.repeat(column, text_px, axis=1), low, high)
-    if grey_below is not None:
-        bar[column[:, 0] < grey_below] = 150
+    bar[column[:, 0] < grey_below] = 150
     left = picture.width + text_px // 2
     sheet.paste(Image.fromarray(bar), (left, top))
     draw = ImageDraw.Draw(sheet)

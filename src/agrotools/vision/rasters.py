@@ -150,7 +150,6 @@ class GroundSampling:
     """Ground sampling of a raster. ``gsd_m``: side of a square with the area of a pixel, metres; None if unknown."""
 
     gsd_m: float | None = None
-    crs: str | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -177,9 +176,6 @@ def ground_sampling(dataset: Any) -> GroundSampling:
     crs, transform = dataset.crs, dataset.transform
     if crs is None or transform.is_identity:
         return GroundSampling()
-    name = crs.to_string()
-    if len(name) > 60:
-        name = "a coordinate system of its own"
     width = math.hypot(transform.a, transform.d)
     height = math.hypot(transform.b, transform.e)
     centre_y = transform.d * dataset.width / 2 + transform.e * dataset.height / 2 + transform.f
@@ -187,7 +183,7 @@ def ground_sampling(dataset: Any) -> GroundSampling:
     flags: list[str] = []
     if crs.is_geographic:
         if not -90 < centre_y < 90:
-            return GroundSampling(None, name, ("its latitudes are not between -90 and 90 degrees",))
+            return GroundSampling(None, ("its latitudes are not between -90 and 90 degrees",))
         along, up = metres_per_degree(centre_y)
         width, height = width * along, height * up
         flags.append("gsd_from_degrees")
@@ -201,12 +197,13 @@ def ground_sampling(dataset: Any) -> GroundSampling:
             flags.append("gsd_from_web_mercator")
             notes.append("pixel size corrected for the scale of Web Mercator at this latitude")
     else:
-        return GroundSampling(None, name, (f"{name} is neither projected nor geographic: pixel size unknown",))
+        name = crs.to_string() if len(crs.to_string()) <= 60 else "a coordinate system of its own"
+        return GroundSampling(None, (f"{name} is neither projected nor geographic: pixel size unknown",))
     if not (width > 0 and height > 0 and math.isfinite(width * height)):
-        return GroundSampling(None, name)
+        return GroundSampling()
     if abs(width / height - 1) > 0.02:
         notes.append(f"pixels are not square ({width:.6g} x {height:.6g} m)")
-    return GroundSampling(math.sqrt(width * height), name, tuple(notes), tuple(flags))
+    return GroundSampling(math.sqrt(width * height), tuple(notes), tuple(flags))
 
 
 MAX_BLOCK_BYTES = 2**30

@@ -61,6 +61,18 @@ def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colou
         raise ToolError("band_not_found", f"{name} is grey{why}", argument="image", hint=hint)
 
 
+def crop_pixels(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+    """Return the part of a picture (rows, columns, 3) inside ``box`` as a contiguous array."""
+    x0, y0, x1, y1 = box
+    return np.ascontiguousarray(pixels[y0:y1, x0:x1])
+
+
+def bounds(mask: NDArray[np.bool_]) -> Box:
+    """Return the smallest box around a non-empty mask."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
 @dataclass(frozen=True, eq=False)
 class LabelImage:
     """Class numbers per pixel.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.corpus import plain_text
+from agrotools.knowledge.corpus.wikipedia import plain_text
 
 PAGE = """{{Taxobox | name = 水稻 | image = [[File:a.jpg|thumb|x {{y}}]] }}
 '''水稻'''（{{lang-la|Oryza}}；学名：''Oryza sativa''）是[[禾本科]][[稻属|稻屬植物]]。<ref name="a">{{cite

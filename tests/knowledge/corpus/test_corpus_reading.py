@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.knowledge.corpus import ReadingCounts, documents, read_corpus
+from agrotools.knowledge.corpus import documents
+from agrotools.knowledge.corpus.documents import ReadingCounts, read_corpus
 
 DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="zh">
   <siteinfo><sitename>Wikipedia</sitename><namespaces><namespace key="10">Template</namespace></namespaces></siteinfo>

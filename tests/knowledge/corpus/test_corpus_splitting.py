@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.corpus import split
 from agrotools.knowledge.corpus import terms as splitting
-from agrotools.knowledge.corpus.terms import UNSPACED, WORD, code_points, kinds
+from agrotools.knowledge.corpus.terms import UNSPACED, WORD, code_points, kinds, split
 
 _TEXT = st.text(st.sampled_from('稻麦病虫害ab 019.。！？；，,”"\n\u3000-😀\u0e01'), max_size=400)
 

@@ -40,8 +40,7 @@ def test_a_peak_of_heat_becomes_a_box() -> None:
 def test_cores_tile_the_picture(width: int, height: int, side: int, share: float) -> None:
     overlap = int(share * side)
     covered = np.zeros((height, width), np.int32)
-    for tile in tiles_of(width, height, side, overlap):
-        (x0, y0, x1, y1), (a0, b0, a1, b1) = tile.box, tile.core
+    for (x0, y0, x1, y1), (a0, b0, a1, b1) in tiles_of(width, height, side, overlap):
         assert 0 <= x0 <= a0 <= a1 <= x1 <= width
         assert 0 <= y0 <= b0 <= b1 <= y1 <= height
         assert x1 - x0 <= side

@@ -283,7 +283,7 @@ def test_a_damaged_calibration_is_an_error_and_listed_as_a_fault(model: str, tmp
     with pytest.raises(ToolError, match="another version of agrotools"):
         identified(model, tmp_path / "a.png")
     made.path.write_text("{}")
-    with pytest.raises(ToolError, match=r"calibration-.*cannot be read") as caught:
+    with pytest.raises(ToolError, match=r"calibration-.*faulty description") as caught:
         identified(model, tmp_path / "a.png")
     assert caught.value.kind == "backend_unavailable"
     assert "fault: the calibration" in CliRunner().invoke(app, ["list"]).output

@@ -5,20 +5,6 @@
 """
 
 from agrotools.knowledge.corpus.building import build_index
-from agrotools.knowledge.corpus.documents import Document, ReadingCounts, read_corpus
-from agrotools.knowledge.corpus.index import CorpusIndex, IndexManifest, IndexSettings, Passage
-from agrotools.knowledge.corpus.terms import split
-from agrotools.knowledge.corpus.wikipedia import plain_text
+from agrotools.knowledge.corpus.index import CorpusIndex, Passage
 
-__all__ = [
-    "CorpusIndex",
-    "Document",
-    "IndexManifest",
-    "IndexSettings",
-    "Passage",
-    "ReadingCounts",
-    "build_index",
-    "plain_text",
-    "read_corpus",
-    "split",
-]
+__all__ = ["CorpusIndex", "Passage", "build_index"]

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
 from agrotools.core import CorpusError, UsageError
 from agrotools.core.files import sync, write_whole
@@ -293,18 +292,14 @@ class IndexWriter:
         self._rows.write(rows.tobytes())
         self.passages += len(passages)
         self.occurrences += len(terms)
-        self.add_terms(terms, owners, len(passages))
-
-    def add_terms(self, terms: Numbers, owners: NDArray[np.int64], passages: int) -> None:
-        """Buffer the terms of the next ``passages``; ``owners`` numbers them from 0."""
-        if self._filled + len(terms) > len(self._buffer) or self._gathered + passages > 1 << _PASSAGE_BITS:
+        if self._filled + len(terms) > len(self._buffer) or self._gathered + len(passages) > 1 << _PASSAGE_BITS:
             self._flush()
         if len(terms) > len(self._buffer):
             self._buffer = np.empty(len(terms), np.uint64)
         packed = terms << np.uint64(_PASSAGE_BITS) | (owners + self._gathered).astype(np.uint64)
         self._buffer[self._filled : self._filled + len(terms)] = packed
         self._filled += len(terms)
-        self._gathered += passages
+        self._gathered += len(passages)
 
     def _flush(self) -> None:
         gathered = self._buffer[: self._filled]
@@ -327,7 +322,7 @@ class IndexWriter:
         with self._partition_file(partition).open("ab") as file:
             file.write(rows.tobytes())
 
-    def finish(self, progress: Callable[[int, int], None] = lambda *_: None) -> tuple[int, int]:
+    def finish(self, progress: Callable[[int, int], None]) -> tuple[int, int]:
         """Sort the partitions into the files of the index, and remove them.
 
         Args:

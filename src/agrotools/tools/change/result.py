@@ -54,9 +54,7 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
         return changes
     cleaned = changes.copy()
     for kind in (GAINED, LOST, CHANGED):
-        specks = small_parts(changes == kind, least_px)
-        if specks is not None:
-            cleaned[specks] = SAME
+        cleaned[small_parts(changes == kind, least_px)] = SAME
     return cleaned
 
 
@@ -121,7 +119,10 @@ def draw_change(
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width
-    panels = [_resize(picture, size) for picture in (before, after)]
+    panels = [
+        np.asarray(cv2.resize(picture, size, interpolation=_resize_method(size, picture.shape[1])), np.uint8)
+        for picture in (before, after)
+    ]
     red, green, blue = (panels[1][..., channel].astype(np.uint16) for channel in range(3))
     grey = ((red + green + blue) / 3).astype(np.float32)
     canvas = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
@@ -140,10 +141,6 @@ def draw_change(
     gap = np.full((_GAP_PX, size[0], 3) if lying else (size[1], _GAP_PX, 3), 255, np.uint8)
     sheet = np.concatenate([titled_panels[0], gap, titled_panels[1], gap, titled_panels[2]], axis=0 if lying else 1)
     return with_legend(sheet, layers, title, gsd_m / factor if gsd_m else None)
-
-
-def _resize(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-    return np.asarray(cv2.resize(picture, size, interpolation=_resize_method(size, picture.shape[1])), np.uint8)
 
 
 def _resize_method(size: tuple[int, int], width: int) -> int:

@@ -12,9 +12,11 @@ from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
+from agrotools.tools.services.vision import locate_by_model
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.reading import read_image, refuse_grey
 
 if TYPE_CHECKING:
     from agrotools.vision.rasters import RasterSource
@@ -125,17 +127,9 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
-    from agrotools.tools.counting.methods import (
-        DEFAULT_SCORE,
-        crowns_in_colours,
-        fruit_by_colour,
-        fruit_by_net,
-        plants_on_soil,
-        round_spots,
-    )
+    from agrotools.tools.counting import methods
     from agrotools.tools.counting.result import count_result, objects_in_boxes
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, segment
 
@@ -156,7 +150,7 @@ def count_objects(
         box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
         index = choose_index("auto", picture.bands)
         plants = segment(index, colour_bands(picture)[0], picture.valid)
-        objects = plants_on_soil(plants.mask, expected_size_px)
+        objects = methods.plants_on_soil(plants.mask, expected_size_px)
         display, valid = picture.display, picture.valid
         scale = choose_scale(gsd_m, picture.gsd_m)
         notes = (*notes, *picture.notes, *plants.notes)
@@ -180,8 +174,6 @@ def count_objects(
         )
         if by_model:
             if chosen == "vlm":
-                from agrotools.tools.services.vision import locate_by_model
-
                 located = locate_by_model(display, box, target)
             else:
                 located = find_learned(backend, display, box, target, score_min)
@@ -191,21 +183,21 @@ def count_objects(
             )
             flags = (*located.flags, *flags)
         elif chosen == "crown_rgb":
-            objects = crowns_in_colours(display, scale.gsd_m, expected_size_px)
+            objects = methods.crowns_in_colours(display, scale.gsd_m, expected_size_px)
         elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
-            objects = fruit_by_net(display, kinds, expected_size_px)
+            objects = methods.fruit_by_net(display, kinds, expected_size_px)
         elif chosen == "fruit":
-            objects = fruit_by_colour(display, target, expected_size_px)
+            objects = methods.fruit_by_colour(display, target, expected_size_px)
         else:
-            objects = round_spots(display, expected_size_px)
+            objects = methods.round_spots(display, expected_size_px)
         notes = (*notes, *pixels.notes)
     x0, y0, x1, y1 = box
     inside = objects.centred_in(box)
     counted = inside.chosen(inside.scores >= score_min)
     interval = None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores)
-    if interval is not None and score_min != DEFAULT_SCORE:
+    if interval is not None and score_min != methods.DEFAULT_SCORE:
         interval, flags = None, (*flags, "count_not_calibrated")
-        notes = (*notes, f"counts are calibrated at a score_min of {DEFAULT_SCORE:g} alone: no interval")
+        notes = (*notes, f"counts are calibrated at a score_min of {methods.DEFAULT_SCORE:g} alone: no interval")
     return count_result(
         counted,
         chosen,
@@ -243,7 +235,6 @@ def _count_in_heights(
     from agrotools.tools.counting.result import count_result
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.rasters import open_raster
-    from agrotools.vision.reading import read_image
 
     if chm is None and not _is_heights(image):
         why = "crown_chm needs heights, and the image is a picture"
@@ -294,8 +285,6 @@ def _count_in_heights(
 
 def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) -> tuple[float, tuple[str, ...]]:
     """Return pixels of the image per pixel of the height model; 1 and a flag if their extents differ."""
-    from agrotools.vision.reading import read_image
-
     if chm is None or chm == image:
         return 1.0, ()
     size = _of_raster(image, lambda source: (source.width, source.height))

@@ -104,7 +104,9 @@ def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
     """Return the model without pits, the same smoothed, and how many pixels of the model a side of theirs has."""
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     known = shrink_heights(heights, factor)
-    filled = _fill_pits(np.where(np.isfinite(known), np.clip(known, 0, TALLEST_M), np.float32(0)))
+    clipped = np.where(np.isfinite(known), np.clip(known, 0, TALLEST_M), np.float32(0))
+    around = cv2.medianBlur(np.ascontiguousarray(clipped), 3)
+    filled = np.where(around - clipped > PIT_M, around, clipped).astype(np.float32)
     return filled, _smooth(filled, SMOOTHING_M / (gsd_m * factor)), factor
 
 
@@ -120,11 +122,6 @@ def shrink_heights(heights: Heights, factor: int) -> Heights:
     counts = there.sum(axis=(1, 3))
     sums = np.where(there, squares, np.float32(0)).sum(axis=(1, 3))
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan).astype(np.float32)
-
-
-def _fill_pits(heights: Heights) -> Heights:
-    around = cv2.medianBlur(np.ascontiguousarray(heights), 3)
-    return np.where(around - heights > PIT_M, around, heights).astype(np.float32)
 
 
 def _smooth(heights: Heights, sigma_px: float) -> Heights:
@@ -338,16 +335,6 @@ def _measured_heights(
         hint = "check the file's nodata value and the region"
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     top_m = float(np.nanpercentile(picture.means, 99.5))
-    _refuse_other_values(source, top_m, values, measured)
-    if roughness.is_smooth:
-        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
-        hint = "subtract the terrain model from an elevation model first"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-    return picture, top_m, measured
-
-
-def _refuse_other_values(source: RasterSource, top_m: float, values: set[float], measured: int) -> None:
-    """Raise an error if the values of a raster are no heights of trees."""
     if top_m > TALLEST_M:
         why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
         hint = "subtract the terrain model from an elevation model first; check the unit of the heights"
@@ -356,3 +343,8 @@ def _refuse_other_values(source: RasterSource, top_m: float, values: set[float],
         why = f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights"
         hint = "pass a canopy height model whose values are metres, with decimals"
         raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    if roughness.is_smooth:
+        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
+        hint = "subtract the terrain model from an elevation model first"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    return picture, top_m, measured

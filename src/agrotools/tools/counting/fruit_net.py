@@ -83,20 +83,15 @@ def boxes_of_maps(
     return drop_duplicates(join_objects([objects_in_boxes(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
 
 
-@dataclass(frozen=True)
-class Tile:
-    """Tile of a picture: the part ``box`` that is searched, and the part ``core`` whose objects belong to it alone."""
+def tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[tuple[Box, Box]]:
+    """Yield tiles of equal size, at most ``side`` pixels a side, that overlap by at least ``overlap`` pixels.
 
-    box: Box
-    core: Box
-
-
-def tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[Tile]:
-    """Yield tiles of equal size, at most ``side`` pixels a side, that overlap by at least ``overlap`` pixels."""
+    Each is the part that is searched, and the part whose objects belong to it alone.
+    """
     across, down = _stretches(width, side, overlap), _stretches(height, side, overlap)
     for y0, y1, from_y, to_y in down:
         for x0, x1, from_x, to_x in across:
-            yield Tile((x0, y0, x1, y1), (from_x, from_y, to_x, to_y))
+            yield (x0, y0, x1, y1), (from_x, from_y, to_x, to_y)
 
 
 def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
@@ -130,12 +125,11 @@ def detect_in_tiles(
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
     resized = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
     parts: list[CountedObjects] = []
-    for tile in tiles_of(size[0], size[1], side, overlap):
-        x0, y0, x1, y1 = tile.box
+    for (x0, y0, x1, y1), core in tiles_of(size[0], size[1], side, overlap):
         detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).scaled(1.0, x0, y0)
         # Boxes may extend beyond the picture; a centre outside it belongs to the nearest tile.
         inside = np.clip(detections.centres, 0, np.array(size) - 1e-6)
-        parts.append(replace(detections, centres=inside).centred_in(tile.core))
+        parts.append(replace(detections, centres=inside).centred_in(core))
     detections = drop_duplicates(join_objects(parts))
     ratio = np.array([width / size[0], height / size[1]] * 2)
     boxes = np.clip(detections.boxes * ratio, 0, [width, height, width, height])
@@ -249,7 +243,7 @@ def load_fruit_net() -> FruitNet:
 
 def read_fruit_net(description: Path) -> FruitNet:
     """Read the net of a description; its weights are in the same folder."""
-    return FruitNet(*read_whole_net(description, FruitNetInfo, gives=("heat", "distances"), what=_WHAT, hint=_HINT))
+    return FruitNet(*read_whole_net(description, FruitNetInfo, what=_WHAT, hint=_HINT))
 
 
 def find_fruit(

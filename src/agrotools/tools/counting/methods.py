@@ -6,7 +6,6 @@ approximated by the difference of two Gaussians (Marr and Hildreth 1980).
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import cv2
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from agrotools.tools.counting.count_objects import FruitName, colour_direction
-from agrotools.tools.counting.fruit_net import MOST_OTHERS, UNSURE, FruitNet, find_fruit, load_fruit_net
+from agrotools.tools.counting.fruit_net import MOST_OTHERS, UNSURE, find_fruit, load_fruit_net
 from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
 from agrotools.vision.colours import lab_of
 from agrotools.vision.strangeness import FLAG, strangeness
-from agrotools.vision.vegetation import otsu_threshold
+from agrotools.vision.vegetation import disc, otsu_threshold
 
 _LEAST_CONTRAST = 12.0
 _CROWN_M = 5.0
@@ -136,9 +135,12 @@ def fruit_by_net(
         why = "is unlike photographs of fruit on the plant" if unlike else "shows mostly other kinds of fruit"
         notes.append(f"the picture {why}: how far the count is off is not known")
     elif calibrated is not None and calibrated.spread is not None:
-        place = partial(_rescale_scores, DEFAULT_SCORE, least=np.array(calibrated.threshold))
-        low, high = (float(place(np.array(score))) for score in UNSURE)
-        interval_of = partial(_interval_of, net, fruits[0], low, high)
+        low, high = _rescale_scores(DEFAULT_SCORE, np.array(UNSURE), np.array(calibrated.threshold)).tolist()
+
+        def of_count(count: int, found: Floats) -> tuple[float, float] | None:
+            return net.count_interval(fruits[0], count, int(((found >= low) & (found < high)).sum()))
+
+        interval_of = of_count
         notes.append(
             f"90 % interval from {calibrated.photographs} photographs not learnt from; "
             f"{100 * calibrated.coverage:.0f} % of held-out ones inside, "
@@ -151,12 +153,6 @@ def fruit_by_net(
             notes.append(f"counts on photographs not learnt from were off by {100 * calibrated.error:.0f} % in sum")
     objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
     return objects.chosen(np.argsort(-scores, kind="stable"))
-
-
-def _interval_of(
-    net: FruitNet, fruit: FruitName, low: float, high: float, count: int, scores: Floats
-) -> tuple[float, float] | None:
-    return net.count_interval(fruit, count, int(((scores >= low) & (scores < high)).sum()))
 
 
 def _rescale_scores(place: float, scores: Floats, least: Floats) -> Floats:
@@ -246,9 +242,8 @@ def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], F
     """Return statistics, centres and labels (from 1) of connected components after gaps of this width are closed."""
     closed = mask.astype(np.uint8)
     if gap:
-        disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1))
         # The area beyond the edge is empty, so that closing does not depend on the crop.
-        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc)[gap:-gap, gap:-gap]
+        closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc(gap))[gap:-gap, gap:-gap]
         closed = np.ascontiguousarray(closed)
     _, labels, stats, middles = cv2.connectedComponentsWithStats(closed, connectivity=8)
     return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)

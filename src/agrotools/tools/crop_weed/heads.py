@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
+from agrotools.core.files import write_whole
 from agrotools.tools.crop_weed.measure_crop_weed_area import head_files, heads_folder
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
+from agrotools.vision.vegetation import disc
 
 Map = NDArray[np.floating[Any]]
 """float32 at run time; NumPy's types do not track the precision."""
@@ -82,7 +84,9 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     darkness_squared = pool.over_plants(dark * dark)
     features += darkness + darkness_squared
     features += [np.sqrt(np.maximum(b - a * a, 0)) for a, b in zip(darkness, darkness_squared, strict=True)]
-    inward = _inward(plants)
+    # Distances beyond the widest carry no information on leaves.
+    distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
+    inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
     for shape in (*_width_maps(plants, inward), *_fork_maps(plants, inward), *_gap_maps(bright, plants)):
         features += pool.over_plants(shape)
     for edge in _edges(bright, plants):
@@ -150,16 +154,10 @@ class _Pool:
         ]
 
 
-def _inward(plants: NDArray[np.bool_]) -> Map:
-    """Return the distance to the edge of the leaf, limited because larger distances carry no information on leaves."""
-    distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
-    return np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
-
-
 def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Return the distance to the edge of the leaf, its square, and the plants after openings that remove thin parts."""
     area = plants.astype(np.uint8)
-    opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, _disc(radius)), np.float32) for radius in _OPENINGS]
+    opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, disc(radius)), np.float32) for radius in _OPENINGS]
     return [inward, inward * inward, *opened]
 
 
@@ -178,7 +176,7 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
 def _gap_maps(bright: Map, plants: NDArray[np.bool_]) -> list[Map]:
     """Return dark gaps and veins within leaves, one map for each width."""
     there = plants.astype(np.float32)
-    return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, _disc(r)), np.float32) * there for r in _GAPS]
+    return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)), np.float32) * there for r in _GAPS]
 
 
 def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
@@ -219,10 +217,6 @@ def _patterns(bright: Map) -> list[Map]:
         pattern = local_binary_pattern(grey, 8, radius, "uniform").astype(np.uint8)
         maps += [(pattern == code).astype(np.float32) for code in range(10)]
     return maps
-
-
-def _disc(radius: int) -> NDArray[np.uint8]:
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)
 
 
 SMOOTHING_CELLS = 6.0
@@ -348,13 +342,8 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
     folder.mkdir(parents=True, exist_ok=True)
     content, sha256 = pack_arrays({**arrays})
     saved = info.model_copy(update={"weights_sha256": sha256})
-    for path, data in (
-        (folder / f"{info.name}.npz", content),
-        (folder / f"{info.name}.json", saved.model_dump_json(indent=1).encode()),
-    ):
-        temporary = path.with_name(f".{path.name}.part")
-        temporary.write_bytes(data)
-        temporary.replace(path)
+    write_whole(folder / f"{info.name}.npz", content)
+    write_whole(folder / f"{info.name}.json", saved.model_dump_json(indent=1).encode())
     return saved
 
 

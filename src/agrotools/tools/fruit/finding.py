@@ -20,7 +20,7 @@ from scipy.ndimage import find_objects
 from skimage.morphology import reconstruction
 from skimage.segmentation import watershed
 
-from agrotools.tools.counting.count_objects import fruits_of_net
+from agrotools.tools.counting.count_objects import colour_direction, fruits_of_net
 from agrotools.tools.counting.methods import DEFAULT_SCORE, fruit_by_net
 from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
@@ -36,13 +36,6 @@ from agrotools.tools.fruit.measuring import (
 )
 from agrotools.vision import Box
 
-_DIRECTIONS: dict[Fruit, tuple[float, float]] = {
-    "apple": (1.0, 0.0),
-    "tomato": (1.0, 0.0),
-    "peach": (0.9, 0.4),
-    "orange": (0.75, 0.65),
-}
-"""Direction in (a*, b*) in which the fruit differs from leaves."""
 _LEAST, _MOST = 12.0, 32.0
 """Range of the threshold above the foliage, Lab units."""
 _LOW_SHARE = 0.6
@@ -61,14 +54,6 @@ class FruitMask:
     contrast: float
 
 
-def fruit_channel(pixels: NDArray[np.uint8], fruit: Fruit = "apple") -> NDArray[np.float32]:
-    """Return the lightly smoothed colour channel that distinguishes ``fruit``, Lab units, float32 (rows, columns)."""
-    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
-    towards_a, towards_b = _DIRECTIONS[fruit]
-    channel = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
-    return np.asarray(cv2.GaussianBlur(channel.astype(np.float32), (0, 0), 0.8), np.float32)
-
-
 def find_fruit_pixels(
     pixels: NDArray[np.uint8], valid: NDArray[np.bool_] | None = None, fruit: Fruit = "apple"
 ) -> FruitMask:
@@ -78,7 +63,10 @@ def find_fruit_pixels(
         pixels: uint8 (rows, columns, 3), sRGB.
         valid: pixels with data; None for all.
     """
-    channel = fruit_channel(pixels, fruit)
+    lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
+    towards_a, towards_b = colour_direction(fruit)
+    raw = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
+    channel = np.asarray(cv2.GaussianBlur(raw.astype(np.float32), (0, 0), 0.8), np.float32)
     seen = channel[valid] if valid is not None else channel.ravel()
     if not seen.size:
         return FruitMask(np.zeros(channel.shape, np.bool_), channel, 0.0)
@@ -205,9 +193,10 @@ def fruit_in_box(
         part = _main_piece(_graph_cut(pixels, view, (x0, y0, x1, y1)), ellipse)
     if part is None:
         return None, enough
-    return measure(
-        view, Segment(part, (x0, y0), box), near=_allowed_middle(view, box), radius_limits_px=_radius_limits(box)
-    ), enough
+    longest = max(box[2] - box[0], box[3] - box[1])
+    limits = _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
+    segment = Segment(part, (x0, y0), box)
+    return measure(view, segment, near=_allowed_middle(view, box), radius_limits_px=limits), enough
 
 
 def _allowed_middle(view: View, box: Box) -> Cone:
@@ -215,12 +204,6 @@ def _allowed_middle(view: View, box: Box) -> Cone:
     x0, y0, x1, y1 = box
     axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
     return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
-
-
-def _radius_limits(box: Box) -> tuple[float, float]:
-    """Return the smallest and largest radius, pixels, of a fruit that the box may show only in part."""
-    longest = max(box[2] - box[0], box[3] - box[1])
-    return _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
 
 
 def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:

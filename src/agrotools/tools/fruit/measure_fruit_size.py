@@ -1,5 +1,6 @@
 """Sizes of the fruits in a picture."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -14,12 +15,12 @@ from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.reading import RgbImage, read_image
 
 if TYPE_CHECKING:
     from agrotools.tools.fruit.camera import DepthMap
     from agrotools.tools.fruit.finding import FruitMask
     from agrotools.tools.fruit.measuring import FruitMeasurement, View
-    from agrotools.vision.reading import RgbImage
 
 _PALE_CONTRAST = 25.0
 """Difference of fruit and foliage, Lab units, below which fruit is pale; red fruit differs by 30 and more."""
@@ -29,16 +30,6 @@ _ABOUT_FINDING = ("size_guessed", "weak_detector")
 _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
 Fruit = Literal["apple", "orange", "peach", "tomato"]
-_OF_CAMERA = (
-    "fx_px",
-    "fy_px",
-    "cx_px",
-    "cy_px",
-    "focal_mm",
-    "sensor_width_mm",
-    "calibrated_width_px",
-    "calibrated_height_px",
-)
 
 
 class FruitSize(ResultPart):
@@ -86,12 +77,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
-    intrinsics = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
+    of_camera = [field.name for field in fields(CameraArguments)]
+    intrinsics = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in of_camera}))
     if size is None or (intrinsics.fx_px is None and intrinsics.focal_mm is None and not (file and file.intrinsics)):
         return call
     camera = choose_camera(intrinsics, file, Path(str(call["image"])), size, str(call["image"])).camera
     seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
-    return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
+    return {**drop_arguments(call, *of_camera), **{name: round_converted(value) for name, value in seen.items()}}
 
 
 @tool(category="measurement", version="2", resolves=_resolve, data_files=NET_FILES)
@@ -137,7 +129,6 @@ def measure_fruit_size(
     from agrotools.tools.fruit.finding import find_fruit_pixels, search_fruits
     from agrotools.tools.fruit.measuring import View
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
-    from agrotools.vision.reading import read_image
     from agrotools.vision.strangeness import FLAG, strangeness
 
     if min_diameter_mm >= max_diameter_mm:
@@ -207,7 +198,7 @@ def measure_fruit_size(
 
 
 def _distances(
-    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: "RgbImage", name: str
+    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: RgbImage, name: str
 ) -> "tuple[DepthMap | None, float | None]":
     """Return the depth per pixel or the distance of all fruits, whichever is given."""
     from agrotools.tools.fruit.camera import read_depth
@@ -237,7 +228,7 @@ def _distances(
 
 
 def _in_boxes(
-    view: "View", colour: "FruitMask", picture: "RgbImage", boxes: list[Box], name: str
+    view: "View", colour: "FruitMask", picture: RgbImage, boxes: list[Box], name: str
 ) -> "tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]":
     """Return numbered fruits, the numbers of boxes without a fruit, and how many colour alone distinguished."""
     from agrotools.tools.fruit.finding import fruit_in_box

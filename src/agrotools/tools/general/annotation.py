@@ -25,16 +25,12 @@ def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
     from matplotlib import font_manager
     from PIL import ImageFont
 
-    from agrotools.tools.plotting.sheet import font_families
+    from agrotools.tools.plotting.sheet import font_families, missing_letters
 
-    families, _ = font_families([text])
     letters = {letter for letter in text if not letter.isspace()}
-    missing = {
-        path: sum(not font_manager.get_font(path).get_char_index(ord(letter)) for letter in letters)
-        for path in (font_manager.findfont(family) for family in families)
-    }
-    path = min(missing, key=lambda each: missing[each])
-    return ImageFont.truetype(path, size_px), missing[path] == 0
+    paths = [font_manager.findfont(family) for family in font_families([text])[0]]
+    path = min(paths, key=lambda each: len(missing_letters(each, letters)))
+    return ImageFont.truetype(path, size_px), not missing_letters(path, letters)
 
 
 def rgb(colour: str, argument: str) -> Rgb:

@@ -15,6 +15,7 @@ from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, Too
 from agrotools.tools.general.images import chosen_backend, model_tool, open_image, remarks
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files, weights_of, write_down_learned
 from agrotools.tools.services import IMAGES, VLM, ServiceRequest, request_service
+from agrotools.tools.services.vision import compare, describe_part, describe_picture, read_latex
 from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def describe_image(
     source = open_image(image)
     stripped_question = _stripped_question(question)
     if backend == VLM:
-        from agrotools.tools.services.vision import describe_picture
-
         answer = describe_picture(source.pixels, source.box, stripped_question)
     else:
         answer = describe_learned(backend, source.pixels, source.box, stripped_question)
@@ -85,8 +84,6 @@ def describe_attribute(
     backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
     source = open_image(image, region)
     if backend == VLM:
-        from agrotools.tools.services.vision import describe_part
-
         answer = describe_part(source.pixels, source.box, attribute)
     else:
         answer = describe_learned(backend, source.pixels, source.box, f"what is the {attribute} of this?")
@@ -122,8 +119,6 @@ def compare_images(
     """
     chosen_backend("comparing two pictures in words")
     first, second = open_image(before, argument="before"), open_image(after, argument="after")
-    from agrotools.tools.services.vision import compare
-
     answer = compare(first.pixels, second.pixels, question)
     sizes = () if first.pixels.shape == second.pixels.shape else ("sizes_differ",)
     return ImageComparison(answer=answer.text, **remarks(first, second, answer, more=sizes))
@@ -146,8 +141,6 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
     source = open_image(image, region)
     if backend == VLM:
-        from agrotools.tools.services.vision import read_latex
-
         answer = read_latex(source.pixels, source.box)
     else:
         answer = write_down_learned(backend, source.pixels, source.box)

@@ -4,7 +4,7 @@ from typing import Annotated, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
@@ -20,10 +20,12 @@ from agrotools.tools.general.images import (
     whole_box,
 )
 from agrotools.tools.learned import find_learned, name_common, outline_learned
+from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import FoundObjects, outline_things
+from agrotools.tools.services.vision import FoundObjects, locate_by_model, name_things, outline_things
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
+from agrotools.vision.reading import bounds
 
 COCO_NAMES = tuple(
     "person|bicycle|car|motorcycle|airplane|bus|train|truck|boat|traffic light|fire hydrant|stop sign|parking meter|"
@@ -36,10 +38,8 @@ COCO_NAMES = tuple(
 """The 80 object classes of COCO (Lin et al. 2014, arXiv 1405.0312)."""
 
 
-class NamedObject(BaseModel):
+class NamedObject(ResultPart):
     """One thing."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     name: str
     """what it is"""
@@ -73,8 +73,6 @@ def detect_objects(
     backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
     source = open_image(image)
     if backend == VLM:
-        from agrotools.tools.services.vision import name_things
-
         found = name_things(source.pixels, source.box, COCO_NAMES)
     else:
         found = name_common(backend, source.pixels, score_min)
@@ -159,8 +157,6 @@ def locate_objects(
 def _locate(backend: str, source: OpenedImage, text: str, score_min: float) -> FoundObjects:
     """Find the objects named by ``text`` with a back-end, best first, with scores of at least ``score_min``."""
     if backend == VLM:
-        from agrotools.tools.services.vision import locate_by_model
-
         found = locate_by_model(source.pixels, source.box, text)
     else:
         found = find_learned(backend, source.pixels, source.box, text, score_min)
@@ -256,7 +252,7 @@ def segment_objects(
         count=len(selected),
         pixels=tuple(sizes),
         total_px=int(np.count_nonzero(union)),
-        boxes=tuple(_box_of(masks[index]) for index in selected),
+        boxes=tuple(bounds(masks[index]) for index in selected),
         scores=tuple(found.scores[selected].tolist()),
         overlay=_overlay(source, masks, selected, sizes),
         **remarks(source, found),
@@ -275,11 +271,6 @@ def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArr
         cv2.fillPoly(mask, [np.rint(outline).astype(np.int32)], 1)
     found = FoundObjects(np.zeros((0, 4)), np.array(scores, np.float64), [], notes, (*flags, "rough_outlines"))
     return found, masks.view(np.bool_)
-
-
-def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return whole_box((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1))
 
 
 def _overlay(source: OpenedImage, masks: NDArray[np.bool_], selected: list[int], sizes: list[int]) -> Artifact:

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import ToolError
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.general.images import chosen_backend
+from agrotools.tools.result import ResultPart
 from agrotools.tools.services import SEARXNG, SERPER, ServiceRequest, request_service
 
 RECORDED = "recorded:"
@@ -16,10 +17,8 @@ BACKENDS = ("offline", SERPER, SEARXNG, RECORDED)
 LONGEST_TEXT = 1500
 
 
-class SearchHit(BaseModel):
+class SearchHit(ResultPart):
     """One page that was found."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     title: str
     """the page's title"""

@@ -18,15 +18,18 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
 from agrotools.core.base import install_command
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, draw_boxes, open_image, whole_box
+from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
+from agrotools.tools.services.vision import read_lines as read_lines_by_model
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision import THREADS
+from agrotools.vision.reading import crop_pixels
 
 _PROSE = 10.0
 """Smallest ratio of length to height of a line of prose."""
@@ -218,10 +221,8 @@ _SMALL_LETTERS_PX = 12
 """Height, in pixels after shrinking, below which lines are read badly."""
 
 
-class ReadLine(BaseModel):
+class ReadLine(ResultPart):
     """One line of text."""
-
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     box: tuple[int, int, int, int]
     """[x0, y0, x1, y1] in pixels of the picture"""
@@ -274,7 +275,7 @@ def read_text(
 
 def _by_ocr(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     x0, y0, x1, y1 = source.box
-    text_lines = read_lines(np.ascontiguousarray(source.pixels[y0:y1, x0:x1]))
+    text_lines = read_lines(crop_pixels(source.pixels, source.box))
     moved = [
         ReadLine(
             box=whole_box((line.box[0] + x0, line.box[1] + y0, line.box[2] + x0, line.box[3] + y0)),
@@ -293,9 +294,7 @@ def _by_ocr(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
 
 
 def _by_model(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
-    from agrotools.tools.services.vision import read_lines
-
-    answer = read_lines(source.pixels, source.box)
+    answer = read_lines_by_model(source.pixels, source.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
         for box, text, score in zip(answer.boxes.tolist(), answer.names, answer.scores.tolist(), strict=True)

@@ -197,8 +197,11 @@ def _leaf(
     mode: Literal["leaf", "field"],
     name: str,
 ) -> "Leaf":
-    from agrotools.tools.lesions.leaf import Leaf, bounds, leaf_in_field, leaf_on_board, no_leaf, shrink_image
+    import cv2
+
+    from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, no_leaf, shrink_image
     from agrotools.vision.colours import lab_of
+    from agrotools.vision.reading import bounds
 
     if leaf_mask is not None:
         leaf = _leaf_of_mask(pixels, leaf_mask, box, shape, name)
@@ -210,16 +213,18 @@ def _leaf(
     mask = leaf.mask if valid is None else leaf.mask & valid
     if not mask.any():
         raise no_leaf("there is none where the picture holds data")
-    outline = int(np.count_nonzero(mask ^ _erode(mask)))
+    inner = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    outline = int(np.count_nonzero(mask != np.asarray(inner, np.bool_)))
     on_border = sum(int(np.count_nonzero(side)) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
     flags = (*leaf.flags, "leaf_cut") if on_border > _CUT_SHARE * outline else leaf.flags
     return Leaf(mask, bounds(mask), leaf.background, leaf.notes, flags)
 
 
 def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> "Leaf":
-    from agrotools.tools.lesions.leaf import PLAIN_SHARE, Leaf, bounds, estimate_board, shrink_image
+    from agrotools.tools.lesions.leaf import PLAIN_SHARE, Leaf, estimate_board, shrink_image
     from agrotools.tools.pictures import read_mask_pixels
     from agrotools.vision.colours import lab_of
+    from agrotools.vision.reading import bounds
 
     mask_name = shown_name(path)
     whole = read_mask_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")
@@ -257,34 +262,23 @@ class _LesionMask:
 
 
 def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sensitivity: float) -> _LesionMask:
-    from agrotools.tools.lesions.segmentation import (
-        GENERIC_GREEN,
-        MOST_SHIFT,
-        MOST_SHIFT_IN_FIELD,
-        NO_GREEN,
-        doubtful_pct,
-        healthy_colour,
-        is_unlike_training,
-        lesion_level,
-        load_lesion_model,
-        remove_rim,
-    )
+    from agrotools.tools.lesions import segmentation
 
-    healthy, flags, notes = healthy_reference or healthy_colour(view), [], []
-    if healthy_reference is None and healthy[1] > NO_GREEN:
-        healthy = GENERIC_GREEN
+    healthy, flags, notes = healthy_reference or segmentation.healthy_colour(view), [], []
+    if healthy_reference is None and healthy[1] > segmentation.NO_GREEN:
+        healthy = segmentation.GENERIC_GREEN
         flags.append("no_healthy_tissue")
         notes.append("the leaf shows no healthy green; an ordinary leaf green was taken for healthy")
     apart: tuple[str, ...] = ()
     if backend_in_use() != RULES:
-        model = load_lesion_model()
-        apart = is_unlike_training(model.info.domain, view, leaf.background)
+        model = segmentation.load_lesion_model()
+        apart = segmentation.is_unlike_training(model.info.domain, view, leaf.background)
         if not apart and healthy_reference is None:
             threshold = model.info.threshold
             shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
             notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")
             probability = model.level(view)
-            half_width = model.info.interval.half_width(doubtful_pct(probability))
+            half_width = model.info.interval.half_width(segmentation.doubtful_pct(probability))
             level = probability / np.float32(shifted)
             return _LesionMask(level, healthy, "model", tuple(notes), tuple(flags), half_width)
     if apart:
@@ -292,10 +286,11 @@ def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sens
         notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")
     notes.append("lesions: tissue that has lost the green of healthy tissue (rule on a* with shade taken out)")
     in_field = IN_FIELD in leaf.flags
-    level = lesion_level(view, healthy, MOST_SHIFT_IN_FIELD if in_field else MOST_SHIFT)
+    most = segmentation.MOST_SHIFT_IN_FIELD if in_field else segmentation.MOST_SHIFT
+    level = segmentation.lesion_level(view, healthy, most)
     level = level * np.float32(4 ** (sensitivity - 0.5))
     if in_field:
-        level = remove_rim(view, level)
+        level = segmentation.remove_rim(view, level)
     return _LesionMask(level, healthy, "rules", tuple(notes), tuple(flags))
 
 
@@ -314,9 +309,3 @@ def _resize_to_full(view: "LeafView", level: NDArray[np.float32], leaf: "Leaf") 
     lesion = np.zeros(leaf.mask.shape, np.bool_)
     lesion[y0:y1, x0:x1] = np.asarray(larger) >= 100
     return lesion & leaf.mask
-
-
-def _erode(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    import cv2
-
-    return np.asarray(cv2.erode(np.pad(mask, 1).astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)[1:-1, 1:-1]

@@ -18,6 +18,8 @@ from agrotools.core import ToolError
 from agrotools.tools.lesions.analyze_lesions import Lab
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
+from agrotools.vision.reading import bounds
+from agrotools.vision.vegetation import disc, hull_px
 
 SMALL_PX = 640
 """Longest side, pixels, at which a leaf is searched for; its outline is computed at full size afterwards."""
@@ -198,12 +200,6 @@ def threshold_enlarged(
     return larger >= 128
 
 
-def bounds(mask: NDArray[np.bool_]) -> Box:
-    """Return the smallest box around a non-empty mask."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
-
-
 def no_leaf(why: str) -> ToolError:
     """Return the error for a picture without a leaf."""
     return ToolError(
@@ -242,23 +238,23 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     if plants.mean() < _MIN_PLANT_SHARE:
         raise no_leaf("next to nothing has the colour of leaves")
     reach = max(1, round(_NECK * max(plants.shape)))
-    core = np.asarray(cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, _disc(reach)), np.bool_)
+    core = np.asarray(cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(reach)), np.bool_)
     if not core.any():
         core = plants
     leaf, rest = _middle_area(core)
-    leaf = plants & np.asarray(cv2.dilate(leaf.astype(np.uint8), _disc(reach)), np.bool_)
+    leaf = plants & np.asarray(cv2.dilate(leaf.astype(np.uint8), disc(reach)), np.bool_)
     wide = max(1, round(_CLOSED * math.sqrt(float(leaf.sum()))))
     padded = np.pad(leaf.astype(np.uint8), 2 * wide)
-    closed = np.asarray(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, _disc(wide)), np.bool_)
+    closed = np.asarray(cv2.morphologyEx(padded, cv2.MORPH_CLOSE, disc(wide)), np.bool_)
     leaf = fill_holes(closed[2 * wide : -2 * wide, 2 * wide : -2 * wide], _LARGEST_HOLE)
-    inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), _disc(1)), np.bool_)[1:-1, 1:-1]
+    inner = np.asarray(cv2.erode(np.pad(leaf, 1, mode="edge").astype(np.uint8), disc(1)), np.bool_)[1:-1, 1:-1]
     leaf = inner if inner.any() else leaf  # the outermost pixels are a mixture of leaf and background
     level = np.asarray(cv2.GaussianBlur(np.where(leaf, np.float32(255), np.float32(0)), (0, 0), 1.0), np.float32)
     full = threshold_enlarged(level, leaf, pixels.shape[:2])
     flags = ["field_background"]
     if rest > SEVERAL:
         flags.append("several_leaves")
-    if _solidity(leaf) < _LEAF_LIKE:
+    if leaf.sum() / hull_px(leaf) < _LEAF_LIKE:
         flags.append("leaf_outline_uncertain")
     if plants.mean() > 0.9:
         flags.append("no_background_visible")
@@ -280,14 +276,3 @@ def _middle_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
     chosen = int(np.argmax(areas * np.exp(-(off**2).sum(axis=1))))
     others = np.delete(areas, chosen)
     return np.asarray(labels == 1 + chosen), float(others.max() / areas[chosen]) if others.size else 0.0
-
-
-def _solidity(mask: NDArray[np.bool_]) -> float:
-    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    around = np.zeros(mask.shape, np.uint8)
-    cv2.fillConvexPoly(around, cv2.convexHull(np.concatenate(list(outlines))), 1)
-    return float(mask.sum() / max(1, int(around.sum())))
-
-
-def _disc(radius: int) -> NDArray[np.uint8]:
-    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)

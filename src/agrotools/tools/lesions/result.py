@@ -52,11 +52,6 @@ def grade_of(severity_pct: float, scale: GradeScale) -> float:
     return bounds.grades[bisect_left(bounds.upper, severity_pct)]
 
 
-def source_of(scale: GradeScale) -> str:
-    """Describe the source of the bounds of a scale, for a note."""
-    return "grade: the severity itself, percent" if scale == "percent" else f"grade {scale}: {SCALES[scale].source}"
-
-
 BACKGROUND, HEALTHY, LESION, OUTSIDE = 0, 1, 2, 255
 MOST_LISTED = 50
 MOSTLY_PCT = 50.0
@@ -95,7 +90,9 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
     leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(lesion_mask))
     severity, half = 100 * lesion_px / leaf_px, analysed.half_width
     pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
-    notes = [*analysed.notes, source_of(analysed.grade_scale)]
+    scale = analysed.grade_scale
+    of_grade = "grade: the severity itself, percent" if scale == "percent" else f"grade {scale}: {SCALES[scale].source}"
+    notes = [*analysed.notes, of_grade]
     flags = [*analysed.flags]
     if len(lesions) > MOST_LISTED:
         notes.append(f"the {MOST_LISTED} largest of {len(lesions)} lesions are listed; all are in the table")

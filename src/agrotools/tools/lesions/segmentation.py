@@ -21,14 +21,15 @@ from typing import Annotated
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat
 
-from agrotools.core import FrozenModel, ToolError
+from agrotools.core import FrozenModel
 from agrotools.tools.contract import shipped_file
 from agrotools.tools.lesions.analyze_lesions import MODEL_FILES, Lab
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
-from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
+from agrotools.vision.nets import Arrays, checked_arrays, read_description, unusable_weights
+from agrotools.vision.vegetation import hull_px
 
 SIDE_PX = 280
 """Square root of the leaf area, pixels, to which leaves are resized."""
@@ -130,6 +131,7 @@ CLIP = 8.0
 """Bound of the absolute value of standardised features."""
 _BLOCK = 65_536
 _HINT = "install agrotools again, or choose the back-end rules"
+_WHAT = "the lesion model"
 
 
 class Domain(FrozenModel):
@@ -232,18 +234,15 @@ def load_lesion_model() -> LesionModel:
 
 def read_lesion_model(description: Path, weights: Path) -> LesionModel:
     """Read a model from its two files."""
-    try:
-        info = ModelInfo.model_validate_json(description.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise _unavailable("cannot be read") from error
+    info = read_description(description, ModelInfo, what=_WHAT, hint=_HINT)
     if info.features_version != FEATURES_VERSION:
-        raise _unavailable("was trained for other features")
-    arrays = checked_arrays(weights, info.weights_sha256, what="the weights of the lesion model", hint=_HINT)
+        raise unusable_weights(_WHAT, "was trained for other features", _HINT)
+    arrays = checked_arrays(weights, info.weights_sha256, what=f"the weights of {_WHAT}", hint=_HINT)
     try:
         mean, scale = np.asarray(arrays["mean"], np.float32), np.asarray(arrays["scale"], np.float32)
         members = tuple(_layers(arrays, number) for number in range(info.members))
     except (ValueError, KeyError) as error:
-        raise _unavailable("is damaged") from error
+        raise unusable_weights(_WHAT, "is damaged", _HINT) from error
     return LesionModel(info, mean, scale, members)
 
 
@@ -267,11 +266,7 @@ def leaf_traits(view: LeafView) -> NDArray[np.float64]:
     rows, columns = np.nonzero(view.mask)
     spread = np.cov(np.stack([columns, rows]).astype(np.float64)) if len(rows) > 1 else np.eye(2)
     small, large = np.linalg.eigvalsh(spread + np.eye(2) / 12)
-    outlines, _ = cv2.findContours(view.mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-    hull = cv2.convexHull(np.concatenate(list(outlines)))
-    around = np.zeros(view.mask.shape, np.uint8)
-    cv2.fillConvexPoly(around, hull, 1)
-    solidity = len(rows) / max(1, int(around.sum()))
+    solidity = len(rows) / hull_px(view.mask)
     return np.array([*view.median.astype(np.float64), 0.5 * math.log(large / small), solidity])
 
 
@@ -294,10 +289,6 @@ def mahalanobis(domain: Domain, traits: NDArray[np.float64]) -> float:
     """Return the squared Mahalanobis distance of a leaf's traits from the training leaves."""
     off = traits - np.array(domain.centre)
     return float(off @ np.array(domain.precision) @ off)
-
-
-def _unavailable(why: str) -> ToolError:
-    return unusable_weights("the lesion model", why, _HINT)
 
 
 SMOOTHING_PX = 1.2

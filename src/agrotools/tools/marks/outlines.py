@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -113,7 +113,7 @@ def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.7
         if fitted is None:
             return None
         distance = np.abs(_to_ellipse(points, *fitted))
-        fitted = _fit_ellipse(points[distance < max(wavering, quantile_of(distance, 0.6))])
+        fitted = _fit_ellipse(points[distance < max(wavering, np.quantile(distance, 0.6))])
     if fitted is None:
         return None
     x, y, a, b, angle = fitted
@@ -316,9 +316,9 @@ def _edge_scatter(
         expected = np.empty(len(edge))
         for number in np.unique(outline.side):
             rows = outline.side == number
-            expected[rows] = median_of(edge[rows])
+            expected[rows] = np.median(edge[rows])
         away.append(np.abs(edge - expected))
-    return quantile_of(np.concatenate(away), 0.7)
+    return float(np.quantile(np.concatenate(away), 0.7))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,11 +344,11 @@ def _stroke_colour(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _St
     columns = band[:, _INSIDE - 1 : _INSIDE + 8]
     mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
-    rgb = median_of(band[:, peak])
+    rgb = np.median(band[:, peak], axis=0)
     # The line may deviate from the outline by a pixel.
     distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
-    middling, uneven = (quantile_of(distance, share) for share in (0.5, 0.85))
+    middling, uneven = np.quantile(distance.astype(np.float64), (0.5, 0.85)).tolist()
     return _StrokeColour(peak, rgb, covered, (middling, uneven), purity(rgb, pure))
 
 
@@ -359,23 +359,6 @@ def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray
     y = (points[:, 1:] + normals[:, 1:] * steps).astype(np.float32)
     band = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(band, np.float32)
-
-
-def median_of(values: NDArray[Any]) -> Any:
-    """Return the median along the first axis; several times faster than ``np.median`` for few values."""
-    ordered = np.sort(values, axis=0)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def quantile_of(values: NDArray[np.floating[Any]], share: float) -> float:
-    """Return an interpolated quantile; many times faster than ``np.quantile`` for few values."""
-    ordered = np.sort(values)
-    place = share * (len(ordered) - 1)
-    lower = int(place)
-    low, high = float(ordered[lower]), float(ordered[min(lower + 1, len(ordered) - 1)])
-    part = place - lower
-    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
 
 def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
@@ -390,7 +373,7 @@ def _extent(
 ) -> tuple[float, float, float]:
     """Return the width of the stroke, and its inner and outer edge at half height as columns of the band."""
     share = _shares(band, rgb, inner_side, peak)
-    profile = median_of(share)
+    profile = np.median(share, axis=0)
     top = float(profile[peak])
     if top < 0.3:
         return 0.0, float(peak), float(peak)

@@ -34,6 +34,8 @@ from agrotools.vision.overlay import (
     Mark,
     draw_marks,
 )
+from agrotools.vision.reading import bounds
+from agrotools.vision.vegetation import disc as disc_of
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -55,7 +57,7 @@ class Disc:
     radius: float
 
 
-def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = None) -> list[Disc]:
+def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Disc]:
     """Find the discs in a picture, largest first.
 
     Args:
@@ -66,9 +68,7 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
     shrink = min(1.0, _LONGEST_PX / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
     small = cv2.GaussianBlur(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), (0, 0), 1.0)
-    left_out = None
-    if exclude is not None:
-        left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+    left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
     lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
     groups: list[list[Disc]] = []
     for channel in cv2.split(lab):
@@ -76,17 +76,21 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
         for level in np.unique(np.linspace(low, high, _LEVELS + 2)[1:-1].astype(int)):
             for cut in (channel > level, channel <= level):
                 for disc in _round_parts(cut.view(np.uint8), left_out):
-                    _join(groups, disc)
+                    same = next((group for group in groups if _same(disc, group[0])), None)
+                    if same is None:
+                        groups.append([disc])
+                    else:
+                        same.append(disc)
     distinct: list[Disc] = []
     for group in sorted(groups, key=len, reverse=True):
-        disc = _typical(group)
+        disc = Disc(*np.median([(disc.x, disc.y, disc.radius) for disc in group], axis=0).tolist())
         if len(group) >= _LEAST_SEEN and not any(_same(disc, other) for other in distinct):
             distinct.append(disc)
     discs = [Disc(d.x / shrink, d.y / shrink, d.radius / shrink) for d in distinct]
     return sorted(discs, key=lambda disc: -disc.radius)
 
 
-def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -> list[Disc]:
+def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32]) -> list[Disc]:
     contours, _ = cv2.findContours(cut, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     height, width = cut.shape
     discs: list[Disc] = []
@@ -109,29 +113,16 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
         radius = math.sqrt(area / math.pi) + 0.5
         if float(np.abs(radii - radii.mean()).mean()) > _ROUND * radius + 0.25:
             continue
-        if left_out is not None and float(left_out[y : y + h, x : x + w].mean()) > 0.3:
+        if float(left_out[y : y + h, x : x + w].mean()) > 0.3:
             continue
         discs.append(Disc(float(centre[0]) + 0.5, float(centre[1]) + 0.5, radius))
     return discs
-
-
-def _join(groups: list[list[Disc]], disc: Disc) -> None:
-    for group in groups:
-        if _same(disc, group[0]):
-            group.append(disc)
-            return
-    groups.append([disc])
 
 
 def _same(disc: Disc, other: Disc) -> bool:
     # The blurred edge of a small disc moves by a pixel or two between levels.
     slack = max(2.5, 0.15 * other.radius)
     return math.hypot(disc.x - other.x, disc.y - other.y) < slack and abs(disc.radius - other.radius) < slack
-
-
-def _typical(group: list[Disc]) -> Disc:
-    x, y, radius = (float(np.median([getattr(disc, name) for disc in group])) for name in ("x", "y", "radius"))
-    return Disc(x, y, radius)
 
 
 _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
@@ -232,7 +223,7 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
         side_view: True if plants stand upright in the picture, so that their lowest end is a stem.
     """
     gap = min(3, max(1, round(0.003 * max(mask.shape))))
-    joined = cv2.dilate(mask.astype(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1)))
+    joined = cv2.dilate(mask.astype(np.uint8), disc_of(gap))
     count, found_labels, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
     labels = np.asarray(found_labels, np.int32)
     areas = np.bincount(labels[mask], minlength=count)
@@ -240,18 +231,17 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # The sort is stable, so plants of equal area are in the order of their labels, which is that of the rows.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
-    boxes = [(_box(np.asarray(stats[label], np.int32)), label) for label in numbers[:MOST_PLANTS]]
-    plants = tuple(_plant(box, labels, label, mask, side_view) for box, label in boxes)
+    plants = tuple(_plant(stats[label].tolist(), labels, label, mask, side_view) for label in numbers[:MOST_PLANTS])
     return Plants(plants, len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
-def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
-    left, top, right, bottom = around
-    pixels_of_plant = (labels[top:bottom, left:right] == label) & mask[top:bottom, left:right]
-    rows, columns = np.flatnonzero(pixels_of_plant.any(axis=1)), np.flatnonzero(pixels_of_plant.any(axis=0))
-    part = np.ascontiguousarray(pixels_of_plant[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
-    x0, y0 = left + int(columns[0]), top + int(rows[0])
-    x1, y1 = x0 + part.shape[1], y0 + part.shape[0]
+def _plant(stats: Sequence[int], labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
+    left, top, width, height, _ = stats
+    around = slice(top, top + height), slice(left, left + width)
+    pixels_of_plant = (labels[around] == label) & mask[around]
+    x0, y0, x1, y1 = bounds(pixels_of_plant)
+    part = np.ascontiguousarray(pixels_of_plant[y0:y1, x0:x1])
+    x0, y0, x1, y1 = left + x0, top + y0, left + x1, top + y1
     hull = _hull(part)
     length, tips = skeleton_of(part, side_view=side_view)
     return Plant(
@@ -263,11 +253,6 @@ def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_
         skeleton_length_px=length,
         tips=tuple((x + x0, y + y0) for x, y in tips),
     )
-
-
-def _box(stats: NDArray[np.int32]) -> Box:
-    x, y, width, height = (int(value) for value in stats[:4])
-    return x, y, x + width, y + height
 
 
 def _hull(mask: Mask) -> list[Point]:

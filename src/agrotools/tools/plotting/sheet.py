@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, MaxNLocator
 
@@ -44,25 +45,22 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 def font_families(texts: Iterable[str]) -> tuple[list[str], bool]:
     """Return font families for these texts, in order of preference, and whether they have all characters."""
-    from matplotlib import font_manager
-
     letters = {letter for text in texts for letter in text if not letter.isspace()}
     families = ["DejaVu Sans"]
-    missing = _missing(font_manager.findfont("DejaVu Sans"), letters)
+    missing = missing_letters(font_manager.findfont("DejaVu Sans"), letters)
     installed = {font.name: font.fname for font in font_manager.fontManager.ttflist}
     for family in CJK_FAMILIES:
         if missing and family in installed:
-            still_missing = _missing(installed[family], missing)
+            still_missing = missing_letters(installed[family], missing)
             if still_missing != missing:
                 families.append(family)
                 missing = still_missing
     return families, not missing
 
 
-def _missing(path: str, letters: set[str]) -> set[str]:
-    from matplotlib.font_manager import get_font
-
-    font = get_font(path)
+def missing_letters(path: str, letters: set[str]) -> set[str]:
+    """Return the letters that a font file does not have."""
+    font = font_manager.get_font(path)
     return {letter for letter in letters if not font.get_char_index(ord(letter))}
 
 
@@ -104,13 +102,11 @@ def tick_format(ticks: Sequence[float], *, separators: bool) -> Callable[[float]
     largest = max(map(abs, ticks), default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
         return lambda value: f"{value:.6g}".replace("-", MINUS)
-    decimals = next((places for places in range(9) if all(_is_round(tick, places, largest) for tick in ticks)), 9)
+    slack = 1e-9 * largest
+    enough = (places for places in range(9) if all(abs(tick - round(tick, places)) <= slack for tick in ticks))
+    decimals = next(enough, 9)
     separator = "," if separators and largest >= 1e4 else ""
     return lambda value: f"{value:{separator}.{decimals}f}".replace("-", MINUS)
-
-
-def _is_round(value: float, places: int, largest: float) -> bool:
-    return abs(value - round(value, places)) <= 1e-9 * largest
 
 
 def short_text(text: str, longest: int) -> str:

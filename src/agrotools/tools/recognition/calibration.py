@@ -7,11 +7,11 @@ one model, one tool and one list of names: the hashes of the three are in its na
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat
 
 from agrotools.core import FrozenModel, ToolError
 from agrotools.core.files import cached_files, sha256_of_file, sha256_of_json
@@ -19,17 +19,14 @@ from agrotools.tools.learned import weights_of
 from agrotools.tools.recognition.candidates import NOT_CALIBRATED
 from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.recognition.packs import packs_folder
-from agrotools.vision.nets import checked_arrays, unusable_weights
+from agrotools.tools.services.vision import RankedNames
+from agrotools.vision.learned.weights import Weights
+from agrotools.vision.nets import checked_arrays, read_description, unusable_weights
 from agrotools.vision.strangeness import TRAITS_VERSION, References, Scale, Vector, score_of, terms_of
-
-if TYPE_CHECKING:
-    from agrotools.tools.services.vision import RankedNames
-    from agrotools.vision.learned.weights import Weights
 
 COMMAND = "agrotools packs calibrate learned:MODEL --images DIR --tool TOOL"
 _HINT = f"remove it, or calibrate again: {COMMAND}"
 _PREFIX = "calibration-"
-_LARGEST = 2**20
 _LEAST_SHARE = 1e-300
 _Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 _Interval = tuple[_Share, _Share]
@@ -121,8 +118,8 @@ def logarithms(shares: Floats) -> Floats:
 
 
 def calibrate_names(
-    backend: str, tool: str, ranked: "RankedNames", described: Mapping[str, Vector]
-) -> "tuple[RankedNames, bool]":
+    backend: str, tool: str, ranked: RankedNames, described: Mapping[str, Vector]
+) -> tuple[RankedNames, bool]:
     """Return the names of a model with calibrated scores, and False if the picture is to be refused.
 
     ``described`` are the descriptions of the picture, (width,). Without a calibration for these names, or if it gives
@@ -201,12 +198,7 @@ def read_calibration(path: Path) -> Calibration:
     Raises:
         ToolError: ``backend_unavailable``: it is damaged.
     """
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise _unusable(path, "is too large for one")
-        found = Calibration.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise _unusable(path, "cannot be read") from error
+    found = read_description(path, Calibration, what=f"the calibration {path.name}", hint=_HINT)
     if found.traits_version != TRAITS_VERSION:
         raise _unusable(path, "is of another version of agrotools")
     return found
@@ -217,7 +209,7 @@ def _unusable(path: Path, why: str) -> ToolError:
 
 
 @lru_cache(maxsize=8)
-def weights_digest(weights: "Weights") -> str:
+def weights_digest(weights: Weights) -> str:
     """Return a hash of all files that a model's answers depend on."""
     return sha256_of_json([[path.name, sha256_of_file(path)] for path in weights.files])
 

@@ -14,12 +14,14 @@ from agrotools.knowledge.entries import Entry
 from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
+from agrotools.tools.services.vision import MOST_NAMES, choose_name
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region
+from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 
 if TYPE_CHECKING:
     from agrotools.tools.recognition.net import Judgement
-    from agrotools.vision.reading import RgbImage
 
 NetName = Literal["weeds", "leaves"]
 CandidateKind = Literal["pest", "disease", "weed", "crop", "healthy", "other"]
@@ -69,15 +71,13 @@ def asks_larger_model(backend: str | None) -> TypeGuard[str]:
 class ImagePart:
     """Picture, uint8 (rows, columns, 3), and the part ``box`` of it to recognise."""
 
-    picture: "RgbImage"
+    picture: RgbImage
     box: Box
     name: str
     flags: tuple[str, ...]
 
     @property
     def part(self) -> NDArray[np.uint8]:
-        from agrotools.tools.recognition.net import crop_pixels
-
         return crop_pixels(self.picture.pixels, self.box)
 
 
@@ -87,10 +87,6 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
     Raises:
         ToolError: errors of the readers; ``region_empty``; ``nothing_found`` if the part has only one colour.
     """
-    from agrotools.tools.recognition.net import crop_pixels
-    from agrotools.vision.formats import clipped_region
-    from agrotools.vision.reading import read_image
-
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     part = crop_pixels(picture.pixels, box)
@@ -285,7 +281,6 @@ def choose_by_larger_model(
             errors of the back-end.
     """
     from agrotools.tools.recognition.calibration import calibrate_names
-    from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     if backend == VLM:

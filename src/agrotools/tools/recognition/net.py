@@ -2,35 +2,32 @@
 
 ``data/nets/NAME.json`` describes the net (classes, input, temperature, abstention, figures) and gives the hash of its
 weights; ``data/nets/NAME.md`` is the model card. ``training/`` writes both together with the weights. Weights are read
-completely and checked before they are passed to ONNX Runtime; a graph with tensors in external files is refused.
+completely and checked before they are passed to ONNX Runtime.
 
 Confidence consists of calibrated probabilities and familiarity scores. Familiarity by features uses a Gaussian for each
 class with a shared covariance, which is full along the main directions within classes and isotropic in all others
 (probabilistic PCA: Tipping and Bishop 1999; distance to the nearest class: Lee et al. 2018).
 
-Files that are missing, damaged or inconsistent, and outputs that do not match the description, raise a ``ToolError`` of
-the kind ``backend_unavailable``.
+Files that are missing, damaged or inconsistent raise a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from pydantic import Field, FiniteFloat, StringConstraints, model_validator
+from pydantic import Field, FiniteFloat
 
 from agrotools.tools.recognition.candidates import NetName, shipped_files
-from agrotools.vision import Box
 from agrotools.vision.nets import (
     DescribedNet,
     DescriptionPart,
-    checked_bytes,
-    open_session,
     read_description,
+    read_whole_net,
     unusable_weights,
 )
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
@@ -186,64 +183,37 @@ def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.fl
     return np.ascontiguousarray(small.transpose(2, 0, 1)[None]) / np.float32(255)
 
 
-def crop_pixels(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    """Return the part of a picture (rows, columns, 3) inside ``box`` as a contiguous array."""
-    x0, y0, x1, y1 = box
-    return np.ascontiguousarray(pixels[y0:y1, x0:x1])
-
-
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
-_MOST_CLASSES = 5000
-_EXTERNAL = b"\x0a\x08location"
-"""Protobuf bytes that mark a tensor stored in another file."""
-_Positive = Annotated[FiniteFloat, Field(gt=0)]
+_HINT = "install agrotools again"
+_OUTPUTS = ("logits", "embedding", "likeness")
 
 
 class NetInput(DescriptionPart):
     """Input of the graph: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
 
-    name: str
-    shape: tuple[Literal["n"], Literal[3], Annotated[int, Field(ge=16, le=2048)], Annotated[int, Field(ge=16, le=2048)]]
-    colour: Literal["RGB"]
-    range: tuple[Literal[0], Literal[1]]
-    normalised_in_graph: Literal[True]
-
-
-class NetOutputs(DescriptionPart):
-    """Widths of the outputs ``logits`` and ``embedding``, and of ``likeness``, None if the net has no such output."""
-
-    logits: int
-    embedding: int
-    likeness: Literal[1] | None = None
+    shape: tuple[Literal["n"], Literal[3], int, int]
 
 
 class Abstention(DescriptionPart):
-    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold``.
-
-    ``kept_of_known``, ``kept``: shares of accepted pictures as measured in validation.
-    """
+    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold``."""
 
     score: Score
     threshold: FiniteFloat
-    kept_of_known: FiniteFloat
-    kept: FiniteFloat | None = None
 
 
 class NetInfo(DescribedNet):
     """Description of a net."""
 
-    classes: Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ...], Field(min_length=2)]
+    classes: tuple[str, ...]
     input: NetInput
-    outputs: NetOutputs
-    temperature: _Positive
+    outputs: dict[str, int]
+    """Widths of the outputs: logits, embedding, and perhaps likeness."""
+    temperature: Annotated[FiniteFloat, Field(gt=0)]
     abstention: Abstention
     crops: dict[str, tuple[str, ...]] = {}
     """Classes of each crop, for nets whose callers may know the crop."""
     uncalibrated: dict[str, str] = {}
     """Crops whose probabilities are not to be given, and why."""
-    figures: dict[str, Any] = {}
-    licence: str = ""
-    split: str = ""
 
     @property
     def side(self) -> tuple[int, int]:
@@ -251,21 +221,9 @@ class NetInfo(DescribedNet):
         return self.input.shape[2], self.input.shape[3]
 
     @property
-    def gives(self) -> tuple[str, ...]:
+    def gives(self) -> list[str]:
         """Names of the graph's outputs."""
-        return ("logits", "embedding") if self.outputs.likeness is None else ("logits", "embedding", "likeness")
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if len(set(self.classes)) < len(self.classes) or len(self.classes) > _MOST_CLASSES:
-            raise ValueError(f"classes must be distinct, and {_MOST_CLASSES} at most")
-        if self.outputs.logits != len(self.classes):
-            raise ValueError("as many logits as classes are needed")
-        if self.abstention.score == "likeness" and self.outputs.likeness is None:
-            raise ValueError("a net that abstains by likeness needs that output")
-        if strange := {name for crop_classes in self.crops.values() for name in crop_classes} - set(self.classes):
-            raise ValueError(f"crops name classes that there are not: {', '.join(sorted(strange))}")
-        return self
+        return [name for name in _OUTPUTS if name in self.outputs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,14 +258,10 @@ class Net:
 
     def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
         """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""
-        what = f"the net {self.info.name}"
         try:
-            answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
+            answers = self.session.run(self.info.gives, {"image": net_input(pixels, self.info.side)})
         except Exception as error:  # ONNX Runtime raises many kinds of errors of its own
-            raise unusable_weights(what, "cannot be run", _hint_for(self.info.name)) from error
-        expected_shapes = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
-        if [one.shape for one in answers] != expected_shapes or not all(np.isfinite(one).all() for one in answers):
-            raise unusable_weights(what, "does not answer as its description says", _hint_for(self.info.name))
+            raise unusable_weights(f"the net {self.info.name}", "cannot be run", _HINT) from error
         likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
         return Prediction(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
 
@@ -318,35 +272,18 @@ def shipped_net(name: NetName) -> Net:
 
 
 def read_net(description: Path) -> Net:
-    """Load the net of a description, with the weights in the same folder; it is cached until a file changes."""
-    info = read_info(description)
-    weights = description.parent / info.weights
-    try:
-        status = weights.stat()
-        stamp = (status.st_mtime_ns, status.st_size)
-    except OSError:
-        stamp = (0, 0)
-    return _load(info.model_dump_json(), str(weights), stamp)
+    """Load the net of a description, with the weights in the same folder; cached until the description changes."""
+    return _load(description, description.stat().st_mtime_ns if description.is_file() else 0)
 
 
 def read_info(description: Path) -> NetInfo:
     """Read the description of a net without loading its weights."""
-    return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_hint_for(description.stem))
+    return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_HINT)
 
 
 @lru_cache(maxsize=4)
-def _load(info_json: str, weights: str, stamp: tuple[int, int]) -> Net:  # noqa: ARG001 - the stamp is part of the key
-    info = NetInfo.model_validate_json(info_json)
-    what, hint = f"the weights of the net {info.name}", _hint_for(info.name)
-    content = checked_bytes(Path(weights), info.sha256, what=what, hint=hint)
-    if _EXTERNAL in content:
-        raise unusable_weights(what, "want to read other files", hint)
-    session = open_session(content, takes=info.input.name, gives=info.gives, what=what, hint=hint)
-    return Net(info, session)
-
-
-def _hint_for(name: str) -> str:
-    return "install agrotools again" if name in SHIPPED else "export the net and its description again"
+def _load(description: Path, stamp: int) -> Net:  # noqa: ARG001 - the stamp is part of the key
+    return Net(*read_whole_net(description, NetInfo, what=f"the net {description.stem}", hint=_HINT))
 
 
 def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:

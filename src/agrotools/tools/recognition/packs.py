@@ -20,7 +20,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
@@ -34,13 +34,12 @@ from agrotools.tools.recognition.net import (
     picture_features,
     shipped_net,
 )
-from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, unusable_weights
+from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, read_description, unusable_weights
 from agrotools.vision.strangeness import TRAITS_VERSION
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
 FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_LARGEST_DESCRIPTION = 4 * 2**20
 _AGAIN = "train the pack again: agrotools packs train --images DIR --out PACK"
 _Interval = tuple[FiniteFloat, FiniteFloat]
 
@@ -214,15 +213,10 @@ def read_pack(folder: Path) -> Pack:
 
 
 @lru_cache(maxsize=4)
-def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:
+def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: ARG001 - the stamps are part of the key
     path = Path(folder)
     what = f"the pack {path.name}"
-    try:
-        if stamps[0][1] > _LARGEST_DESCRIPTION:
-            raise unusable_weights(what, "has a description that is none: it is too large", _AGAIN)
-        info = PackInfo.model_validate_json((path / DESCRIPTION).read_bytes())
-    except (OSError, ValidationError) as error:
-        raise unusable_weights(what, "has a faulty description", _AGAIN) from error
+    info = read_description(path / DESCRIPTION, PackInfo, what=what, hint=_AGAIN)
     if info.hand_features != TRAITS_VERSION:
         raise unusable_weights(what, "was trained for other features", _AGAIN)
     nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)

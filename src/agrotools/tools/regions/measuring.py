@@ -34,8 +34,8 @@ from agrotools.vision.overlay import (
     Layer,
 )
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
-from agrotools.vision.reading import read_image, refuse_without_data, stretched_picture
-from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, segment
+from agrotools.vision.reading import bounds, read_image, refuse_without_data, stretched_picture
+from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, hull_px, index_values, segment
 
 _CHANNELS = ("red", "green", "blue")
 _WHOLE_PX = 16_000_000
@@ -318,30 +318,19 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
     areas = stats[1:count, cv2.CC_STAT_AREA]
     largest = 1 + int(np.argmax(areas))
     x, y, w, h = (int(stats[largest, key]) for key in range(4))
-    piece = (np.asarray(labels)[y : y + h, x : x + w] == largest).astype(np.uint8)
-    form = regionprops(piece)[0]
+    piece = np.asarray(labels)[y : y + h, x : x + w] == largest
+    form = regionprops(piece.astype(np.uint8))[0]
     area, perimeter = float(piece.sum()), float(form.perimeter_crofton)
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    hull = _hull_px(piece)
     return RegionShape(
         pieces=count - 1,
-        box=(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1),
+        box=bounds(mask),
         largest_px=int(area),
         perimeter_px=perimeter,
         equivalent_diameter_px=float(np.sqrt(4 * area / np.pi)),
         eccentricity=float(form.eccentricity),
-        solidity=min(1.0, area / hull),
+        solidity=min(1.0, area / hull_px(piece)),
         circularity=min(1.0, 4 * np.pi * area / perimeter**2) if perimeter > 0 else 1.0,
     )
-
-
-def _hull_px(piece: NDArray[np.uint8]) -> float:
-    """Count the pixels inside the convex hull, including the pixels on its outline."""
-    contours, _ = cv2.findContours(piece, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    hull = cv2.convexHull(max(contours, key=len))
-    filled = np.zeros(piece.shape, np.uint8)
-    cv2.fillConvexPoly(filled, hull, 1)
-    return float(filled.sum())
 
 
 LEVELS = 32

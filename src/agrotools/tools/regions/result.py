@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from agrotools.tools.regions.measuring import (
     texture_of,
 )
 from agrotools.tools.services import VLM
+from agrotools.tools.services.vision import TextAnswer
+from agrotools.tools.services.vision import describe as describe_by_vlm
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of_list
@@ -34,9 +36,6 @@ from agrotools.vision.formats import clipped_region
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.reading import read_labels
 from agrotools.vision.vegetation import Vegetation, doubt_of_cover, weakness_of_cover
-
-if TYPE_CHECKING:
-    from agrotools.tools.services.vision import TextAnswer
 
 _PLANTS = 1
 _DIMMED = 0.35
@@ -107,12 +106,10 @@ def describe(
     return description.model_copy(update={"summary": summary_of(description, name)})
 
 
-def _describe_by_model(backend: str, picture: RegionPicture, marked: Mask | None, question: str | None) -> "TextAnswer":
+def _describe_by_model(backend: str, picture: RegionPicture, marked: Mask | None, question: str | None) -> TextAnswer:
     """Describe the region with a model; pixels outside a mask are dimmed."""
     pixels = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
     if backend == VLM:
-        from agrotools.tools.services.vision import describe as describe_by_vlm
-
         return describe_by_vlm(pixels, picture.box, question)
     return describe_learned(backend, pixels, picture.box, question)
 

@@ -16,6 +16,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
 from agrotools.tools.workspace import vision_in_use
 from agrotools.vision import Box
+from agrotools.vision.reading import crop_pixels
 
 FLAG = "model_opinion"
 _LONGEST_REPLY = 100_000
@@ -129,8 +130,7 @@ def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
     """Encode the part ``box`` of a picture, uint8 (rows, columns, 3), as a JPEG of at most 1,568 px a side."""
     from PIL import Image
 
-    x0, y0, x1, y1 = box
-    image = Image.fromarray(np.ascontiguousarray(pixels[y0:y1, x0:x1]))
+    image = Image.fromarray(crop_pixels(pixels, box))
     image.thumbnail((LONGEST_SIDE_PX, LONGEST_SIDE_PX), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     image.save(out, "JPEG", quality=_QUALITY)
