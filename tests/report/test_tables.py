@@ -19,8 +19,8 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.report.tables import print_tables, tables_text
-from agrotools.scoring import summarise
 from support.plain_sample import plain_sample
+from support.runs import summarise
 
 DERIVED = {"from": "steps[0].observation.value"}
 SLOT = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5, **DERIVED)

@@ -13,9 +13,10 @@ from agrotools.report import tables_text
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import rescore, stored_rows
-from agrotools.scoring import METRICS, score_record, summarise
+from agrotools.scoring import METRICS, score_record
 from agrotools.scoring.embedders import Embedder
 from support.plain_sample import plain_sample
+from support.runs import summarise
 
 MANIFEST = Manifest(
     agrotools="0", scoring="4", benchmark="b", benchmark_path="b", benchmark_version="1", benchmark_hash="h", model="m",

@@ -31,7 +31,7 @@ from agrotools.report.curve import dose_curve
 from agrotools.report.layout import PLAIN_WIDTH, rendered
 from agrotools.report.screen import Screen, screen
 from agrotools.runner.rescore import Rescored, rescore, scored_run
-from agrotools.scoring import RunAggregator, compare, score_record, summarise
+from agrotools.scoring import RunAggregator, compare, score_record
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.gate import gate
@@ -44,7 +44,7 @@ from agrotools.text.submission import UNKNOWN
 from support.command import run_command
 from support.made_runs import write_run
 from support.plain_sample import plain_sample
-from support.runs import manifest
+from support.runs import manifest, summarise
 
 FAS = "agrotools.fas"
 SIZE = ToleranceSlot.model_validate(

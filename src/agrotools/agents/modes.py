@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -373,33 +373,28 @@ _LONGEST_NAME = 1_000
 
 
 async def parse_in_thread(read: Callable[[], T], length: int) -> T:
-    """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters.
+    """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters."""
+    return read() if length <= LONG_TEXT else await in_daemon_thread(read, "reading a long reply")
 
-    The thread is a daemon, so that stopping a run does not wait for it.
-    """
-    if length <= LONG_TEXT:
-        return read()
+
+async def in_daemon_thread(act: Callable[[], T], name: str) -> T:
+    """Return ``act()``, called in a thread of that name, which the end of a run does not wait for."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # pyright: ignore[reportArgumentType]
+    def settle(with_value: Callable[[Any], None], value: object) -> None:
+        if not future.done():
+            with_value(value)
 
     def work() -> None:
-        result, fault = None, None
         try:
-            result = read()
+            outcome = future.set_result, act()
         except BaseException as error:
-            fault = error
+            outcome = future.set_exception, error
         with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
-            loop.call_soon_threadsafe(settle, result, fault)
+            loop.call_soon_threadsafe(settle, *outcome)
 
-    threading.Thread(target=work, name="reading a long reply", daemon=True).start()
+    threading.Thread(target=work, name=name, daemon=True).start()
     return await future
 
 

@@ -386,25 +386,6 @@ def metric_differences(
     return {name: metric for name, metric in metrics.items() if metric is not None}
 
 
-def summarise(
-    records: Sequence[Record],
-    scores: Sequence[Sequence[Score]] | None = None,
-    *,
-    allow_invalid: bool = False,
-    **description: Any,
-) -> Summary:
-    """Return the metrics of a run with intervals and counts. :class:`RunAggregator` does the same record by record.
-
-    Args:
-        records: one per sample, mode and epoch, in any order.
-        scores: score rows of each record, parallel to ``records``; computed with :func:`score_record` if None.
-        allow_invalid: allow a headline for modes with more than 1 % invalid records.
-        description: further fields of the summary, such as ``benchmark`` and ``model`` (see :class:`Summary`).
-    """
-    tally = tallied(records, scores, SampleTable())
-    return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
-
-
 def tallied(
     records: Sequence[Record],
     scores: Iterable[Sequence[Score]] | None,
