@@ -16,7 +16,6 @@ from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import (
-    CallCounts,
     EventCounts,
     SecondsTally,
     ending_of,
@@ -32,15 +31,16 @@ from agrotools.scoring.metrics import (
     FAS_TEXT,
     FLOOR_METRICS,
     GUESS_METRIC,
+    METRICS,
     OPEN_TEXT,
     OUTCOME_METRICS,
     PREDICTIONS,
     SCORING_VERSION,
-    SLOTS_OF_METRIC,
     STEP_METRICS,
     SUMMARY_METRICS,
     is_invalid,
     is_judged_text,
+    is_outcome,
 )
 from agrotools.scoring.pairs import NO_TWIN, PairTally
 from agrotools.scoring.repeats import repeats_of
@@ -173,7 +173,6 @@ class ModeAggregator:
         """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
         self._counts = EventCounts()
-        self._calls = CallCounts()
         self._error_tally = ErrorTally(mode, protocol)
         self._seconds = SecondsTally(table)
         self._plugin_tallies: dict[str, PluginTally] = {}
@@ -216,11 +215,10 @@ class ModeAggregator:
             metric = row.metric
             if metric in self._rows:
                 self._rows[metric].add(place, row.step, row.value)
-            elif self._is_of_plugin(metric):
+            elif self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
                 self._rows[metric] = Rows()
                 self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
-        self._calls.add(record)
         self._error_tally.add(record, number, rows)
         self._seconds.add(number, record.seconds)
         for plugin in plugins_of_slots(record.sample.answer):
@@ -250,7 +248,7 @@ class ModeAggregator:
         if self._counts.formless:
             apart = self._rows.keys() - {FAS_TEXT}
         ours = [metric for metric in self._rows if metric.startswith(ENGINE) and metric not in apart]
-        return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
+        return [*ours, *(sorted(theirs, key=[*METRICS].index) if theirs else ())]
 
     @property
     def is_unread(self) -> bool:
@@ -275,9 +273,6 @@ class ModeAggregator:
         if self._mode != "step-by-step" and self.no_form and self.no_form.too_many:
             return "more than 20 % of its answers hold no complete form"
         return ""
-
-    def _is_of_plugin(self, metric: str) -> bool:
-        return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
     def headline_units(self, metric: str, *, whole: bool = False) -> Units | None:
         """Return the units of a headline metric; None if the mode has no such metric or no values of it.
@@ -322,7 +317,7 @@ class ModeAggregator:
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
-            call_ratio=self._calls.ratio(),
+            call_ratio=self._counts.call_ratio(),
             repeats=repeats_of(*self.epoch_scores(), clusters, looks=looks) if self._n_epochs > 1 else None,
             **self._of_plugins(),
         )

@@ -198,8 +198,6 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
 
     ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
     the summaries then have no differences between runs.
-
-    Raises:
     """
     together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not aggregators:
@@ -227,19 +225,16 @@ def differences_between(
     ]
 
 
-_Headline = dict[tuple[Mode, str], Units]
-
-
 def _between(
     summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[RunDifference]:
-    units = [_headline(*each) for each in zip(summaries, aggregators, strict=True)]
+    headlines = [_headlines(*each) for each in zip(summaries, aggregators, strict=True)]
     for first, second in pairs:
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
-        for mode, metric in units[first]:
+        for mode, metric in headlines[first]:
             estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
-            if estimate is not None and (mode, metric) in units[second]:
+            if estimate is not None and (mode, metric) in headlines[second]:
                 yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
 
 
@@ -296,18 +291,10 @@ def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
     return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
 
 
-def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
-    """Return the units of each metric that is compared between runs; none for a quick part."""
-    if summary.quick:
-        return {}
-    return {
-        (mode, metric): units
-        for mode in MODES
-        if mode in tally.modes and summary.modes[mode].headline
-        for metric in tally.modes[mode].metrics
-        if mode in METRICS[metric].compared_in
-        if (units := tally.modes[mode].headline_units(metric)) is not None
-    }
+def _headlines(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
+    """Return the modes and metrics that are compared between runs; none for a quick part."""
+    modes = [] if summary.quick else [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline]
+    return [(mode, each) for mode in modes for each in tally.modes[mode].metrics if mode in METRICS[each].compared_in]
 
 
 def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:

@@ -37,6 +37,8 @@ class EventCounts:
         self._totals = defaultdict[str, float](float)
         self._known = Counter[str]()
         """Number of records in each total."""
+        self._ratios = array("d")
+        """Ratios of calls made to calls needed in the answered end-to-end records."""
 
     @property
     def formless(self) -> int:
@@ -85,6 +87,18 @@ class EventCounts:
         for name, amount in _spent(record).items():
             self._totals[name] += amount
             self._known[name] += 1
+        needed = len(record.sample.reference.steps) if record.sample.reference else 0
+        if record.mode == "end-to-end" and needed and record.trajectory and record.trajectory.answer_text is not None:
+            n_calls = len(record.trajectory.calls)
+            self._ratios.append(n_calls / needed)
+            self._counts["made"] += n_calls
+            self._counts["needed"] += needed
+
+    def call_ratio(self) -> CallRatio | None:
+        """Return the ratio of calls made to calls needed; None if no answered end-to-end record needs calls."""
+        if not (n := len(self._ratios)):
+            return None
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._counts["made"], needed=self._counts["needed"])
 
     def counts(self, n_right: int = 0, n_alone: int = 0) -> Counts:
         """Return the counts of all added records.
@@ -138,31 +152,6 @@ def _gives_canary(record: Record) -> bool:
         texts += [getattr(each, "text", ""), getattr(each, "thought", "")]
         texts += [str(call.arguments) for call in calls if call]
     return record.sample.canary.lower() in "\n".join(texts).lower()
-
-
-class CallCounts:
-    """Counter of calls made and calls needed in the answered end-to-end records."""
-
-    def __init__(self) -> None:
-        self._ratios = array("d")
-        self._n_made = self._n_needed = 0
-
-    def add(self, record: Record) -> None:
-        """Add a valid record."""
-        needed = len(record.sample.reference.steps) if record.sample.reference else 0
-        if record.mode != "end-to-end" or not needed:
-            return
-        if record.trajectory is not None and record.trajectory.answer_text is not None:
-            n_calls = len(record.trajectory.calls)
-            self._ratios.append(n_calls / needed)
-            self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
-
-    def ratio(self) -> CallRatio | None:
-        """Return the ratio of calls made to calls needed; None if no record counts."""
-        n = len(self._ratios)
-        if not n:
-            return None
-        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._n_made, needed=self._n_needed)
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:

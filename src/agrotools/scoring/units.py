@@ -14,8 +14,8 @@ from agrotools.core import Sample
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
-    SLOTS_OF_METRIC,
     SUMMARY_METRICS,
+    is_outcome,
     places_by_metric,
 )
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
@@ -277,7 +277,7 @@ def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArra
 
 def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
     """Return the steps of the units that a sample would have if it had been answered."""
-    if metric in SLOTS_OF_METRIC:
+    if is_outcome(metric):
         return [None] if metric in kind.outcome_metrics else []
     if metric in SUMMARY_METRICS:
         return [kind.calls] if kind.has_text else []
