@@ -17,6 +17,7 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from support.openai_server import Body, Endpoint, completion, serving
+from support.runs import finished
 
 KEY = "sk-planted-51d0e8"
 ONE = json.dumps({"objects": [{"box": [10, 10, 40, 40]}]})
@@ -80,7 +81,7 @@ def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch:
     assert (spend.replies, spend.input_tokens, spend.output_tokens) == (3, 300, 30)
     assert spend.usd == pytest.approx(3 * EACH)
     index = record_index(tmp_path / "run")
-    for key in index.finished:
+    for key in finished(index):
         record = index.get(key)
         assert record is not None
         assert record.trajectory is not None
@@ -93,7 +94,7 @@ def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch:
     assert manifest.backends == {"count_objects": "vlm:eye"}
     assert manifest.vlm_base_url == endpoint.base_url
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(index.finished) == 3
+    assert len(finished(index)) == 3
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
     assert KEY not in said.getvalue()
 

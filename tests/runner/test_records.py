@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agrotools.core import RunStoreError, Step, ToolCall, Trajectory
 from agrotools.runner.records import end_of_last_line, iter_records, parsed, record_index
 from agrotools.runner.store import RunStore
-from support.runs import answered, invalid, manifest, record
+from support.runs import answered, finished, invalid, manifest, record
 
 TESTS = str(Path(__file__).parents[1])
 
@@ -43,14 +43,14 @@ def test_one_record_is_found_without_reading_the_others(tmp_path: Path):
     assert index.get(("no-tool", "s2", 1)) is None
     assert index.of_sample("s2") == [record("s2", mode="end-to-end"), record("s2")]
     assert ("no-tool", "s3", 0) in index
-    assert ("no-tool", "s3", 0) not in index.finished
+    assert not index.has_finished(("no-tool", "s3", 0))
 
 
 def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Path):
     for run, lines in (("a", (invalid("s1"), answered("s1", "yes"))), ("b", (answered("s1", "yes"), invalid("s1")))):
         written(tmp_path / run, *lines)
         assert list(iter_records(tmp_path / run)) == [answered("s1", "yes")]
-        assert record_index(tmp_path / run).finished == {("no-tool", "s1", 0)}
+        assert finished(record_index(tmp_path / run)) == {("no-tool", "s1", 0)}
 
 
 def test_the_last_of_equals_counts(tmp_path: Path):
@@ -74,7 +74,7 @@ def test_a_last_line_counts_where_nothing_but_its_line_break_is_missing(tmp_path
     assert list(iter_records(tmp_path)) == [record("s1"), record("s2")][:seen]
     assert record_index(tmp_path).notes == []
     with RunStore(tmp_path, manifest()) as store:
-        assert len(store.finished) == seen
+        assert len(finished(store)) == seen
         store.append(record("s3"))
     assert [each.sample.id for each in iter_records(tmp_path)] == [*["s1", "s2"][:seen], "s3"]
 
@@ -116,7 +116,7 @@ def test_a_line_with_a_key_that_is_no_record_is_an_error_to_readers_and_runs_aga
     with pytest.raises(RunStoreError, match="line 1 is not a record"):
         list(iter_records(tmp_path))
     with RunStore(tmp_path, manifest()) as store:
-        assert store.finished == {("no-tool", "s2", 0)}
+        assert finished(store) == {("no-tool", "s2", 0)}
         assert "line 1: not a record: sample.query" in store.notes[0]
     assert list(iter_records(tmp_path)) == [record("s2")]
 

@@ -15,7 +15,7 @@ from agrotools.core import RunStoreError
 from agrotools.runner import recovery
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
-from support.runs import answered, manifest, record
+from support.runs import answered, finished, manifest, record
 
 TESTS = str(Path(__file__).parents[1])
 NAMES = ("s1", "s2", "s3", "s4")
@@ -32,7 +32,7 @@ def resume(folder: Path, names=NAMES) -> list[str]:
     """Run what is missing; the notes of the start."""
     with RunStore(folder, manifest()) as store:
         for name in names:
-            if ("no-tool", name, 0) not in store.finished:
+            if ("no-tool", name, 0) not in finished(store):
                 store.append(answered(name, f"yes, {name}: ½"))
         return store.notes
 
@@ -62,9 +62,9 @@ def test_a_run_cut_anywhere_with_anything_behind_goes_on_with_every_whole_record
     (run / "records.jsonl").write_bytes(whole[:cut] + behind)
     kept = whole[:cut].count(b"\n")
     with RunStore(run, manifest()) as store:
-        assert store.finished >= {("no-tool", name, 0) for name in NAMES[:kept]}
+        assert finished(store) >= {("no-tool", name, 0) for name in NAMES[:kept]}
         # No bytes behind can make a record that was not there, except the line break that the last one lacked.
-        assert len(store.finished) <= kept + 1
+        assert len(finished(store)) <= kept + 1
     resume(run)
     assert list(iter_records(run)) == [answered(name, f"yes, {name}: ½") for name in NAMES]
     assert all(line.startswith(b'{"sample"') for line in (run / "records.jsonl").read_bytes().splitlines())
@@ -87,7 +87,7 @@ def test_a_damaged_line_is_moved_aside_and_its_sample_alone_runs_again(tmp_path:
     damaged = lines[1][:20] + b"\0" * 50 + lines[1][70:]
     (tmp_path / "records.jsonl").write_bytes(lines[0] + damaged + lines[2] + lines[3] + lines[3][:9])
     with RunStore(tmp_path, manifest()) as store:
-        assert store.finished == {("no-tool", name, 0) for name in ("s1", "s3", "s4")}
+        assert finished(store) == {("no-tool", name, 0) for name in ("s1", "s3", "s4")}
         cut, moved = store.notes
     assert "cut 9 bytes" in cut
     assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 2: not JSON)" in moved
@@ -155,7 +155,7 @@ def test_a_full_disk_is_a_typed_error_and_no_part_of_a_line_stays(tmp_path: Path
     assert whole == "True"
     assert int(count) >= 2
     with RunStore(tmp_path, manifest()) as store:
-        assert len(store.finished) == int(count) + 1
+        assert len(finished(store)) == int(count) + 1
         assert store.notes == []
     assert record("after") in list(iter_records(tmp_path))
 
@@ -186,7 +186,7 @@ def test_a_disk_that_fills_up_keeps_what_fitted_and_the_run_goes_on_when_there_i
 
     with pytest.raises(RunStoreError, match="No space left on device"):
         fill()
-    count = len(store.finished)
+    count = len(finished(store))
     assert 10 < count < 1000
     assert len(list(iter_records(tiny_disk / "run"))) == count
     with suppress(RunStoreError):
@@ -196,7 +196,7 @@ def test_a_disk_that_fills_up_keeps_what_fitted_and_the_run_goes_on_when_there_i
     assert not (tiny_disk / "other").exists()
     (tiny_disk / "ballast").unlink()
     with RunStore(tiny_disk / "run", manifest()) as resumed:
-        assert len(resumed.finished) == count
+        assert len(finished(resumed)) == count
         resumed.append(record("later"))
     assert len(list(iter_records(tiny_disk / "run"))) == count + 1
 

@@ -18,7 +18,7 @@ from agrotools.runner.manifest import identity_hash
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import RunStore, read_manifest
-from support.runs import manifest, record
+from support.runs import finished, manifest, record
 
 TESTS = str(Path(__file__).parents[1])
 
@@ -169,7 +169,7 @@ def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
     with RunStore(tmp_path, manifest()) as store:
         store.append(record("s1", trajectory=broken))
         store.append(record("s2"))
-        assert store.finished == {("no-tool", "s2", 0)}
+        assert finished(store) == {("no-tool", "s2", 0)}
     first, second = list(iter_records(tmp_path))
     assert "cannot be stored" in (first.invalid or "")
     assert second == record("s2")
@@ -201,7 +201,7 @@ sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from typing import Any
 from agrotools.runner.store import RunStore
-from support.runs import manifest, record
+from support.runs import finished, manifest, record
 store = RunStore(Path(sys.argv[1]), manifest())
 for number in range(5):
     store.append(record(f"s{number}"))
@@ -212,7 +212,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_kill_9_loses_no_appended_record_and_frees_the_run(tmp_path: Path):
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TESTS], check=False)
     with RunStore(tmp_path, manifest()) as store:
-        assert {name for _, name, _ in store.finished} == {f"s{number}" for number in range(5)}
+        assert {name for _, name, _ in finished(store)} == {f"s{number}" for number in range(5)}
 
 
 def test_a_record_is_handed_over_before_append_returns_and_without_waiting_for_the_disk(tmp_path: Path, monkeypatch):
@@ -233,4 +233,4 @@ def test_a_record_that_cannot_be_written_is_a_typed_error(tmp_path: Path, monkey
         monkeypatch.setattr(store._records, "append", full)
         with pytest.raises(RunStoreError, match="No space left"):
             store.append(record("s1"))
-        assert not store.finished
+        assert not finished(store)

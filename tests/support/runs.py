@@ -5,6 +5,8 @@ from typing import Any
 
 from agrotools.core import Record, Score, Step, Trajectory
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import Key, RecordIndex
+from agrotools.runner.store import RunStore
 from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -48,3 +50,9 @@ def summarise(
     """Return the metrics of records, with their score rows or by scoring them; ``description``: further fields."""
     tally = tallied(records, scores, SampleTable())
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
+
+
+def finished(run: RunStore | RecordIndex) -> set[Key]:
+    """Return the keys of the records of a run that are not invalid."""
+    index = run if isinstance(run, RecordIndex) else RecordIndex(run.folder)
+    return {key for key in index.each_key() if index.has_finished(key)}

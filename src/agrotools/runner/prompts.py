@@ -44,7 +44,6 @@ from agrotools.runner.records import Key, end_of_last_line
 PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
-_MOST_RECENT = 64
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -215,8 +214,6 @@ class StoredPrompts:
         weakref.finalize(self, self._offsets.close)
         self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")
         self._end = 0
-        self._recent: dict[str, Any] = {}
-        """Some contents by hash; many requests share their first message and their tools."""
         self.read_on()
 
     def read_on(self) -> None:
@@ -256,14 +253,10 @@ class StoredPrompts:
         return requests
 
     def _content(self, file: BinaryIO, digest: str) -> dict[str, Any]:
-        if (known := self._recent.get(digest)) is None:
-            if len(self._recent) >= _MOST_RECENT:
-                self._recent.clear()
-            line = self._line(file, _CONTENT + digest.encode())
-            if line is None:
-                raise KeyError(digest)
-            known = self._recent[digest] = orjson.loads(line)
-        return known
+        line = self._line(file, _CONTENT + digest.encode())
+        if line is None:
+            raise KeyError(digest)
+        return orjson.loads(line)
 
     def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
         """Return the last line that begins so; None if there is none."""

@@ -10,7 +10,7 @@ import sqlite3
 import weakref
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -112,11 +112,6 @@ class RecordIndex:
         self.leave_out(run)
         return [_key(row) for row in self._rows("offset >= ?", before)], replaces
 
-    def add_written(self, entries: Sequence[Entry], end: int) -> None:
-        """Add the entries of lines that this process has written, which end at offset ``end``."""
-        self._add(entries)
-        self.end, self._n_lines = end, self._n_lines + len(entries)
-
     def _add(self, entries: Iterable[Entry]) -> None:
         self._db.executemany(_ADD, entries)
 
@@ -189,11 +184,6 @@ class RecordIndex:
     def each_key(self) -> Iterator[Key]:
         """Yield all keys, in the order of iteration."""
         return map(_key, self._rows())
-
-    @property
-    def finished(self) -> set[Key]:
-        """Keys whose record is not invalid."""
-        return {*map(_key, self._rows("n_finished"))}
 
     @property
     def failed(self) -> frozenset[Key]:

@@ -34,7 +34,7 @@ from agrotools.core.files import (
 )
 from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest, sum_usage
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, Entry, Key, RecordIndex
+from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.recovery import recover
 
 LOCK_FILE = ".lock"
@@ -80,17 +80,10 @@ class RunStore:
                 _write_manifest(folder, self.manifest)
                 self._records = Journal(folder / RECORDS_FILE)
                 self._prompts = PromptLog(folder)
-                self._end, self._written = (folder / RECORDS_FILE).stat().st_size, list[Entry]()
-                """Size of the records, and entries of those that this process has added."""
                 sync(folder)
             except OSError as error:
                 raise folder_error(folder, error) from error
             undo.pop_all()
-
-    @property
-    def finished(self) -> set[Key]:
-        """Keys of samples that need not run again; the records are read for it."""
-        return RecordIndex(self.folder).finished
 
     def add_endpoint(self, found: Mapping[str, Sequence[str]], usage: Mapping[str, int]) -> None:
         """Add what replies said of their origin, and their tokens, to the manifest."""
@@ -104,9 +97,7 @@ class RunStore:
 
     def index(self) -> RecordIndex:
         """Return ``opened_with`` after adding the records that were appended since."""
-        self.opened_with.add_written(self._written, self._end)
-        self.opened_with.leave_out(self.folder)
-        self._written = []
+        self.opened_with.read_on(self.folder)
         return self.opened_with
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
@@ -120,10 +111,7 @@ class RunStore:
             if requests:
                 self._prompts.write(self._prompts.lines(record.key, requests))
             self._records.append(line)
-        finished = stored_record.invalid is None
-        self._written.append((record.mode, record.sample.id, record.epoch, self._end, finished))
-        self._end += len(line)
-        self.has_finished |= finished
+        self.has_finished |= stored_record.invalid is None
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
         """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored."""
