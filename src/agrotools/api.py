@@ -209,7 +209,7 @@ class Run:
         """
         records = self._index.of_sample(sample_id)
         if not records:
-            raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.keys})))
+            raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.each_key()})))
         return Sample(self, records)
 
     def __len__(self) -> int:

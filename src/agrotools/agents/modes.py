@@ -39,11 +39,11 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.base import count_text
+from agrotools.core.base import count_text, without_surrogates
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
-from agrotools.text.loose_json import NotJson, dumps, storable, without_surrogates
+from agrotools.text.loose_json import NotJson, dumps, storable
 from agrotools.text.submission import lacks_form
 
 if TYPE_CHECKING:
@@ -420,18 +420,12 @@ def kept_text(text: str, most: int = MOST_KEPT) -> str:
 
 def kept_action(action: Action) -> Action:
     """Return ``action`` as a record stores it. Its reply is truncated where it is created."""
-    match action:
-        case Answer():
-            changed = {"text": kept_text(action.text), "thought": kept_text(action.thought)}
-        case CallTools():
-            calls = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
-            changed = {"calls": calls, "thought": kept_text(action.thought)}
-        case Unparseable():
-            changed = {"text": kept_text(action.text)}
-        case Halt():
-            return action
-        case _:
-            raise TypeError(_not_an_action(action))
+    if not isinstance(action, Answer | CallTools | Unparseable | Halt):
+        raise TypeError(_not_an_action(action))
+    texts = {name: getattr(action, name, None) for name in ("text", "thought")}
+    changed: dict[str, Any] = {name: kept_text(text) for name, text in texts.items() if text is not None}
+    if isinstance(action, CallTools):
+        changed["calls"] = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
     same = all(getattr(action, name) == value for name, value in changed.items())
     return action if same else action.model_copy(update=changed)
 

@@ -73,12 +73,12 @@ def explain(
     if not len(index):
         raise index.without_samples
     if sample is None:
-        _list_samples(index.keys, as_json=as_json)
+        _list_samples([*index.each_key()], as_json=as_json)
         return
     of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
     chosen = [record for record in of_sample if mode in (None, record.mode)]
     if not chosen:
-        known = sorted({name for _, name, _ in index.keys})
+        known = sorted({name for _, name, _ in index.each_key()})
         has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
     if prompt:

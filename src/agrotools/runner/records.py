@@ -176,11 +176,6 @@ class RecordIndex:
         entry = self._entry(key)
         return entry is not None and bool(entry[-1])
 
-    @property
-    def keys(self) -> list[Key]:
-        """All keys, in the order of iteration."""
-        return [*self.each_key()]
-
     def each_key(self) -> Iterator[Key]:
         """Yield all keys, in the order of iteration."""
         return map(_key, self._rows())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.core import MODES, Mode, Record, Score, UsageError
+from agrotools.core import MODES, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
@@ -41,21 +41,9 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 
 
-def compare(
-    first: Sequence[Record],
-    second: Sequence[Record],
-    *,
-    first_scores: Sequence[Sequence[Score]] | None = None,
-    second_scores: Sequence[Sequence[Score]] | None = None,
-    names: tuple[str, str] = ("", ""),
-    synthetic: bool = False,
-) -> Comparison:
-    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both.
-
-    ``synthetic`` is True if the benchmark's images are drawn by code; the comparison then says so.
-    """
-    tallies = [tallied(*each, SampleTable(), CauseTally()) for each in ((first, first_scores), (second, second_scores))]
-    return comparisons(tallies, names)[0].model_copy(update={"synthetic": synthetic})
+def compare(first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")) -> Comparison:
+    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both."""
+    return comparisons([tallied(each, None, SampleTable(), CauseTally()) for each in (first, second)], names)[0]
 
 
 def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:

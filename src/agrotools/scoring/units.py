@@ -7,7 +7,6 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
@@ -141,46 +140,30 @@ class Rows:
     """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
 
     def __init__(self) -> None:
-        self._values = array("d")
-        self._places: array[int] | None = None
-        """None while the place of each row is its number."""
-        self._steps: array[int] | None = None
-        """None while all rows are of whole samples."""
+        self._places, self._steps, self._values = array("I"), array("i"), array("d")
 
     def add(self, place: int, step: int | None, value: float) -> None:
-        n = len(self._values)
-        if self._places is None and place != n:
-            self._places = array("I", range(n))
-        if self._places is not None:
-            self._places.append(place)
-        if self._steps is None and step is not None:
-            self._steps = array("i", repeat(WHOLE, n))
-        if self._steps is not None:
-            self._steps.append(WHOLE if step is None else step)
+        self._places.append(place)
+        self._steps.append(WHOLE if step is None else step)
         self._values.append(value)
 
     @property
     def places(self) -> "IntArray":
         import numpy as np
 
-        return np.arange(len(self._values)) if self._places is None else np.array(self._places, dtype=np.int64)
+        return np.array(self._places, dtype=np.int64)
 
     @property
     def steps(self) -> "IntArray":
         import numpy as np
 
-        return np.full(len(self._values), WHOLE) if self._steps is None else np.array(self._steps, dtype=np.int64)
+        return np.array(self._steps, dtype=np.int64)
 
     @property
     def values(self) -> "FloatArray":
         import numpy as np
 
         return np.array(self._values)  # a view would not let the array grow
-
-    @property
-    def is_plain(self) -> bool:
-        """True if each row is of a whole sample, whose place is its number."""
-        return self._places is None and self._steps is None
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
@@ -225,14 +208,10 @@ def units_of(
     import numpy as np
 
     of_place = np.array(samples, dtype=np.int64)
-    is_complete = not any(invalid)
-    if is_complete and rows.is_plain:
-        values = rows.values
-        return Units(of_place[: len(values)], np.broadcast_to(WHOLE, values.shape), values, values, values)
     n, n_invalid = np.array(epochs, dtype=np.int64), np.array(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
-    if is_complete:
+    if not n_invalid.any():
         return Units(of_place[places], steps, values, values, values)
     n_epochs = counts + n_invalid[places]  # without valid epochs that have no row, because the twin has none
     low, high = totals / n_epochs, (totals + n_invalid[places]) / n_epochs

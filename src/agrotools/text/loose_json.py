@@ -15,6 +15,8 @@ from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
+from agrotools.core.base import without_surrogates
+
 MAX_DEPTH = 60
 _INT64 = 2**63
 
@@ -165,17 +167,6 @@ def _clean(value: Any, depth: int) -> JsonValue:
     return value
 
 
-def without_surrogates(text: str) -> str:
-    """Return ``text`` with lone surrogates (not encodable as UTF-8) replaced by U+FFFD."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def value_at(text: str, start: int) -> tuple[int, int] | None:
     """Return (start, end) of the first bracketed value from ``start`` on; None if there is none or it never closes."""
     opened = _OPEN.search(text, start)
@@ -255,8 +246,3 @@ def is_list(value: Any) -> bool:
 
 def is_text(value: Any) -> bool:
     return isinstance(value, str)
-
-
-def zeroes(*names: str) -> dict[str, int]:
-    """Return a dictionary with the value 0 for each name."""
-    return dict.fromkeys(names, 0)
