@@ -38,7 +38,6 @@ from agrotools.scoring.gate import gate
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
 from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
-from agrotools.scoring.units import SampleTable
 from agrotools.text.answer_form import _shipped_charts
 from agrotools.text.submission import UNKNOWN
 from support.command import run_command
@@ -258,7 +257,7 @@ def test_one_policy_does_not_differ_from_itself_on_a_selection_without_the_twins
 
 def test_a_gate_of_a_policy_against_itself_passes():
     records = [record(each, REFUSAL if each.answerable else "70 mm") for pair in PAIRS for each in pair]
-    new, old = (tallied(some, None, SampleTable()) for some in (records, records))
+    new, old = (tallied(some) for some in (records, records))
     passed = gate(new, old, "end-to-end", 0.0)
     assert (passed.passed, passed.new, passed.bound.drop) == (True, 0.0, 0.0)
 

@@ -10,7 +10,6 @@ from agrotools.runner.store import RunStore
 from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.scoring.units import SampleTable
 from support.plain_sample import plain_sample
 
 
@@ -48,7 +47,7 @@ def summarise(
     **description: Any,
 ) -> Summary:
     """Return the metrics of records, with their score rows or by scoring them; ``description``: further fields."""
-    tally = tallied(records, scores, SampleTable())
+    tally = tallied(records, scores)
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
 
 

@@ -39,7 +39,7 @@ from agrotools.models.base import (
     message_json,
     with_images,
 )
-from agrotools.runner.records import Key, end_of_last_line
+from agrotools.runner.records import Key
 
 PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
@@ -146,13 +146,12 @@ class PromptLog:
 
     def _recover(self) -> None:
         """Cut off an incomplete last line, and read the hashes of stored contents."""
-        with self._path.open("rb") as file:
-            end = end_of_last_line(file)
-            file.seek(0)
-            for line in file:
-                if line.startswith(_CONTENT):
-                    with suppress(ValueError):
-                        self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
+        end = 0
+        for line in complete_lines(self._path):
+            end += len(line)
+            if line.startswith(_CONTENT):
+                with suppress(ValueError):
+                    self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
 
@@ -165,7 +164,7 @@ def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Ke
     if not (run / PROMPTS_FILE).is_file():
         return
     with (target / PROMPTS_FILE).open("ab") as joined:
-        for line in _lines(run / PROMPTS_FILE):
+        for line in complete_lines(run / PROMPTS_FILE):
             if line.startswith(_CONTENT):
                 digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
                 if digest not in known:
@@ -225,7 +224,7 @@ class StoredPrompts:
             raise self._fault(error) from error
 
     def _new_lines(self) -> Iterator[tuple[bytes, int]]:
-        for line in _lines(self._path, self._end):
+        for line in complete_lines(self._path, self._end):
             offset, self._end = self._end, self._end + len(line)
             is_content = line.startswith(_CONTENT)
             yield line[: len(_CONTENT) + _HASH_DIGITS] if is_content else line.partition(_REQUESTS)[0], offset
@@ -279,11 +278,6 @@ class StoredPrompts:
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 
 
-def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
-    """Return the requests that were sent for one sample, as :meth:`StoredPrompts.of`."""
-    return StoredPrompts(run).of(key)
-
-
 def stored_image(run: Path, url: str) -> StoredImage | None:
     """Return the image that a URL in a stored message refers to; None if it is not a reference to a stored image."""
     media_type, mark, digest = url.removeprefix("data:").partition(";sha256,")
@@ -295,7 +289,7 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
     return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
 
 
-def _lines(path: Path, start: int = 0) -> Iterator[bytes]:
+def complete_lines(path: Path, start: int = 0) -> Iterator[bytes]:
     """Yield the complete lines of a file from an offset on."""
     with path.open("rb") as file:
         file.seek(start)

@@ -5,7 +5,6 @@ several lines (an invalid sample is run again): the last finished record is vali
 finished. Lines that are not records (after a disk fault) are always reported.
 """
 
-import os
 import sqlite3
 import weakref
 from codecs import BOM_UTF8
@@ -328,19 +327,6 @@ def parsed(line: bytes) -> Record:
             return Record.model_validate(orjson.loads(line))
         except ValueError:
             raise error from None
-
-
-def end_of_last_line(file: IO[bytes]) -> int:
-    """Return the offset after the last line break of a file; 0 if there is none."""
-    end = file.seek(0, os.SEEK_END)
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        at = file.read(end - start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        end = start
-    return 0
 
 
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:

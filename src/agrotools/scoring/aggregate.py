@@ -1,10 +1,10 @@
 """Aggregation of the records of a run, one record at a time (only numbers are stored), and of several runs."""
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
@@ -17,7 +17,6 @@ from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import (
     EventCounts,
-    SecondsTally,
     ending_of,
     missing_of,
     mostly_unread,
@@ -47,12 +46,13 @@ from agrotools.scoring.repeats import repeats_of
 from agrotools.scoring.slots import answer_of, score_record
 from agrotools.scoring.summary import (
     MAX_INVALID_SHARE,
-    Correlation,
     Invalid,
     Metric,
     ModeSummary,
     NoForm,
     NoToolPart,
+    Seconds,
+    SecondsByPart,
     Summary,
     with_gains_adjusted,
 )
@@ -60,6 +60,7 @@ from agrotools.scoring.units import (
     Rows,
     SampleTable,
     Units,
+    by_part,
     clusters_of,
     difference_of,
     metric_of,
@@ -73,12 +74,10 @@ if TYPE_CHECKING:
 
 
 class RunAggregator:
-    """Aggregator of the records of one run. Aggregators that are compared share a table of samples."""
+    """Aggregator of the records of one run."""
 
-    def __init__(
-        self, table: SampleTable | None = None, protocol: Protocol = "react", causes: "CauseTally | None" = None
-    ) -> None:
-        self.table = table or SampleTable()
+    def __init__(self, protocol: Protocol = "react", causes: "CauseTally | None" = None) -> None:
+        self.table = SampleTable()
         self.causes = causes
         """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
@@ -133,16 +132,9 @@ class RunAggregator:
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(),
-            correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
+            correlations=tuple(correlations(units.get("step-by-step", {}), units.get("end-to-end", {}), self.table)),
         )
         return with_gains_adjusted([summary])[0]
-
-    def _correlations(
-        self, step_by_step: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
-    ) -> tuple[Correlation, ...]:
-        if step_by_step is None or end_to_end is None:
-            return ()
-        return tuple(correlations(step_by_step, end_to_end, self.table))
 
     def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
@@ -174,7 +166,8 @@ class ModeAggregator:
         self._table = table
         self._counts = EventCounts()
         self._error_tally = ErrorTally(mode, protocol)
-        self._seconds = SecondsTally(table)
+        self._seconds = defaultdict[int, list[float]](lambda: [0.0, 0])
+        """Sum of the seconds of the valid records and their number, by kind of sample."""
         self._plugin_tallies: dict[str, PluginTally] = {}
         self._samples = array("I")
         self._epochs = array("I")
@@ -220,7 +213,8 @@ class ModeAggregator:
                 self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
         self._error_tally.add(record, number, rows)
-        self._seconds.add(number, record.seconds)
+        of_kind = self._seconds[self._table.kind_of[number]]
+        of_kind[:] = of_kind[0] + record.seconds, of_kind[1] + 1
         for plugin in plugins_of_slots(record.sample.answer):
             if plugin.scoring.tally is not None:
                 if plugin.name not in self._plugin_tallies:
@@ -316,15 +310,17 @@ class ModeAggregator:
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
-            seconds=self._seconds.by_part(),
+            seconds=SecondsByPart(**by_part([*self._seconds], self._table, self._mean_seconds))
+            if self._seconds
+            else None,
             call_ratio=self._counts.call_ratio(),
             repeats=repeats_of(*self.epoch_scores(), clusters, looks=looks) if self._n_epochs > 1 else None,
-            **self._of_plugins(),
+            **{name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()},
         )
 
-    def _of_plugins(self) -> dict[str, Any]:
-        """Return the counts of benchmark plug-ins, by the plug-ins' keys."""
-        return {name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()}
+    def _mean_seconds(self, kinds: Iterable[int]) -> Seconds:
+        total, n = map(sum, zip(*(self._seconds[kind] for kind in kinds), strict=True))
+        return Seconds(mean=total / n, n=int(n))
 
     def valid_samples(self) -> set[int]:
         """Return the numbers of the samples that have a valid record."""
@@ -382,12 +378,10 @@ def metric_differences(
 
 
 def tallied(
-    records: Sequence[Record],
-    scores: Iterable[Sequence[Score]] | None,
-    table: SampleTable,
-    causes: CauseTally | None = None,
+    records: Sequence[Record], scores: Iterable[Sequence[Score]] | None = None, causes: CauseTally | None = None
 ) -> RunAggregator:
-    tally = RunAggregator(table, causes=causes)
+    """Return the aggregator of records, which are scored if their rows are not given."""
+    tally = RunAggregator(causes=causes)
     for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
         tally.add(record, rows)
     return tally

@@ -43,7 +43,7 @@ _ROUNDING = 1e-9
 
 def compare(first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")) -> Comparison:
     """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both."""
-    return comparisons([tallied(each, None, SampleTable(), CauseTally()) for each in (first, second)], names)[0]
+    return comparisons([tallied(each, causes=CauseTally()) for each in (first, second)], names)[0]
 
 
 def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:

@@ -11,8 +11,7 @@ from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
-from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
-from agrotools.scoring.units import SampleTable, by_part
+from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
 from agrotools.text.submission import lacks_form
 from agrotools.tools import get_tool
 
@@ -182,31 +181,6 @@ def _by_frequency(counts: Counter[str]) -> dict[str, int]:
 
 def _numbers(values: Iterable[object]) -> list[float]:
     return [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-
-
-class SecondsTally:
-    """Sums of the seconds of the valid records of a mode, by kind of sample."""
-
-    def __init__(self, table: SampleTable) -> None:
-        self._table = table
-        self._sums: dict[int, tuple[float, int]] = {}
-
-    def add(self, sample: int, seconds: float) -> None:
-        """Add the seconds of a valid record; ``sample`` is the number of its sample in the table."""
-        kind = self._table.kind_of[sample]
-        total, n = self._sums.get(kind, (0.0, 0))
-        self._sums[kind] = (total + seconds, n + 1)
-
-    def by_part(self) -> SecondsByPart | None:
-        """Return the mean seconds by part; None if no record was added."""
-        if not self._sums:
-            return None
-        return SecondsByPart(**by_part([*self._sums], self._table, self._mean))
-
-    def _mean(self, kinds: Iterable[int]) -> Seconds:
-        amounts = [self._sums[kind] for kind in kinds]
-        n = sum(count for _, count in amounts)
-        return Seconds(mean=sum(total for total, _ in amounts) / n, n=n)
 
 
 INVALID = "infrastructure"
