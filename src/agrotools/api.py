@@ -143,7 +143,7 @@ class Sample:
 
                 preview = make_preview(path, file.name, file.kind, file.bands)
                 if isinstance(preview, Preview):
-                    yield f'<img src="{preview.url}" alt="{escape(file.name)}" style="max-width:24em">'
+                    yield f'<img src="{preview.image.url}" alt="{escape(file.name)}" style="max-width:24em">'
 
     def __repr__(self) -> str:
         return f"Sample({self.id!r}, {', '.join(record.mode for record in self.records)})"

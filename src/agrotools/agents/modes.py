@@ -284,7 +284,9 @@ def with_shown_observations(sample: Sample) -> Sample:
     replaced: set[int] = set()
     observations: list[Observation | None] = []
     for index, step in enumerate(sample.reference.steps):
-        if _serves(step, index, needed) and not replaced & _steps_used(step):
+        refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
+        used = {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
+        if _serves(step, index, needed) and not replaced & used:
             observations.append(step.observation)
         else:
             observations.append(_truth_of(step))
@@ -301,12 +303,6 @@ def with_truth_observations(sample: Sample) -> Sample:
 
 def _truth_of(step: ReferenceStep) -> Observation | None:
     return step.observation if step.truth is None else Observation(result=step.truth)
-
-
-def _steps_used(step: ReferenceStep) -> set[int]:
-    """Return the indices of steps whose results are arguments of ``step``."""
-    refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
-    return {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
 
 
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
@@ -448,7 +444,7 @@ def kept_call(call: ToolCall) -> ToolCall:
     Arguments of more than :data:`MOST_KEPT` bytes have their long texts truncated or, if that is not enough, become
     truncated JSON text.
     """
-    if _size(call.arguments) <= MOST_KEPT:
+    if len(json_bytes(call.arguments)) <= MOST_KEPT:
         return call
     return call.model_copy(update={"arguments": _kept_arguments(call.arguments)})
 
@@ -460,11 +456,6 @@ def _kept_arguments(arguments: Arguments) -> Arguments:
         cut: Arguments = {
             name: kept_text(value, share) if isinstance(value, str) else value for name, value in arguments.items()
         }
-        if _size(cut) <= MOST_KEPT:
+        if len(json_bytes(cut)) <= MOST_KEPT:
             return cut
     return {"cut": kept_text(dumps(arguments), MOST_KEPT // 2)}  # JSON text grows when it is encoded as JSON again
-
-
-def _size(value: JsonValue) -> int:
-    """Return the size of a value in bytes as JSON."""
-    return len(json_bytes(value))

@@ -67,17 +67,13 @@ class Budget:
                 self._reserved_usd += usd
                 self._in_flight += 1
                 return usd
-            await self._wait_for_release(stats)
-
-    async def _wait_for_release(self, stats: WireStats) -> None:
-        """Wait until a request in flight has succeeded or failed."""
-        settled = asyncio.get_running_loop().create_future()
-        self._waiting.append(settled)
-        stats.waiting += 1
-        try:
-            await settled
-        finally:
-            stats.waiting -= 1
+            settled = asyncio.get_running_loop().create_future()  # when a request in flight has succeeded or failed
+            self._waiting.append(settled)
+            stats.waiting += 1
+            try:
+                await settled
+            finally:
+                stats.waiting -= 1
 
     def release(self, usd: float) -> None:
         """Release a reserved amount."""

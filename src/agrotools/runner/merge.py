@@ -260,14 +260,11 @@ def _artifacts_of(record: Record) -> set[tuple[str, str]]:
 
 def _note_of_absent(named: Iterable[tuple[str, str]], folder: Path) -> list[str]:
     """Return a note on files of tools that records name and no shard has."""
-    absent = sorted({digest: name for digest, name in named if not _is_there(folder, digest, name)}.values())
+    files = {(digest, name): artifact_path(folder, digest, Path(name).suffix) for digest, name in named}
+    absent = sorted({digest: name for (digest, name), path in files.items() if not path.is_file()}.values())
     if not absent:
         return []
     return [f"{count_text(len(absent), 'file')} of tools missing from all shards and from reports (first: {absent[0]})"]
-
-
-def _is_there(folder: Path, digest: str, name: str) -> bool:
-    return artifact_path(folder, digest, Path(name).suffix).is_file()
 
 
 def _append_lines(sources: Iterable[Path], target: Path) -> None:

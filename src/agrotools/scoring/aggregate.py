@@ -283,8 +283,8 @@ class ModeAggregator:
 
     def epoch_scores(self) -> "tuple[IntArray, FloatArray]":
         """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
-        rows = self._rows.get(FAS, Rows())
-        return rows.places, rows.values
+        places, _, values = self._rows.get(FAS, Rows()).columns()
+        return places, values
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool, looks: int = 1) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""

@@ -30,7 +30,6 @@ from agrotools.scoring.units import (
     Units,
     by_sample,
     clusters_of,
-    overall_difference,
     paired_units,
     shown_mean,
 )
@@ -135,15 +134,23 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
 
 def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
-    if mode not in first.modes or mode not in second.modes:
-        return None
-    for metric in (name for name in first.modes[mode].metrics if mode in METRICS[name].compared_in):
-        mine, other = (run.modes[mode].headline_units(metric) for run in (first, second))
-        if mine is None or other is None:
-            continue
-        if (pair := paired_units(mine, _renumbered(other, second.table, first.table))) is not None:
-            return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
+    metrics = first.modes[mode].metrics if mode in first.modes else ()
+    for metric in (name for name in metrics if mode in METRICS[name].compared_in):
+        if pair := _paired(first, second, mode, metric):
+            return pair
     return None
+
+
+def _paired(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
+) -> HeadlinePair | None:
+    """Return the pairs in a metric, of ``samples`` if it is not empty; None if the runs share no scored sample."""
+    mine, other = (run.modes[mode].headline_units(metric) if mode in run.modes else None for run in (first, second))
+    if mine is None or other is None:
+        return None
+    mine = _among(samples, mine, first.table) if samples else mine
+    pair = paired_units(mine, _renumbered(other, second.table, first.table))
+    return pair and HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
@@ -233,13 +240,8 @@ def paired_difference(
 
     ``samples``: ids of the samples that count; empty for all.
     """
-    if mode not in first.modes or mode not in second.modes:
-        return None
-    units = [each.modes[mode].headline_units(metric) for each in (first, second)]
-    if units[0] is None or units[1] is None:
-        return None
-    mine = _among(samples, units[0], first.table) if samples else units[0]
-    return overall_difference(mine, _renumbered(units[1], second.table, first.table), first.table)
+    pair = _paired(first, second, mode, metric, samples)
+    return pair and estimate_difference(pair.first, pair.second, pair.clusters)
 
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:

@@ -147,23 +147,11 @@ class Rows:
         self._steps.append(WHOLE if step is None else step)
         self._values.append(value)
 
-    @property
-    def places(self) -> "IntArray":
+    def columns(self) -> "tuple[IntArray, IntArray, FloatArray]":
+        """Return places, steps and values as arrays of their own: a view would not let the columns grow."""
         import numpy as np
 
-        return np.array(self._places, dtype=np.int64)
-
-    @property
-    def steps(self) -> "IntArray":
-        import numpy as np
-
-        return np.array(self._steps, dtype=np.int64)
-
-    @property
-    def values(self) -> "FloatArray":
-        import numpy as np
-
-        return np.array(self._values)  # a view would not let the array grow
+        return np.array(self._places, np.int64), np.array(self._steps, np.int64), np.array(self._values)
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
@@ -234,10 +222,10 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
     """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
     import numpy as np
 
-    steps = rows.steps
+    places, steps, values = rows.columns()
     width = int(steps.max(initial=0)) + 2
-    keys, first, totals, counts = summed(rows.places * width + (steps - WHOLE), rows.values)
-    del steps
+    keys, first, totals, counts = summed(places * width + (steps - WHOLE), values)
+    del places, steps, values
     order = np.lexsort((first, keys // width))
     return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
 
@@ -292,14 +280,6 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
         return estimate_difference(mine.values[part], paired[part], clusters[part])
 
     return _broken_down(mine.samples, table, difference)
-
-
-def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
-    """Return the overall estimate of :func:`difference_of`."""
-    if (pair := paired_units(first, second)) is None:
-        return None
-    mine, paired = pair
-    return estimate_difference(mine.values, paired, clusters_of(mine.samples, table))
 
 
 def paired_units(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import FrozenModel, Record, Score, Slot
+from agrotools.core import FrozenModel, Record, Score
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     SHIPPED_RUBRICS,
@@ -121,7 +121,8 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
         return []
     rows: list[Score] = []
     for metric in metrics:
-        slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric].applies_to(slot)]
+        kind = JUDGED_METRICS[metric]
+        slots = [slot for slot in record.sample.answer if kind.applies_to(slot)]
         if not slots:
             continue
         of_metric = [each for each in graded if each.question.metric == metric]
@@ -141,19 +142,13 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
                 version=VERSION,
                 sample_id=record.sample.id,
                 epoch=record.epoch,
-                value=_together(metric, slots, numbers) if of_metric else 0.0,
+                value=kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0,
                 reading=reading,
                 judge=", ".join(judges) or None,
                 judge_prompt_hash=of_metric[0].question.prompt if of_metric else None,
             )
         )
     return rows
-
-
-def _together(metric: str, slots: Sequence[Slot], grades: Sequence[float]) -> float:
-    """Combine the grades of a sample to one value in [0, 1]."""
-    judged = JUDGED_METRICS[metric]
-    return judged.combine(judged.of_slots(slots, grades) if judged.of_slots else grades)
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------
