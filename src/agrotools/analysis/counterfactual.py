@@ -77,9 +77,8 @@ from agrotools.scoring.matching import (
 from agrotools.scoring.metrics import SLOT_METRIC, counts_in_fas
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
-from agrotools.text import format_answer
 from agrotools.text.agreement_values import same_json
-from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.refusal import shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]

@@ -30,8 +30,7 @@ from agrotools.scoring.attribution import NoiseCurve, ToolNoise
 from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.plots import score_plot
 from agrotools.scoring.slots import score_slot
-from agrotools.text import format_answer
-from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import get_tool
 

@@ -3,15 +3,19 @@
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import compare
 from agrotools.scoring.metrics import METRICS, scores_sample
-from agrotools.scoring.slots import SlotScore, outcome_scores, score_record, score_slot
-from agrotools.scoring.statistics import Estimate, Interval
-from agrotools.scoring.summary import (
-    Amount,
-    CallRatio,
-    Comparison,
-    Correlation,
-    Metric,
-    ModeSummary,
-    PublishedFigures,
-    Summary,
-)
+from agrotools.scoring.slots import score_record
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import Comparison, Metric, ModeSummary, Summary
+
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "Estimate",
+    "Metric",
+    "ModeSummary",
+    "RunAggregator",
+    "Summary",
+    "compare",
+    "score_record",
+    "scores_sample",
+]

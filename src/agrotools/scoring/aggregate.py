@@ -4,7 +4,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
@@ -293,6 +293,9 @@ class ModeAggregator:
         clusters = clusters_of(np.array(self._samples), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True
+        of_plugins: dict[str, Any] = {}
+        for tally in self._plugin_tallies.values():
+            of_plugins.update(tally.results())
         return ModeSummary(
             n_records=sum(self._epochs),
             n_samples=len(self._samples),
@@ -315,7 +318,7 @@ class ModeAggregator:
             else None,
             call_ratio=self._counts.call_ratio(),
             repeats=repeats_of(*self.epoch_scores(), clusters, looks=looks) if self._n_epochs > 1 else None,
-            **{name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()},
+            **of_plugins,
         )
 
     def _mean_seconds(self, kinds: Iterable[int]) -> Seconds:

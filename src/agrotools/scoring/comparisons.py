@@ -283,7 +283,9 @@ def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
 
 def _headlines(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
     """Return the modes and metrics that are compared between runs; none for a quick part."""
-    modes = [] if summary.quick else [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline]
+    modes: list[Mode] = (
+        [] if summary.quick else [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline]
+    )
     return [(mode, each) for mode in modes for each in tally.modes[mode].metrics if mode in METRICS[each].compared_in]
 
 

@@ -246,3 +246,8 @@ def is_list(value: Any) -> bool:
 
 def is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def zeroes(*names: str) -> dict[str, int]:
+    """Return a dictionary with the value 0 for each name."""
+    return dict.fromkeys(names, 0)

@@ -31,11 +31,10 @@ from agrotools.core import (
 from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
-from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.agreement_values import as_number
-from agrotools.text.answer_form import UNKNOWN, guessed_values, is_unanswerable
+from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import compatible
+from agrotools.text.units import canonical_unit, compatible, convert
 
 SAME = 1e-9
 """Similarities that differ by at most this much count as equal, independent of the order of summation."""

@@ -26,7 +26,7 @@ from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
 from agrotools.scoring.predictions import Part, SampleParts, Scores, Similarity, summed
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 from agrotools.tools import TOOLS, get_tool
 
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d++)?|\.\d++)")
@@ -128,9 +128,7 @@ def score_steps(
     Raises:
         BenchmarkError: the gold of a sample is malformed.
     """
-    counts = dict.fromkeys(
-        ("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error"), 0
-    )
+    counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
     ids = {name: f"{rules.name}.{name}_corrected" for name in _STEP_METRICS}
     sample_parts: list[SampleParts] = []
     missing = 0
@@ -224,10 +222,10 @@ def score_end(
     """
     names = ("ans_acc", rules.image_metric, "ans_acc_objective")
     ids = {name: f"{rules.name}.{name}_corrected" for name in (*names, *rules.categories)}
-    counts = dict.fromkeys(("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer"), 0)
-    counts |= dict.fromkeys(("tool_call", "tool_call_error", "uncategorised_gold_calls"), 0)
+    counts = zeroes("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer")
+    counts |= zeroes("tool_call", "tool_call_error", "uncategorised_gold_calls")
     sample_parts: list[SampleParts] = []
-    unknown = dict.fromkeys(("subjective", "image_tasks"), 0)
+    unknown = zeroes("subjective", "image_tasks")
     for sample in samples:
         where = f"sample {sample.key}"
         gold = gold_messages(_first(sample.gold), where, returns=True)

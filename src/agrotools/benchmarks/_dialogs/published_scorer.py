@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agrotools.scoring.predictions import Figure, Scores, Similarity, published
-from agrotools.text.loose_json import is_list, is_object
+from agrotools.text.loose_json import is_list, is_object, zeroes
 
 _SMALL = 1e-5
 
@@ -109,7 +109,7 @@ def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarit
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. if no gold step is a call.
     """
-    counts = dict.fromkeys(("inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error"), 0)
+    counts = zeroes("inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error")
     cosines = _Cosines(similarity)
     answers = 0.0
     for sample in samples:
@@ -156,7 +156,7 @@ def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity 
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. if a gold call names an unknown tool.
     """
-    counts = dict.fromkeys(("all", "text_answers", "tool_call", "tool_call_error"), 0)
+    counts = zeroes("all", "text_answers", "tool_call", "tool_call_error")
     hits, predicted_calls, gold_calls = (dict.fromkeys(rules.categories, 0) for _ in range(3))
     cosines = _Cosines(similarity)
     answers = images = 0.0

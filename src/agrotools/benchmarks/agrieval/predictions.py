@@ -18,7 +18,7 @@ from agrotools.benchmarks.facts import differences_of
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.predictions import Part, PublishedScorerStops, SampleParts, ScoredFile, Scores, read_json, summed
-from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _FORM = 'results look like [{"question": ..., "options": {...}, "answer": "A", "generated_answer": ...}, ...]'
 
@@ -102,7 +102,7 @@ def compare_results(inputs: PredictionInput) -> ScoredFile:
         published = Scores("", {**published.metrics, **scored.metrics}, {}, left_out)
     samples = tuple(_parts(each) for each in results.answered)
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
-    counts = dict.fromkeys(("choices", "open_questions", "without_reply"), 0)
+    counts = zeroes("choices", "open_questions", "without_reply")
     for each in results.answered:
         counts["choices" if each.slot.type == "options" else "open_questions"] += 1
         counts["without_reply"] += not each.replies
