@@ -144,7 +144,7 @@ class Sample:
 
                 preview = make_preview(path, file.name, file.kind, file.bands)
                 if isinstance(preview, Preview):
-                    yield f'<img src="{preview.url}" alt="{escape(file.name)}" style="max-width:24em">'
+                    yield f'<img src="{preview.image.url}" alt="{escape(file.name)}" style="max-width:24em">'
 
     def __repr__(self) -> str:
         return f"Sample({self.id!r}, {', '.join(record.mode for record in self.records)})"
@@ -210,7 +210,7 @@ class Run:
         """
         records = self._index.of_sample(sample_id)
         if not records:
-            raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.keys})))
+            raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.each_key()})))
         return Sample(self, records)
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import BudgetReached, EndpointRefusal, UsageError
 from agrotools.models import Endpoint
 from agrotools.models.ledger import read_spend
-from agrotools.runner.prompts import read_requests
+from agrotools.runner.prompts import StoredPrompts
 from support.benchmark_folders import number_sample, write_folder
 from support.openai_server import Body, error, serving
 
@@ -168,7 +168,7 @@ def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path
         assert "trees" in texts[1]
         assert [reply.finish_reason for reply in record.agent_replies or ()][:2] == ["stop", "tool_calls"]
         assert record.spending[:3] == pytest.approx((5000, 2500, (5000 + 25_000) / 1e6))
-        requests = read_requests(run.path, record.key) or []
+        requests = StoredPrompts(run.path).of(record.key) or []
         assert [len(request.messages) for request in requests] == [2, 4, 4, 2, 1]
         assert requests[0].messages[1]["content"][0] == {"type": "text", "text": "How many?"}
         assert requests[1].tools[0]["function"]["name"] == "count"

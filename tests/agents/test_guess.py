@@ -7,11 +7,11 @@ from agrotools.benchmarks.pack import read_pack
 from agrotools.core import Answer, Observation, PlotSlot, Sample, Step, ToolCall
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
-from agrotools.text import answer_form
 from agrotools.text.answer_form import (
     UNKNOWN,
     Guesser,
     GuessModel,
+    answer_form,
     guessed_chart,
     guessed_text,
     guessed_values,

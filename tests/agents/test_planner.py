@@ -33,8 +33,7 @@ from agrotools.core import (
     ToolOutcome,
 )
 from agrotools.core.form_item import form_item
-from agrotools.text import answer_form
-from agrotools.text.answer_form import UNKNOWN, guessed_text
+from agrotools.text.answer_form import UNKNOWN, answer_form, guessed_text
 from support.plain_sample import plain_sample
 
 MEASURE, CALCULATE = "measure_crop_weed_area", "calculate"

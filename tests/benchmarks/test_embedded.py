@@ -19,7 +19,7 @@ from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
 from agrotools.formats.benchmark import content_hash_of
 from agrotools.scoring.slots import score_slot
-from agrotools.text import format_answer
+from agrotools.text.answer_form import format_answer
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from support.caches import separate_cache

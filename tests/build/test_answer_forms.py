@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.slot_draft import SlotDraft
-from agrotools.text import answer_form
+from agrotools.text.answer_form import answer_form
 from agrotools.text.normalise import CJK
 
 TEMPLATES = sorted(

@@ -16,7 +16,7 @@ from agrotools.build.templates.thing import Subject
 from agrotools.core import FAMILY_OF_TASK_TYPE, ExactSlot, SampleFile, ToleranceSlot
 from agrotools.core.record import resolved_value
 from agrotools.scoring.slots import score_slot
-from agrotools.text import answer_form
+from agrotools.text.answer_form import answer_form
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import get_tool
 from agrotools.tools.result import encode_result

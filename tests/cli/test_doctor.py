@@ -35,7 +35,7 @@ def without_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_runs_code_here() -> None:
-    available = probing.available_runners()
+    available = [runner for runner in probing.RUNNERS if probing.probe(runner).holds]
     if not available:
         pytest.skip("no sandbox works here")
     sandbox = found()["sandbox"]

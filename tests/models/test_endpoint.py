@@ -129,7 +129,7 @@ def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:
     encoder = RequestEncoder("m", {})
     url = 'data:image/png;base64,AA=="\\\n\u20ac'
     messages = [Message(role="user", content=(TextPart(text="See ü"), ImagePart(url=url), ImagePart(url="data:,")))]
-    settings = ModelSettings(stop=("END",), extra={"top_k": 5})
+    settings = ModelSettings(extra={"top_k": 5})
     toolsets = [[spec("a"), spec("b")], [spec("b")], []]
     for _ in range(3):
         for tools in toolsets:
@@ -139,7 +139,7 @@ def test_what_is_serialised_once_reads_as_what_is_serialised_anew() -> None:
 
 def test_extra_fields_stand_above_ours() -> None:
     encoder = RequestEncoder("m", {})
-    extras: list[dict[str, JsonValue]] = [{"model": "n"}, {"messages": []}, {"temperature": None, "stop": ["\0"]}]
+    extras: list[dict[str, JsonValue]] = [{"top_k": 5}, {"temperature": None, "stop": ["\0"]}]
     for extra in extras:
         settings = ModelSettings(extra=extra)
         body = json.loads(encoder.encode([Message.of("user", "a")], (), settings))

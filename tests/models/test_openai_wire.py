@@ -70,7 +70,7 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
         Message(role="assistant", tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),)),
         Message(role="tool", content=(TextPart(text="2"),), tool_call_id="call00000"),
     ]
-    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, stop=("END",), extra={"top_k": 5})
+    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, extra={"top_k": 5})
     async with serve(in_turn(completion("hi"))) as endpoint:
         reply = await ask(endpoint, messages, [SPEC], settings)
     assert (reply.text, reply.finish_reason, reply.usage.input_tokens, reply.usage.output_tokens) == (
@@ -120,7 +120,6 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
             "temperature": 0.5,
             "max_tokens": 7,
             "seed": 3,
-            "stop": ["END"],
             "top_k": 5,
         }
     ]

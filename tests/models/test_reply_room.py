@@ -179,15 +179,6 @@ async def test_the_most_that_an_endpoint_allows_any_reply_is_learned() -> None:
     assert limits(bodies) == [4096, 2048, 2048]
 
 
-async def test_a_limit_that_stands_among_extra_fields_is_made_to_fit_there() -> None:
-    came, bodies = await asked(
-        vllm(4096, 100), settings=ModelSettings(max_output_tokens=None, extra={"max_tokens": 9000})
-    )
-    assert isinstance(came[0], Completion)
-    assert limits(bodies) == [9000, 3996]
-    assert "max_completion_tokens" not in bodies[1]
-
-
 async def test_a_token_limit_without_a_number_is_a_mistake_to_mend() -> None:
     came, bodies = await asked(lambda _body: error(416, "max_completion_tokens is limited for this model"))
     assert isinstance(came[0], EndpointRefusal)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from agrotools.runner.prompts import read_requests
+from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from real_models.replies import RECORDED, Row, differs, parse_row, row_of, write_rows
@@ -27,7 +27,7 @@ def rows_of_run(run: Path, most: int | None) -> list[Row]:
     manifest, rows = read_manifest(run), list[Row]()
     name = Path(manifest.model).stem
     for record in iter_records(run):
-        sent = read_requests(run, record.key)
+        sent = StoredPrompts(run).of(record.key)
         bare = bool(sent) and [message["role"] for message in sent[0].messages] == ["user"]
         row = row_of(record, manifest.protocol, model=name, benchmark=manifest.benchmark, bare=bare)
         if row is None or len(rows) == most:

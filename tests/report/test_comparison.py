@@ -6,9 +6,10 @@ from agrotools.report.comparison import comparison_tables
 from agrotools.report.explain import lost_reason
 from agrotools.report.html.result_tables import result_tables
 from agrotools.report.layout import PLAIN_WIDTH
-from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator, compare, score_record
+from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
 from agrotools.scoring.attribution import first_part
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
+from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Flips, with_comparisons_adjusted
 from support.made_runs import call, end_to_end, made_sample
 from support.plain_sample import plain_sample

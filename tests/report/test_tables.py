@@ -20,8 +20,8 @@ from agrotools.core import (
 )
 from agrotools.report.layout import print_parts
 from agrotools.report.tables import tables
-from agrotools.scoring import summarise
 from support.plain_sample import plain_sample
+from support.runs import summarise
 from support.shown import tables_text
 
 DERIVED = {"from": "steps[0].observation.value"}

@@ -25,7 +25,7 @@ from agrotools.core import (
 from agrotools.core.form_item import form_item
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
-from agrotools.text import answer_form
+from agrotools.text.answer_form import answer_form
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
 
 FILES = (SampleFile(name="image_1.jpg", path="files/a.jpg", kind="image"),)

@@ -12,9 +12,10 @@ from agrotools.plugin import TextComparisons
 from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import rescore
-from agrotools.scoring import METRICS, score_record, summarise
+from agrotools.scoring import METRICS, score_record
 from agrotools.scoring.embedders import Embedder
 from support.plain_sample import plain_sample
+from support.runs import summarise
 from support.shown import tables_text
 
 MANIFEST = Manifest(

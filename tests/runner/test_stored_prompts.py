@@ -13,7 +13,7 @@ from aiohttp import web
 from agrotools.cli import main
 from agrotools.core import RunStoreError, ToolSpec
 from agrotools.models import ImagePart, Message, TextPart
-from agrotools.runner.prompts import PROMPTS_FILE, PromptLog, read_requests, stored_image
+from agrotools.runner.prompts import PROMPTS_FILE, PromptLog, StoredPrompts, stored_image
 from support.openai_server import Body, Endpoint, completion, serving
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "golden" / "benchmarks"
@@ -95,7 +95,7 @@ def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
 
 def read_sent(run: Path, shown: dict) -> list[dict]:
     """The requests of a run with the short URLs of images."""
-    requests = read_requests(run, (shown["mode"], shown["sample"], shown["epoch"]))
+    requests = StoredPrompts(run).of((shown["mode"], shown["sample"], shown["epoch"]))
     return [{"messages": each.messages, "tools": each.tools} for each in requests or ()]
 
 
@@ -157,7 +157,7 @@ def write(run: Path, key: tuple[str, str, int], *requests: list[Message]) -> Non
 
 
 def texts(run: Path, key: tuple[str, str, int]) -> list[list[object]]:
-    return [[message["content"] for message in each.messages] for each in read_requests(run, key) or ()]
+    return [[message["content"] for message in each.messages] for each in StoredPrompts(run).of(key) or ()]
 
 
 def test_a_picture_is_written_as_it_was_sent_and_a_fault_is_raised(tmp_path: Path, monkeypatch):
@@ -221,9 +221,9 @@ def test_content_that_is_gone_is_an_error(tmp_path: Path):
     path = tmp_path / PROMPTS_FILE
     path.write_bytes(b"".join(line for line in path.read_bytes().splitlines(True) if b"Be brief" not in line))
     with pytest.raises(RunStoreError, match="cut off or damaged"):
-        read_requests(tmp_path, FIRST)
-    assert read_requests(tmp_path, ("no-tool", "other", 0)) is None
+        StoredPrompts(tmp_path).of(FIRST)
+    assert StoredPrompts(tmp_path).of(("no-tool", "other", 0)) is None
     write(tmp_path, FIRST, [SYSTEM])
     path.write_bytes(path.read_bytes().replace(b'"message"', b'"massage"'))
     with pytest.raises(RunStoreError, match="cut off or damaged"):
-        read_requests(tmp_path, FIRST)
+        StoredPrompts(tmp_path).of(FIRST)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
 from agrotools.core import Mode
-from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
+from agrotools.scoring import Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.correlations import across_runs, correlations, with_correlations
+from agrotools.scoring.summary import PublishedFigures
 from agrotools.scoring.units import Rows, SampleTable, Units, units_of
 from support.plain_sample import plain_sample
 from support.shown import tables_text

@@ -17,9 +17,11 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.record import UNREAD_CALL
-from agrotools.scoring import CallRatio, ModeSummary, RunAggregator, Summary, summarise
+from agrotools.scoring import ModeSummary, RunAggregator, Summary
 from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, warnings_of
+from agrotools.scoring.summary import CallRatio
 from support.plain_sample import plain_sample
+from support.runs import summarise
 
 
 def ended(number: int, termination: str | None) -> Record:

@@ -23,7 +23,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.scoring import outcome_scores, score_slot
+from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.text.rouge import rouge_l_words
 from support.plain_sample import plain_sample
 

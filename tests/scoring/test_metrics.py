@@ -17,8 +17,9 @@ from agrotools.core import (
     Trajectory,
     Usage,
 )
-from agrotools.scoring import Summary, compare, summarise
+from agrotools.scoring import Summary, compare
 from support.plain_sample import plain_sample
+from support.runs import summarise
 
 NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 

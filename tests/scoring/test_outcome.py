@@ -16,7 +16,8 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.scoring import outcome_scores, score_record
+from agrotools.scoring import score_record
+from agrotools.scoring.slots import outcome_scores
 from support.plain_sample import plain_sample
 
 AREA = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)

@@ -31,20 +31,19 @@ from agrotools.report.curve import dose_curve
 from agrotools.report.layout import PLAIN_WIDTH
 from agrotools.report.screen import Screen, screen
 from agrotools.runner.rescore import Rescored, rescore, scored_run
-from agrotools.scoring import RunAggregator, compare, score_record, summarise
+from agrotools.scoring import RunAggregator, compare, score_record
 from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.gate import gate
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL, GUESS_METRIC
 from agrotools.scoring.pairs import NO_TWIN
 from agrotools.scoring.slots import refuses
-from agrotools.scoring.units import SampleTable
 from agrotools.text.answer_form import _shipped_charts
 from agrotools.text.submission import UNKNOWN
 from support.command import run_command
 from support.made_runs import write_run
 from support.plain_sample import plain_sample
-from support.runs import manifest
+from support.runs import manifest, summarise
 from support.shown import rendered
 
 FAS = "agrotools.fas"
@@ -259,7 +258,7 @@ def test_one_policy_does_not_differ_from_itself_on_a_selection_without_the_twins
 
 def test_a_gate_of_a_policy_against_itself_passes():
     records = [record(each, REFUSAL if each.answerable else "70 mm") for pair in PAIRS for each in pair]
-    new, old = (tallied(some, None, SampleTable()) for some in (records, records))
+    new, old = (tallied(some) for some in (records, records))
     passed = gate(new, old, "end-to-end", 0.0)
     assert (passed.passed, passed.new, passed.bound.drop) == (True, 0.0, 0.0)
 

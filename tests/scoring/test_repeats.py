@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from agrotools.report.html.result_tables import result_tables
-from agrotools.scoring import summarise
 from agrotools.scoring.repeats import POCOCK, repeats_of, rerun_interval
 from support.made_runs import call, end_to_end, made_sample
+from support.runs import summarise
 
 
 def of_samples(*rights: tuple[int, ...]):

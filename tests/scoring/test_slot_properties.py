@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, Fact, FileSlot, OpenTextSlot, ToleranceSlot
 from agrotools.scoring.slots import score_slot
-from agrotools.text import UNITS, convert, format_answer
+from agrotools.text.answer_form import format_answer
+from agrotools.text.units import UNITS, convert
 
 LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", "50%", "-3", "$5", "rust", "bean rust")
 SLOTS = (

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
-from agrotools.scoring import RunAggregator, summarise
+from agrotools.scoring import RunAggregator
 from support.plain_sample import plain_sample
+from support.runs import summarise
 
 FAS = "agrotools.fas"
 

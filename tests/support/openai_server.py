@@ -28,7 +28,7 @@ from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
 from agrotools.core.record import literal_value, resolved_value
 from agrotools.models import ImagePart
 from agrotools.models.first_contact import QUESTIONS
-from agrotools.text import format_answer
+from agrotools.text.answer_form import format_answer
 
 Behaviour = Literal["good", "sloppy", "broken"]
 BEHAVIOURS: tuple[Behaviour, ...] = ("good", "sloppy", "broken")

@@ -1,9 +1,12 @@
 """Manifests and records of made-up runs, for tests of the run folder."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from agrotools.core import Record, Step, Trajectory
+from agrotools.core import Record, Score, Step, Trajectory
 from agrotools.runner.manifest import Manifest
+from agrotools.scoring import Summary
+from agrotools.scoring.aggregate import tallied
 from agrotools.scoring.metrics import SCORING_VERSION
 from support.plain_sample import plain_sample
 
@@ -32,3 +35,15 @@ def answered(name: str, text: str) -> Record:
     """A record with ``text`` as the answer."""
     steps = (Step(turn=0, kind="answer", text=text),)
     return record(name, trajectory=Trajectory(steps=steps, termination="answered"))
+
+
+def summarise(
+    records: Sequence[Record],
+    scores: Sequence[Sequence[Score]] | None = None,
+    *,
+    allow_invalid: bool = False,
+    **description: Any,
+) -> Summary:
+    """Return the metrics of records, with their score rows or by scoring them; ``description``: further fields."""
+    tally = tallied(records, scores)
+    return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)

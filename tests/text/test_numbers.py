@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.text import normalise, read_quantity
+from agrotools.text.normalise import normalise
+from agrotools.text.quantities import read_quantity
 
 
 @given(st.text())

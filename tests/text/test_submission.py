@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Slot, ToleranceSlot
 from agrotools.core.form_item import asked_items
 from agrotools.scoring.slots import refuses, score_slot
-from agrotools.text import read_submission
-from agrotools.text.submission import is_complete
+from agrotools.text.submission import is_complete, read_submission
 
 MORE = BooleanSlot(name="more", label="whether more trees are on the left", value=True)
 TREES = ToleranceSlot(name="trees", label="number of trees", value=61)

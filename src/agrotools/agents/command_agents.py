@@ -41,7 +41,7 @@ from agrotools.agents.process_agents import (
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.core.processes import kill_descendants
-from agrotools.sandbox.agents import agent_variables, answer_folders, interpreter_of
+from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders, interpreter_of
 
 FINAL_ANSWER = ToolDescription(
     "final_answer",
@@ -127,9 +127,7 @@ class CommandAgents:
             files = lay_out(task["files"], folder)
             server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
             (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"agrotools": server}}))
-            prompt = "\n\n".join(
-                [task["prompt"], "The files are in this folder: " + str(folder)] if files else [task["prompt"]]
-            )
+            prompt = task["prompt"] + (f"\n\nThe files are in this folder: {folder}" if files else "")
             variables = {_URL: url, _TOKEN: token}
             if endpoint := task.get("endpoint"):
                 variables |= endpoint_variables(endpoint)
@@ -151,7 +149,9 @@ class CommandAgents:
         if self._hidden is None:
             self._hidden = answer_folders(readable, self.answers) if self.sealed else []
         process = await start_process(
-            command, variables, sealed=self.sealed, readable=readable, folder=folder, hidden=self._hidden
+            *agent_command(
+                command, variables, sealed=self.sealed, readable=readable, folder=folder, hidden=self._hidden
+            )
         )
         exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
         try:

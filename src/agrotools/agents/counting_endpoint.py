@@ -366,13 +366,12 @@ class _Stream:
 
 def read_messages(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     """Return the messages and tools of a request in either format, as they were sent."""
+    tools = list(body.get("tools") or ())
     if "messages" in body:
-        return list(body["messages"]), list(body.get("tools") or ())
+        return list(body["messages"]), tools
     given = body["input"]
     first = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
-    return [*first, *([{"role": "user", "content": given}] if isinstance(given, str) else given)], list(
-        body.get("tools") or ()
-    )
+    return [*first, *([{"role": "user", "content": given}] if isinstance(given, str) else given)], tools
 
 
 def message_of(item: Mapping[str, Any]) -> Message:

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from agrotools.agents.form_exchange import FormExchange, form_task
 from agrotools.agents.images import describe, result_pictures
 from agrotools.agents.llm import observation_data, render
+from agrotools.agents.modes import in_daemon_thread
 from agrotools.agents.task import SendUsage, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
@@ -208,7 +209,6 @@ def run_with(function: Callable[..., Any]) -> RunAgent:
 
     async def run(data: dict[str, Any], call: CallTool, report: SendUsage) -> Any:
         loop, send_usage = asyncio.get_running_loop(), _from_any_thread(report)
-        done: asyncio.Future[Any] = loop.create_future()
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
             try:
@@ -216,22 +216,13 @@ def run_with(function: Callable[..., Any]) -> RunAgent:
             except RuntimeError as error:  # the loop is closed
                 raise AgentStopped(str(error)) from None
 
-        def settle(act: Callable[[], None]) -> None:
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(lambda: None if done.done() else act())
-
-        def work() -> None:
+        def work() -> Any:
             try:
-                answer = function(task_from_json(data, call_tool, send_usage), **given(data))
+                return function(task_from_json(data, call_tool, send_usage), **given(data))
             except BaseException as error:
-                fault = _failed(error)
-                fault.__cause__ = error
-                settle(lambda: done.set_exception(fault))
-            else:
-                settle(lambda: done.set_result(answer))
+                raise _failed(error) from error
 
-        threading.Thread(target=work, name="agent", daemon=True).start()
-        return await done
+        return await in_daemon_thread(work, "agent")
 
     return run
 

@@ -59,10 +59,6 @@ class Preview:
     colours: dict[str, str] = field(default_factory=dict)
     """For masks: names of colours by pixel value."""
 
-    @property
-    def url(self) -> str:
-        return self.image.url
-
 
 @dataclass(frozen=True, eq=False)
 class Picture:

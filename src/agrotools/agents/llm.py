@@ -252,10 +252,6 @@ REACT = MessageFormat(native=False, system=_react_system, turn=_react_turn)
 """Thought, action and action input as text in one message, the observation in the next (Yao et al., 2023)."""
 
 
-def _native_system(_specs: Sequence[ToolSpec]) -> str:
-    return render("tool_calling_system")
-
-
 def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
     calls = native_calls(steps)
     answers = [
@@ -265,7 +261,7 @@ def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Messag
     return [spoken(thought, steps[0][1].reply, calls), *answers]
 
 
-TOOL_CALLING = MessageFormat(native=True, system=_native_system, turn=_native_turn)
+TOOL_CALLING = MessageFormat(native=True, system=lambda _specs: render("tool_calling_system"), turn=_native_turn)
 """Native tool calls: tools are offered as functions, calls are fields of a message, observations are tool messages."""
 
 PROTOCOLS: dict[Protocol, MessageFormat] = {"react": REACT, "tool-calling": TOOL_CALLING}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.agents.task import ToolDescription, ToolReply
 from agrotools.core import UsageError
-from agrotools.core.base import install_command
+from agrotools.core.base import import_of_extra
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -53,7 +53,8 @@ def tool_server(
     Raises:
         UsageError: the SDK is not installed.
     """
-    types, lowlevel = _sdk()
+    lacking = "MCP needs the package mcp, 2.3 or later"
+    types, lowlevel = (import_of_extra(name, "mcp", lacking) for name in ("mcp_types", "mcp.server.lowlevel"))
     schemas = output_schemas or {}
 
     async def list_tools(context: Any, _params: Any) -> Any:
@@ -98,15 +99,6 @@ def tool_server(
     if service.read is not None:
         handlers |= {"on_read_resource": read_resource, "on_list_resources": list_resources}
     return lowlevel.Server("agrotools", version=version("agrotools"), instructions=instructions or None, **handlers)
-
-
-def _sdk() -> tuple[Any, Any]:
-    try:
-        import mcp_types
-        from mcp.server import lowlevel
-    except ImportError as error:
-        raise UsageError("MCP needs the package mcp, 2.3 or later", hint=install_command("mcp")) from error
-    return mcp_types, lowlevel
 
 
 def _headers(context: Any) -> Headers:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -39,11 +39,11 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.base import count_text
+from agrotools.core.base import count_text, without_surrogates
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.models.base import json_bytes
-from agrotools.text.loose_json import NotJson, dumps, storable, without_surrogates
+from agrotools.text.loose_json import NotJson, dumps, storable
 from agrotools.text.submission import lacks_form
 
 if TYPE_CHECKING:
@@ -284,7 +284,9 @@ def with_shown_observations(sample: Sample) -> Sample:
     replaced: set[int] = set()
     observations: list[Observation | None] = []
     for index, step in enumerate(sample.reference.steps):
-        if _serves(step, index, needed) and not replaced & _steps_used(step):
+        refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
+        used = {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
+        if _serves(step, index, needed) and not replaced & used:
             observations.append(step.observation)
         else:
             observations.append(_truth_of(step))
@@ -301,12 +303,6 @@ def with_truth_observations(sample: Sample) -> Sample:
 
 def _truth_of(step: ReferenceStep) -> Observation | None:
     return step.observation if step.truth is None else Observation(result=step.truth)
-
-
-def _steps_used(step: ReferenceStep) -> set[int]:
-    """Return the indices of steps whose results are arguments of ``step``."""
-    refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
-    return {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
 
 
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
@@ -373,33 +369,28 @@ _LONGEST_NAME = 1_000
 
 
 async def parse_in_thread(read: Callable[[], T], length: int) -> T:
-    """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters.
+    """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters."""
+    return read() if length <= LONG_TEXT else await in_daemon_thread(read, "reading a long reply")
 
-    The thread is a daemon, so that stopping a run does not wait for it.
-    """
-    if length <= LONG_TEXT:
-        return read()
+
+async def in_daemon_thread(act: Callable[[], T], name: str) -> T:
+    """Return ``act()``, called in a thread of that name, which the end of a run does not wait for."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # pyright: ignore[reportArgumentType]
+    def settle(with_value: Callable[[Any], None], value: object) -> None:
+        if not future.done():
+            with_value(value)
 
     def work() -> None:
-        result, fault = None, None
         try:
-            result = read()
+            outcome = future.set_result, act()
         except BaseException as error:
-            fault = error
+            outcome = future.set_exception, error
         with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
-            loop.call_soon_threadsafe(settle, result, fault)
+            loop.call_soon_threadsafe(settle, *outcome)
 
-    threading.Thread(target=work, name="reading a long reply", daemon=True).start()
+    threading.Thread(target=work, name=name, daemon=True).start()
     return await future
 
 
@@ -425,18 +416,12 @@ def kept_text(text: str, most: int = MOST_KEPT) -> str:
 
 def kept_action(action: Action) -> Action:
     """Return ``action`` as a record stores it. Its reply is truncated where it is created."""
-    match action:
-        case Answer():
-            changed = {"text": kept_text(action.text), "thought": kept_text(action.thought)}
-        case CallTools():
-            calls = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
-            changed = {"calls": calls, "thought": kept_text(action.thought)}
-        case Unparseable():
-            changed = {"text": kept_text(action.text)}
-        case Halt():
-            return action
-        case _:
-            raise TypeError(_not_an_action(action))
+    if not isinstance(action, Answer | CallTools | Unparseable | Halt):
+        raise TypeError(_not_an_action(action))
+    texts = {name: getattr(action, name, None) for name in ("text", "thought")}
+    changed: dict[str, Any] = {name: kept_text(text) for name, text in texts.items() if text is not None}
+    if isinstance(action, CallTools):
+        changed["calls"] = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
     same = all(getattr(action, name) == value for name, value in changed.items())
     return action if same else action.model_copy(update=changed)
 
@@ -459,7 +444,7 @@ def kept_call(call: ToolCall) -> ToolCall:
     Arguments of more than :data:`MOST_KEPT` bytes have their long texts truncated or, if that is not enough, become
     truncated JSON text.
     """
-    if _size(call.arguments) <= MOST_KEPT:
+    if len(json_bytes(call.arguments)) <= MOST_KEPT:
         return call
     return call.model_copy(update={"arguments": _kept_arguments(call.arguments)})
 
@@ -471,11 +456,6 @@ def _kept_arguments(arguments: Arguments) -> Arguments:
         cut: Arguments = {
             name: kept_text(value, share) if isinstance(value, str) else value for name, value in arguments.items()
         }
-        if _size(cut) <= MOST_KEPT:
+        if len(json_bytes(cut)) <= MOST_KEPT:
             return cut
     return {"cut": kept_text(dumps(arguments), MOST_KEPT // 2)}  # JSON text grows when it is encoded as JSON again
-
-
-def _size(value: JsonValue) -> int:
-    """Return the size of a value in bytes as JSON."""
-    return len(json_bytes(value))

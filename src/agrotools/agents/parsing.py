@@ -11,10 +11,10 @@ from typing import Any
 
 from agrotools.agents import markups
 from agrotools.core import Answer, Arguments, CallTools, Protocol, Reply, ToolCall, Unparseable
-from agrotools.core.base import from_valid
+from agrotools.core.base import from_valid, without_surrogates
 from agrotools.core.record import UNREAD_CALL
 from agrotools.models import RequestedCall
-from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
+from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in
 
 MAX_CALLS = 50
 """Maximum calls in one message; beyond it the model is looping, and none of the calls is executed."""

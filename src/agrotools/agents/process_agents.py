@@ -67,10 +67,7 @@ class PythonAgent:
                 f"there is no module {module.partition('.')[0]!r} in the current folder or in this environment",
                 hint="run from the folder that contains it, or name that folder with --agent-path",
             )
-        places = [
-            *(module_spec.submodule_search_locations or ()),
-            *([module_spec.origin] if not module_spec.submodule_search_locations else []),
-        ]
+        places = module_spec.submodule_search_locations or [module_spec.origin]
         code = [Path(place).resolve() for place in places if place]
         return cls(module, function, code[0].parent, (*code, *(path.resolve() for path in paths)))
 
@@ -281,7 +278,9 @@ class PythonAgents:
         if self._hidden is None:
             self._hidden = answer_folders(self.agent.code, self.answers) if self.sealed else []
         process = await start_process(
-            command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder, hidden=self._hidden
+            *agent_command(
+                command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder, hidden=self._hidden
+            )
         )
         worker = _Worker(process, folder, token)
         self._all.add(worker)
@@ -302,19 +301,8 @@ class PythonAgents:
         return worker
 
 
-async def start_process(
-    command: Sequence[str],
-    variables: Mapping[str, str],
-    *,
-    sealed: bool,
-    readable: Sequence[Path],
-    folder: Path,
-    hidden: Sequence[Path],
-) -> asyncio.subprocess.Process:
-    """Start an agent's process with pipes, in a session of its own; see :func:`agent_command` for the arguments."""
-    command, environment = agent_command(
-        command, variables, sealed=sealed, readable=readable, folder=folder, hidden=hidden
-    )
+async def start_process(command: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start an agent's process with pipes, in a session of its own; for the arguments see :func:`agent_command`."""
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
         *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, limit=_LONGEST_LINE, start_new_session=True

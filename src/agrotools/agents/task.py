@@ -115,7 +115,7 @@ class TaskFile:
         preview = make_preview(Path(self.path), self.name, self.kind, tuple(self.bands) if self.bands else None)
         if not isinstance(preview, Preview):
             return None
-        media_type, _, content = preview.url.removeprefix("data:").partition(";base64,")
+        media_type, _, content = preview.image.url.removeprefix("data:").partition(";base64,")
         return Picture(media_type, content)
 
 
@@ -258,21 +258,17 @@ def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any]:
-    async def call_async(**arguments: Any) -> Any:
-        return tool_result(await call(tool.name, arguments))
+    def caller(read: Callable[[Any], Any]) -> Any:
+        async def call_async(**arguments: Any) -> Any:
+            return read(await call(tool.name, arguments))
 
-    async def reply_async(**arguments: Any) -> ToolReply:
-        return to_reply(await call(tool.name, arguments))
+        def call_plain(**arguments: Any) -> Any:
+            return read(call(tool.name, arguments))
 
-    def call_plain(**arguments: Any) -> Any:
-        return tool_result(call(tool.name, arguments))
+        return call_async if inspect.iscoroutinefunction(call) else call_plain
 
-    def reply_plain(**arguments: Any) -> ToolReply:
-        return to_reply(call(tool.name, arguments))
-
-    is_async = inspect.iscoroutinefunction(call)
-    function: Any = call_async if is_async else call_plain
-    function.reply = reply_async if is_async else reply_plain
+    function = caller(tool_result)
+    function.reply = caller(to_reply)
     function.__name__ = function.__qualname__ = tool.name
     function.__doc__ = _docstring(tool)
     signature = _signature(tool)

@@ -74,12 +74,11 @@ from agrotools.scoring.matching import (
     own_calls,
     step_index,
 )
-from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import SLOT_METRIC, counts_in_fas
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
-from agrotools.text import format_answer
 from agrotools.text.agreement_values import same_json
-from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.refusal import shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
@@ -142,8 +141,7 @@ class SampleGame:
         self._faults = landed_faults(record, self.own)
         self._run_call = run_call
         self._truths = [self._truth(at) for at in range(len(self.steps))]
-        counts = SLOTS_OF_METRIC[FAS]
-        self.slots = [slot for slot in record.sample.answer if counts(slot)]
+        self.slots = [*filter(counts_in_fas, record.sample.answer)]
         rows = {row.slot: Fraction(row.value) for row in scores if row.metric == SLOT_METRIC}
         self._actual = [rows[slot.name] for slot in self.slots]
         self._twin_refused = twin_refused

@@ -27,11 +27,10 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import REF_PATTERN, literal_value
 from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import NoiseCurve, ToolNoise
-from agrotools.scoring.metrics import FAS, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import counts_in_fas
 from agrotools.scoring.plots import score_plot
 from agrotools.scoring.slots import score_slot
-from agrotools.text import format_answer
-from agrotools.text.answer_form import UNKNOWN
+from agrotools.text.answer_form import UNKNOWN, format_answer
 from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import get_tool
 
@@ -116,9 +115,7 @@ def _steps(sample: Sample) -> Sequence[ReferenceStep]:
 
 
 def _counted(sample: Sample) -> list[Slot]:
-    return [
-        slot for slot in sample.answer if SLOTS_OF_METRIC[FAS](slot) and (not slot.made_by_tools or slot.type == "plot")
-    ]
+    return [slot for slot in sample.answer if counts_in_fas(slot) and (not slot.made_by_tools or slot.type == "plot")]
 
 
 def _is_computed(step: ReferenceStep) -> bool:

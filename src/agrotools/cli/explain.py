@@ -74,12 +74,12 @@ def explain(
     if not len(index):
         raise index.without_samples
     if sample is None:
-        _list_samples(index.keys, as_json=as_json)
+        _list_samples([*index.each_key()], as_json=as_json)
         return
     of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
     chosen = [record for record in of_sample if mode in (None, record.mode)]
     if not chosen:
-        known = sorted({name for _, name, _ in index.keys})
+        known = sorted({name for _, name, _ in index.each_key()})
         has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else _similar(sample, known)
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
     if prompt:
@@ -164,10 +164,11 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
         UsageError: the run stores no request of any of them.
     """
     from agrotools.core import UsageError
-    from agrotools.runner.prompts import read_requests
+    from agrotools.runner.prompts import StoredPrompts
     from agrotools.runner.store import read_manifest
 
-    stored = [_Prompts(record.key, read_requests(run, record.key)) for record in records]
+    prompts_of = StoredPrompts(run)
+    stored = [_Prompts(record.key, prompts_of.of(record.key)) for record in records]
     if all(prompts.requests is None for prompts in stored):
         raise UsageError(
             f"{run} stores no prompt of sample {records[0].sample.id!r}",
@@ -191,7 +192,7 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     from agrotools.runner.config import read_config
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
     from agrotools.runner.evaluate import load_for_run, prepare_run
-    from agrotools.runner.prompts import PromptLog, read_requests
+    from agrotools.runner.prompts import PromptLog, StoredPrompts
 
     given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}
     (config,) = read_config(None, given, [PREVIEWED.name])
@@ -206,7 +207,7 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
         for item in items_of(prepared, sample):
             requests, sizes = asyncio.run(requests_of(prepared, item))
             log.write(log.lines(item.key, requests))
-            prompts.append(_Prompts(item.key, read_requests(Path(folder), item.key), sizes))
+            prompts.append(_Prompts(item.key, StoredPrompts(Path(folder)).of(item.key), sizes))
         log.close()
         _show_prompts(Path(folder), PREVIEWED.name, prompts, as_json=as_json)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -36,6 +36,18 @@ def from_valid(model: type[Model], fields: dict[str, Any]) -> Model:
     object.__setattr__(instance, "__pydantic_extra__", None)
     object.__setattr__(instance, "__pydantic_private__", None)
     return instance
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return JSON data with each lone surrogate (not encodable as UTF-8) replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value).items()
+        return {without_surrogates(key): without_surrogates(item) for key, item in items}
+    return value
 
 
 @contextmanager

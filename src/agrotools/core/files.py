@@ -78,13 +78,10 @@ def write_new(path: Path, content: bytes) -> bool:
     """
     if os.path.lexists(path):
         return False
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary_path(path)
     try:
-        try:
-            _write(temporary, content)
-        except (FileNotFoundError, NotADirectoryError):  # for the latter, this error names the folder
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write(temporary, content)
+        temporary.write_bytes(content)
         try:
             path.hardlink_to(temporary)
         except FileExistsError:
@@ -95,16 +92,6 @@ def write_new(path: Path, content: bytes) -> bool:
     finally:
         with suppress(OSError):
             temporary.unlink()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file with half the system calls of a file object: at each, another thread may take the interpreter."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        while content:
-            content = content[os.write(file, content) :]
-    finally:
-        os.close(file)
 
 
 def _temporary_path(path: Path) -> Path:

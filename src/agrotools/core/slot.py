@@ -347,18 +347,15 @@ def _parsed(data: Any) -> Slot:
         return _engine_slots().validate_python(data)
     types = slot_types()
     if name not in types:
+        faults = BENCHMARKS.broken().items()
+        broken = (f"; plug-in {name!r} cannot be loaded: {error.message}" for name, error in faults)
         raise PydanticCustomError(
             "slot_type",
             "slots of type '{name}' are of no installed benchmark plug-in; install the package that adds them "
             "(known types: {known}){broken}",
-            {"name": name, "known": ", ".join(types), "broken": _broken_plugins()},
+            {"name": name, "known": ", ".join(types), "broken": "".join(broken)},
         )
     return _adapter(tuple(types.values())).validate_python(data)
-
-
-def _broken_plugins() -> str:
-    broken = BENCHMARKS.broken()
-    return "".join(f"; plug-in {name!r} cannot be loaded: {error.message}" for name, error in broken.items())
 
 
 def counts_in_headline(slot: Slot) -> bool:

@@ -14,7 +14,7 @@ from pybase64 import b64encode
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
 
 from agrotools.core import FrozenModel, ToolSpec, Usage
-from agrotools.core.base import prompt_tokens_text
+from agrotools.core.base import prompt_tokens_text, without_surrogates
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -91,13 +91,11 @@ class ModelSettings(FrozenModel):
 
     temperature: Annotated[float | None, Field(ge=0)] = 0.0
     max_output_tokens: Annotated[int | None, Field(ge=1)] = 4096
-    top_p: Annotated[float | None, Field(gt=0, le=1)] = None
     seed: int | None = None
-    stop: tuple[str, ...] = ()
     top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
     """Number of the most likely tokens to return at each position; not supported by all endpoints."""
     extra: dict[str, JsonValue] = {}
-    """Additional server-specific request fields, e.g. ``{"reasoning_effort": "low"}``; sent unchanged."""
+    """Additional request fields, such as a schema of the reply; sent unchanged."""
 
 
 class Completion(FrozenModel):
@@ -305,9 +303,7 @@ def request_body(
     for key, value in (
         ("temperature", settings.temperature),
         ("max_tokens", settings.max_output_tokens),
-        ("top_p", settings.top_p),
         ("seed", settings.seed),
-        ("stop", list(settings.stop) or None),
     ):
         if value is not None and (spelled := spelling.get(key, key)) is not None:
             body[spelled] = value
@@ -344,17 +340,6 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def without_surrogates(value: Any) -> Any:
-    """Return JSON data with each lone surrogate replaced by a replacement character."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [without_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
-    return value
-
-
 class RequestEncoder:
     """Encoder of the requests of one model; ``spelling`` as in :func:`request_body`."""
 
@@ -379,8 +364,6 @@ class RequestEncoder:
         """Return the JSON body of a request."""
         messages = self.adapt(messages) if self.adapt else messages
         if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
-            if not settings.extra.keys().isdisjoint(("model", "messages")):  # these replace ours
-                return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
             body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
         return self._opening + b",".join(map(message_json, messages)) + self._written[2]

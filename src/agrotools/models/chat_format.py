@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from agrotools.core import Usage
-from agrotools.core.base import from_valid
-from agrotools.models.base import Completion, FinishReason, RequestedCall, without_surrogates
+from agrotools.core.base import from_valid, without_surrogates
+from agrotools.models.base import Completion, FinishReason, RequestedCall
 from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, read_error
 
 _FINISH_REASONS: dict[str, FinishReason] = {

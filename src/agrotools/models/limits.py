@@ -50,15 +50,15 @@ class RateLimit:
     prompts and replies together (``tpm``) per minute allow it; None for no limit."""
 
     def __init__(self, rpm: int | None = None, tpm: int | None = None) -> None:
-        self._requests = TokenBucket(rpm) if rpm else None
-        self._tokens = TokenBucket(tpm) if tpm else None
+        self._buckets = [TokenBucket(per_minute) if per_minute else None for per_minute in (rpm, tpm)]
+        """Of requests and of tokens."""
         self._not_before = 0.0
         self._queue: deque[tuple[asyncio.Future[None], int]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     def try_admit(self, tokens: int = 0) -> bool:
         """Admit a request of about ``tokens`` tokens and return True if the limits allow it now."""
-        if self._requests is None and self._tokens is None and not self._not_before:
+        if self._buckets == [None, None] and not self._not_before:
             return True
         if self._queue or self._wait_s(tokens):
             return False
@@ -87,8 +87,8 @@ class RateLimit:
 
     def settle(self, reserved: int, used: int) -> None:
         """Replace the estimated tokens of a request by the actual number."""
-        if self._tokens is not None:
-            self._tokens.take(used - reserved)
+        if self._buckets[1] is not None:
+            self._buckets[1].take(used - reserved)
             self._admit()
 
     def _wait_s(self, tokens: int) -> float:
@@ -96,18 +96,15 @@ class RateLimit:
         wait_s = self._not_before - now
         if wait_s <= 0:
             self._not_before = 0.0
-        if self._requests is not None:
-            wait_s = max(wait_s, self._requests.wait_s(1, now))
-        if self._tokens is not None:
-            wait_s = max(wait_s, self._tokens.wait_s(tokens, now))
+        for bucket, amount in zip(self._buckets, (1, tokens), strict=True):
+            wait_s = max(wait_s, bucket.wait_s(amount, now)) if bucket else wait_s
         return wait_s if wait_s > _TICK_S else 0.0
 
     def _take(self, tokens: int, requests: int = 1) -> None:
         """Take tokens and requests from the buckets; negative numbers are returned to them."""
-        if self._requests is not None:
-            self._requests.take(requests)
-        if self._tokens is not None:
-            self._tokens.take(tokens)
+        for bucket, amount in zip(self._buckets, (requests, tokens), strict=True):
+            if bucket is not None:
+                bucket.take(amount)
 
     def _admit(self) -> None:
         if self._timer is not None:

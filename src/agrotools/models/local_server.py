@@ -370,13 +370,7 @@ class LocalServers:
             raise server.failure(f"{self.name} does not start", "")
         server.end()
         other = self._launched(self._running.index(server), next(_free_ports(1)), folder)
-        server.process, server.port, server.token, server.log_start = (
-            other.process,
-            other.port,
-            other.token,
-            other.log_start,
-        )
-        server.starts += 1
+        vars(server).update(vars(other), starts=server.starts + 1)
 
     async def _watch(self, task: "asyncio.Task[object]") -> None:
         while self._ended() is None:  # noqa: ASYNC110 - processes set no event

@@ -20,7 +20,6 @@ from agrotools.models.base import (
 )
 from agrotools.models.ledger import SpendLedger
 from agrotools.models.prices import Price
-from agrotools.models.refusals import output_limit
 
 DEFAULT_OUTPUT_TOKENS = 32_768
 """Maximum tokens of a reply that the bound assumes if the request sets no limit."""
@@ -68,17 +67,13 @@ class Budget:
                 self._reserved_usd += usd
                 self._in_flight += 1
                 return usd
-            await self._wait_for_release(stats)
-
-    async def _wait_for_release(self, stats: WireStats) -> None:
-        """Wait until a request in flight has succeeded or failed."""
-        settled = asyncio.get_running_loop().create_future()
-        self._waiting.append(settled)
-        stats.waiting += 1
-        try:
-            await settled
-        finally:
-            stats.waiting -= 1
+            settled = asyncio.get_running_loop().create_future()  # when a request in flight has succeeded or failed
+            self._waiting.append(settled)
+            stats.waiting += 1
+            try:
+                await settled
+            finally:
+                stats.waiting -= 1
 
     def release(self, usd: float) -> None:
         """Release a reserved amount."""
@@ -149,7 +144,7 @@ def bound_of(
 
     Input: one token per byte of the request's JSON without images (no tokenizer in use produces more; numbers reach
     0.8 per byte, rare characters 0.99, our prompts 0.25 to 0.29), plus the overhead of templates and the maximum for
-    each image. Output: the limit that the request sets, times the number of replies it asks for.
+    each image. Output: the limit that the request sets.
     """
     text = request_text(model, messages, tools, settings)
     pictures = prompt_length(messages)[1] * price.image_tokens[1]
@@ -158,10 +153,8 @@ def bound_of(
 
 
 def most_output_tokens(settings: ModelSettings) -> int:
-    """Return the maximum tokens of all replies to one request together."""
-    limit, replies = output_limit(settings), settings.extra.get("n")
-    most = DEFAULT_OUTPUT_TOKENS if limit is None else limit
-    return most * (replies if isinstance(replies, int) and replies > 1 else 1)
+    """Return the maximum tokens of the reply to one request."""
+    return DEFAULT_OUTPUT_TOKENS if settings.max_output_tokens is None else settings.max_output_tokens
 
 
 def charged(completion: Completion, bound: Usage) -> Usage:

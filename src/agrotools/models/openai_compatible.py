@@ -32,7 +32,6 @@ from agrotools.models.refusals import (
     ReplyRoom,
     RequestParts,
     one_line,
-    output_limit,
     read_error,
     retry_after,
 )
@@ -317,7 +316,7 @@ class OpenAICompatibleModel:
         finally:
             self.stats.in_flight -= 1
             self._log.end()
-        request = RequestParts(messages, bool(tools), output_limit(settings))
+        request = RequestParts(messages, bool(tools), settings.max_output_tokens)
         try:
             read = self._read(response, tries.seconds, tries.attempts, request)
         except MalformedReply as error:
@@ -366,7 +365,7 @@ class OpenAICompatibleModel:
             return not self._log.silent if self._probed_at >= asked_at else await self._send_probe(settings)
 
     async def _send_probe(self, settings: ModelSettings) -> bool:
-        tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None, "stop": ()}
+        tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None}
         body = self._encoder.encode(_PROBE, (), settings.model_copy(update=tiny))
         sent = self._log.send()
         try:

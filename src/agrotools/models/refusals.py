@@ -38,8 +38,6 @@ Verdict = Literal[
 """``context``: prompt and reply together do not fit; ``token_limit``: the requested reply length exceeds the endpoint's
 limit; ``unfit``: only this request is at fault, on any endpoint; ``proxy``: a proxy answers instead of the endpoint."""
 
-_OUTPUT_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-
 
 @dataclass(frozen=True)
 class Rejection:
@@ -79,21 +77,6 @@ class RequestParts:
 
 
 NO_REQUEST = RequestParts()
-
-
-def output_limit(settings: ModelSettings) -> int | None:
-    """Return the maximum tokens that a request allows for its reply, or None if it sets no limit."""
-    if not settings.extra:
-        return settings.max_output_tokens
-    limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in _OUTPUT_LIMIT_KEYS)]
-    return max((limit for limit in limits if type(limit) is int), default=None)
-
-
-def with_output_limit(settings: ModelSettings, limit: int) -> ModelSettings:
-    """Return the settings with ``limit`` in place of each of their token limits."""
-    extra = {key: limit if key in _OUTPUT_LIMIT_KEYS else value for key, value in settings.extra.items()}
-    elsewhere = settings.max_output_tokens is None and any(key in extra for key in _OUTPUT_LIMIT_KEYS)
-    return settings.model_copy(update={"max_output_tokens": None if elsewhere else limit, "extra": extra})
 
 
 class _Rule(NamedTuple):
@@ -286,12 +269,16 @@ _PROBE = 1
 """Reply tokens of a request that only tests whether the prompt fits."""
 
 
+def _limited(settings: ModelSettings, tokens: int) -> ModelSettings:
+    return settings.model_copy(update={"max_output_tokens": tokens})
+
+
 class ReplyRoom:
     """Settings of one request, whose reply limit (``most``: that of the endpoint) shrinks after refusals."""
 
     def __init__(self, settings: ModelSettings, most: int | None = None) -> None:
-        limit = output_limit(settings)
-        self.settings = with_output_limit(settings, most) if most and limit and limit > most else settings
+        limit = settings.max_output_tokens
+        self.settings = _limited(settings, most) if most and limit and limit > most else settings
         self._requested = settings
         self._tries = 0
         self._probes = False
@@ -304,7 +291,7 @@ class ReplyRoom:
         """
         if refusal.certain or self._probes:
             return False
-        limit = output_limit(self.settings)
+        limit = self.settings.max_output_tokens
         room = refusal.room
         if room is not None and room >= 1 and (limit is None or room < limit) and self._tries < _TRIES:
             self._tries += 1
@@ -312,7 +299,7 @@ class ReplyRoom:
             room, self._probes = _PROBE, True
         else:
             return False
-        self.settings = with_output_limit(self._requested, room)
+        self.settings = _limited(self._requested, room)
         return True
 
     def checked(self, completion: Completion, base_url: str) -> Completion:
@@ -324,7 +311,7 @@ class ReplyRoom:
         """
         if completion.finish_reason != "length" and not self._probes:
             return completion
-        requested, limit = output_limit(self._requested), output_limit(self.settings)
+        requested, limit = self._requested.max_output_tokens, self.settings.max_output_tokens
         if self._probes:
             raise InfrastructureError(
                 f"{base_url} takes the prompt, but not with a reply of {requested} tokens, "

@@ -18,7 +18,7 @@ _FINISHED = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class ResponsesEncoder(RequestEncoder):
-    """Encoder of the requests of one model in the Responses format, which has no seed and no stop texts."""
+    """Encoder of the requests of one model in the Responses format, which has no seed."""
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
@@ -30,7 +30,7 @@ class ResponsesEncoder(RequestEncoder):
         }
         if tools:
             body["tools"] = [{"type": "function", **spec.offered(), "strict": False} for spec in tools]
-        for name in ("temperature", "max_output_tokens", "top_p"):
+        for name in ("temperature", "max_output_tokens"):
             if (value := getattr(settings, name)) is not None and self.spelled(name) is not None:
                 body[name] = value
         if settings.top_logprobs is not None:

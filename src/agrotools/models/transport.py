@@ -142,12 +142,10 @@ class Transport:
     def request(self, body: bytes) -> AbstractAsyncContextManager["aiohttp.ClientResponse"]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
         data = body if len(body) <= _LARGE_BYTES else io.BytesIO(body)  # aiohttp warns of larger ones
-        return self._connected().post(self._next_url(), data=data, allow_redirects=False, proxy=self._proxy)
-
-    def _next_url(self) -> URL:
-        if not self._bases:
-            return self._url
-        return URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{self._url.path.removeprefix('/v1/')}")
+        url = self._url
+        if self._bases:
+            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
+        return self._connected().post(url, data=data, allow_redirects=False, proxy=self._proxy)
 
     async def _read(self, content: "aiohttp.StreamReader") -> bytes:
         pieces: list[bytes] = []

@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from agrotools.report.published import paper, published_rows, published_set, rows_of_model, rows_of_table
     from agrotools.report.settings import Setting
     from agrotools.runner.policies import AgentOptions
-    from agrotools.scoring import Metric, ModeSummary, SlotScore, Summary
+    from agrotools.scoring import Metric, ModeSummary, Summary
+    from agrotools.scoring.slots import SlotScore
 
 _MODULES = {
     **dict.fromkeys(("Loading", "with_clusters"), "agrotools.benchmarks"),
@@ -91,7 +92,8 @@ _MODULES = {
     ),
     "Setting": "agrotools.report.settings",
     "AgentOptions": "agrotools.runner.policies",
-    **dict.fromkeys(("Metric", "ModeSummary", "SlotScore", "Summary"), "agrotools.scoring"),
+    **dict.fromkeys(("Metric", "ModeSummary", "Summary"), "agrotools.scoring"),
+    "SlotScore": "agrotools.scoring.slots",
 }
 """Module of each public name that is imported on first use."""
 

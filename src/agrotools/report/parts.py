@@ -12,9 +12,9 @@ from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, M
 from agrotools.core.base import count_text, prompt_tokens_text
 from agrotools.report.layout import DASH, harmless, new_table, of_runs, on_scale, percent, run_names, stacked
 from agrotools.report.settings import used_plugins
-from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.judging.questions import has_rubrics
-from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart, tokens_of
+from agrotools.scoring.summary import Agreement, Amount, Correlation, Panel, Seconds, SecondsByPart, tokens_of
 
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""

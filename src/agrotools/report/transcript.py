@@ -155,7 +155,7 @@ class ScoredRun:
             path = self._places.of_file(file, roots)
             preview = None if isinstance(path, Absent) else make_preview(path, file.name, file.kind, file.bands)
             if isinstance(preview, Preview):
-                yield preview.url
+                yield preview.image.url
 
 
 def gold_text(record: Record) -> str:

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from agrotools.models.local_server import LocalServers
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
-    from agrotools.runner.faults import FaultPlan
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 T = TypeVar("T")
@@ -373,7 +372,11 @@ async def _execute(
             if source.stats is not None and runs_tools:
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
-            faults = _fault_plan(config, benchmark) if config.faults else None
+            faults = None
+            if config.faults:
+                from agrotools.runner.faults import FaultPlan, Faults, measured_calls
+
+                faults = FaultPlan(Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples))
             limits = settings.max_steps, settings.recorded, limit, faults
             await execute(
                 items,
@@ -410,12 +413,6 @@ def _set_timeout(prepared: PreparedRun, source: PolicySource, contact: "FirstCon
     if timeout_s and timeout_s > config.timeout_s and isinstance(source.model, OpenAICompatibleModel):
         source.model.set_timeout(timeout_s)
         bar.note(f"the server is slow: a request times out after {timeout_s:,.0f} s (--timeout sets another time)")
-
-
-def _fault_plan(config: EvalConfig, benchmark: Benchmark) -> "FaultPlan":
-    from agrotools.runner.faults import FaultPlan, Faults, measured_calls
-
-    return FaultPlan(Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples))
 
 
 def _reporting(bar: Progress, source: PolicySource, *, has_budget: bool) -> Callable[[Record], None]:

@@ -294,12 +294,12 @@ def _tool_caller(
     sample: Sample, workspace: Workspace, context: RunContext, stack: ExitStack
 ) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
     if context.source.truth_tools:
-        from agrotools.agents.baselines.simple import TruthTools
+        from agrotools.agents.baselines.simple import true_observations
 
-        truth = TruthTools(sample)
+        truths = iter(true_observations(sample))
 
         async def answer_with_truth(_call: ToolCall) -> ToolOutcome:
-            return ToolOutcome(observation=truth.observe(), seconds=0.0, cached=False)
+            return ToolOutcome(next(truths))
 
         return answer_with_truth
 

@@ -20,8 +20,8 @@ from agrotools.models.ledger import SPEND_FILE
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference, sum_usage
-from agrotools.runner.prompts import PROMPTS_FILE, add_prompts
-from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
+from agrotools.runner.prompts import PROMPTS_FILE, add_prompts, complete_lines
+from agrotools.runner.records import Key, RecordIndex, record_index
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX, SCORES_FILE
 from agrotools.runner.store import RunLock, RunStore, folder_error, read_manifest
 from agrotools.scoring.judging.judgements import Judgement
@@ -260,24 +260,19 @@ def _artifacts_of(record: Record) -> set[tuple[str, str]]:
 
 def _note_of_absent(named: Iterable[tuple[str, str]], folder: Path) -> list[str]:
     """Return a note on files of tools that records name and no shard has."""
-    absent = sorted({digest: name for digest, name in named if not _is_there(folder, digest, name)}.values())
+    files = {(digest, name): artifact_path(folder, digest, Path(name).suffix) for digest, name in named}
+    absent = sorted({digest: name for (digest, name), path in files.items() if not path.is_file()}.values())
     if not absent:
         return []
     return [f"{count_text(len(absent), 'file')} of tools missing from all shards and from reports (first: {absent[0]})"]
 
 
-def _is_there(folder: Path, digest: str, name: str) -> bool:
-    return artifact_path(folder, digest, Path(name).suffix).is_file()
-
-
 def _append_lines(sources: Iterable[Path], target: Path) -> None:
     """Append the complete lines of all sources to ``target``, which is not made without any."""
     for source in sources:
-        with suppress(FileNotFoundError), source.open("rb") as lines:
-            end = end_of_last_line(lines)
-            lines.seek(0)
+        if source.exists():
             with target.open("ab") as joined:
-                joined.write(lines.read(end))
+                joined.writelines(complete_lines(source))
 
 
 def _copy_judging(paths: Sequence[Path], folder: Path) -> None:

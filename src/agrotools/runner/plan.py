@@ -135,12 +135,11 @@ def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: Abst
     """
     if not recorded and not failed:
         return plan
-    fresh = [_where(part, plan.ids, lambda key: key not in recorded and key not in failed) for part in plan.parts]
-    again = [_where(part, plan.ids, lambda key: key in failed) for part in plan.parts] if failed else []
+
+    def where(part: Part, keep: Callable[[Key], bool]) -> Part:
+        kept = (at for at in part.positions if keep((part.mode, plan.ids[at], part.epoch)))
+        return part._replace(positions=array("I", kept))
+
+    fresh = [where(part, lambda key: key not in recorded and key not in failed) for part in plan.parts]
+    again = [where(part, failed.__contains__) for part in plan.parts] if failed else []
     return Plan(plan.samples, [*fresh, *again])
-
-
-def _where(part: Part, ids: Sequence[str], keep: Callable[[Key], bool]) -> Part:
-    """Return the items of ``part`` whose keys satisfy ``keep``."""
-    kept = (at for at in part.positions if keep((part.mode, ids[at], part.epoch)))
-    return part._replace(positions=array("I", kept))

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from html import escape
 from importlib import import_module
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from agrotools.core import Record
 from agrotools.core.base import count_text
@@ -44,12 +44,13 @@ def notebook_display() -> Any:
 class ProgressLine:
     """The last line of a terminal, redrawn repeatedly; in a pipe, plain lines.
 
-    Errors of the stream (closed by its reader, disk full) are never raised; further output is dropped. ``live``: True
-    if lines are redrawn in place.
+    Errors of the stream (closed by its reader, disk full) are never raised; further output is dropped. Characters that
+    it cannot encode are escaped. ``live``: True if lines are redrawn in place.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = _SafeStream(stream)
+        self._stream = stream
+        self._gone = False
         self._notebook: Any = notebook_display() if stream in (sys.stderr, sys.stdout) else None
         self.live = self._notebook is not None or _is_terminal(stream)
         self._drawn = ""
@@ -58,7 +59,11 @@ class ProgressLine:
     @property
     def cells(self) -> int:
         """Width of a line in cells; the last column stays free, because terminals differ in when they wrap."""
-        return max((self._stream.columns or _USUAL_COLUMNS) - 1, 1)
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns
+        except (OSError, ValueError):  # no terminal
+            columns = 0
+        return max((columns or _USUAL_COLUMNS) - 1, 1)
 
     def draw(self, title: str, text: str, share: float = 0.0) -> None:
         """Replace the drawn line by title, bar (filled to ``share``) and text; in a pipe, print them as a line."""
@@ -83,8 +88,19 @@ class ProgressLine:
         self._drawn, self._cell = "", None
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        if self._gone:
+            return
+        try:
+            try:
+                self._stream.write(text)
+            except UnicodeEncodeError:
+                self._stream.write(text.encode("ascii", "backslashreplace").decode())
+            self._stream.flush()
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError):
+            self._gone = True
+            redirect_to_null(self._stream)
 
     def _draw_in_cell(self, title: str, text: str, share: float) -> None:
         """Update a single output of the notebook's cell (rich would need ipywidgets for this)."""
@@ -98,45 +114,6 @@ class ProgressLine:
     def bar_cells(self) -> int:
         """Cells of the bar including its margin; 0 in a narrow terminal."""
         return _BAR_CELLS + 1 if self.cells >= _COLUMNS_WITH_BAR else 0
-
-
-class _SafeStream:
-    """Text stream that never raises: unwritable output is dropped, and unencodable characters are escaped."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._gone = False
-
-    @property
-    def columns(self) -> int:
-        """Columns of the terminal; 0 if the stream is not a terminal."""
-        try:
-            return os.get_terminal_size(self._stream.fileno()).columns
-        except (OSError, ValueError):
-            return 0
-
-    def write(self, text: str) -> None:
-        self._try(lambda: self._write(text))
-
-    def flush(self) -> None:
-        self._try(self._stream.flush)
-
-    def _write(self, text: str) -> None:
-        try:
-            self._stream.write(text)
-        except UnicodeEncodeError:
-            self._stream.write(text.encode("ascii", "backslashreplace").decode())
-
-    def _try(self, act: Callable[[], object]) -> None:
-        if self._gone:
-            return
-        try:
-            act()
-        except BlockingIOError:
-            pass
-        except (OSError, ValueError):
-            self._gone = True
-            redirect_to_null(self._stream)
 
 
 def cut(text: str, cells: int) -> str:
@@ -169,13 +146,6 @@ def redirect_to_null(stream: TextIO) -> None:
             os.close(nowhere)
         except (OSError, ValueError):
             return
-
-
-class _Part(NamedTuple):
-    """A part of the line; in a narrow terminal, parts with a high ``rank`` are dropped first."""
-
-    rank: int
-    text: str
 
 
 class Progress:
@@ -216,19 +186,14 @@ class Progress:
         self._closed = not total
         self._whole = f"{already + total} ({composition})" if composition else count_text(already + total, "sample")
         if not total:
-            self._line.print(self.done_line())
+            all_ = "all " if already != 1 else ""
+            self._line.print(f"{title}: {all_}{self._whole} already done")
         elif already:
             self._line.print(f"{title}: resuming, {already} of {self._whole} done")
         elif not self._line.live:
             self._line.print(
                 f"{title}: {f'{composition} ({total} to run)' if composition else f'{self._whole} to run'}"
             )
-
-    def done_line(self) -> str:
-        """Return the line of a run whose samples are all done."""
-        return printable(
-            f"{self._title}: {'all ' if self._already + self._total != 1 else ''}{self._whole} already done"
-        )
 
     def finished(self, record: Record) -> None:
         """Count one record."""
@@ -283,12 +248,12 @@ class Progress:
         if self._line.live:
             cells = self._line.cells - self._line.bar_cells
             while len(parts) > 1 and len(_joined(parts)) + min(len(title), _TITLE_CELLS) + 1 > cells:
-                parts.remove(max(parts, key=lambda part: part.rank))
+                parts.remove(max(parts))
             title = cut(title, max(cells - len(_joined(parts)) - 1, 1))
         self._line.draw(title, _joined(parts), (self._already + self._n_done) / (self._already + self._total))
 
-    def _parts(self, now: float) -> list[_Part]:
-        """Return all parts of the line, in order."""
+    def _parts(self, now: float) -> list[tuple[int, str]]:
+        """Return all parts of the line, in order, with ranks: a narrow terminal drops those with a high one first."""
         stats = self._stats() if self._stats else WireStats()
         ended = self._closed
         per_s = self._n_done / max(now - self._rate.began, 1e-9) if ended else self._rate.per_s(now)
@@ -309,7 +274,7 @@ class Progress:
             (9, stats.retries, count_text(stats.retries, "retry", "retries")),
             (10, stats.cached, f"{stats.cached} cached"),
         )
-        return [_Part(rank, text) for rank, is_shown, text in parts if is_shown]
+        return [(rank, text) for rank, is_shown, text in parts if is_shown]
 
 
 class _Rate:
@@ -340,8 +305,8 @@ class _Rate:
         return (self._n_done - done_before) / (now - at) if now - at >= 0.5 else 0.0
 
 
-def _joined(parts: list[_Part]) -> str:
-    return ", ".join(part.text for part in parts)
+def _joined(parts: list[tuple[int, str]]) -> str:
+    return ", ".join(text for _, text in parts)
 
 
 def _duration(seconds: float) -> str:

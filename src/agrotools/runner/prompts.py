@@ -39,12 +39,11 @@ from agrotools.models.base import (
     message_json,
     with_images,
 )
-from agrotools.runner.records import Key, end_of_last_line
+from agrotools.runner.records import Key
 
 PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
-_MOST_RECENT = 64
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -147,13 +146,12 @@ class PromptLog:
 
     def _recover(self) -> None:
         """Cut off an incomplete last line, and read the hashes of stored contents."""
-        with self._path.open("rb") as file:
-            end = end_of_last_line(file)
-            file.seek(0)
-            for line in file:
-                if line.startswith(_CONTENT):
-                    with suppress(ValueError):
-                        self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
+        end = 0
+        for line in complete_lines(self._path):
+            end += len(line)
+            if line.startswith(_CONTENT):
+                with suppress(ValueError):
+                    self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
 
@@ -166,7 +164,7 @@ def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Ke
     if not (run / PROMPTS_FILE).is_file():
         return
     with (target / PROMPTS_FILE).open("ab") as joined:
-        for line in _lines(run / PROMPTS_FILE):
+        for line in complete_lines(run / PROMPTS_FILE):
             if line.startswith(_CONTENT):
                 digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
                 if digest not in known:
@@ -215,8 +213,6 @@ class StoredPrompts:
         weakref.finalize(self, self._offsets.close)
         self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")
         self._end = 0
-        self._recent: dict[str, Any] = {}
-        """Some contents by hash; many requests share their first message and their tools."""
         self.read_on()
 
     def read_on(self) -> None:
@@ -228,7 +224,7 @@ class StoredPrompts:
             raise self._fault(error) from error
 
     def _new_lines(self) -> Iterator[tuple[bytes, int]]:
-        for line in _lines(self._path, self._end):
+        for line in complete_lines(self._path, self._end):
             offset, self._end = self._end, self._end + len(line)
             is_content = line.startswith(_CONTENT)
             yield line[: len(_CONTENT) + _HASH_DIGITS] if is_content else line.partition(_REQUESTS)[0], offset
@@ -256,14 +252,10 @@ class StoredPrompts:
         return requests
 
     def _content(self, file: BinaryIO, digest: str) -> dict[str, Any]:
-        if (known := self._recent.get(digest)) is None:
-            if len(self._recent) >= _MOST_RECENT:
-                self._recent.clear()
-            line = self._line(file, _CONTENT + digest.encode())
-            if line is None:
-                raise KeyError(digest)
-            known = self._recent[digest] = orjson.loads(line)
-        return known
+        line = self._line(file, _CONTENT + digest.encode())
+        if line is None:
+            raise KeyError(digest)
+        return orjson.loads(line)
 
     def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
         """Return the last line that begins so; None if there is none."""
@@ -286,11 +278,6 @@ class StoredPrompts:
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 
 
-def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
-    """Return the requests that were sent for one sample, as :meth:`StoredPrompts.of`."""
-    return StoredPrompts(run).of(key)
-
-
 def stored_image(run: Path, url: str) -> StoredImage | None:
     """Return the image that a URL in a stored message refers to; None if it is not a reference to a stored image."""
     media_type, mark, digest = url.removeprefix("data:").partition(";sha256,")
@@ -302,7 +289,7 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
     return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
 
 
-def _lines(path: Path, start: int = 0) -> Iterator[bytes]:
+def complete_lines(path: Path, start: int = 0) -> Iterator[bytes]:
     """Yield the complete lines of a file from an offset on."""
     with path.open("rb") as file:
         file.seek(start)

@@ -5,7 +5,6 @@ several lines (an invalid sample is run again): the last finished record is vali
 finished. Lines that are not records (after a disk fault) are always reported.
 """
 
-import os
 import sqlite3
 import weakref
 from codecs import BOM_UTF8
@@ -176,11 +175,6 @@ class RecordIndex:
         entry = self._entry(key)
         return entry is not None and bool(entry[-1])
 
-    @property
-    def keys(self) -> list[Key]:
-        """All keys, in the order of iteration."""
-        return [*self.each_key()]
-
     def each_key(self) -> Iterator[Key]:
         """Yield all keys, in the order of iteration."""
         return map(_key, self._rows())
@@ -333,19 +327,6 @@ def parsed(line: bytes) -> Record:
             return Record.model_validate(orjson.loads(line))
         except ValueError:
             raise error from None
-
-
-def end_of_last_line(file: IO[bytes]) -> int:
-    """Return the offset after the last line break of a file; 0 if there is none."""
-    end = file.seek(0, os.SEEK_END)
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        at = file.read(end - start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        end = start
-    return 0
 
 
 def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:

@@ -6,10 +6,9 @@ ones, and those of ``+2`` are among those of ``+4``.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
@@ -95,16 +94,10 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
 
 def tool_data(tools: Sequence[str], backends: Mapping[str, str]) -> dict[str, str]:
     """Return the SHA-256 of the data files on this machine for each tool that is executed; empty if it has none."""
-    executed = [name for name in tools if backends.get(name) != RECORDED]
-    return {name: _content_hash(files) if (files := _present(name, backends.get(name))) else "" for name in executed}
-
-
-def _present(tool: str, backend: str | None) -> list[Path]:
-    return [path for path in get_tool(tool).files_for(backend) if path.is_file()]
-
-
-def _content_hash(files: Iterable[Path]) -> str:
-    digest = sha256()
-    for path in sorted(files):
-        digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
-    return digest.hexdigest()
+    hashes: dict[str, str] = {}
+    for name in tools:
+        if (backend := backends.get(name)) != RECORDED:
+            files = sorted(path for path in get_tool(name).files_for(backend) if path.is_file())
+            content = b"".join(path.name.encode() + b"\0" + sha256_of_file(path).encode() for path in files)
+            hashes[name] = sha256(content).hexdigest() if files else ""
+    return hashes

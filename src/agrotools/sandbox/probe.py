@@ -43,11 +43,6 @@ _probes: dict[str, Probe] = {}
 _lock = threading.Lock()
 
 
-def available_runners() -> tuple[str, ...]:
-    """Return the names of the runners that isolate code on this machine, best first; never ``none``."""
-    return tuple(runner for runner in RUNNERS if probe(runner).holds)
-
-
 def select_runner(name: str | None = None) -> str:
     """Return the runner ``name`` (default: ``AGROTOOLS_SANDBOX``), or else the best one that works on this machine.
 

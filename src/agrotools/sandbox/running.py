@@ -48,8 +48,7 @@ def run_code(
             figure, or pyplot's current one if the function returns None, becomes a PNG artifact, as do the figures that
             the code saves.
         limits: resource limits.
-        runner: one of :func:`available_runners`, or ``none`` (no isolation); default: the best that works on this
-            machine.
+        runner: one of :data:`RUNNERS`, or ``none`` (no isolation); default: the best that works on this machine.
 
     Raises:
         SandboxUnavailable: no runner can run code safely on this machine.

@@ -1,7 +1,7 @@
 """Aggregation of the records of a run, one record at a time (only numbers are stored), and of several runs."""
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,7 @@ from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import (
-    CallCounts,
     EventCounts,
-    SecondsTally,
     ending_of,
     missing_of,
     mostly_unread,
@@ -32,27 +30,29 @@ from agrotools.scoring.metrics import (
     FAS_TEXT,
     FLOOR_METRICS,
     GUESS_METRIC,
+    METRICS,
     OPEN_TEXT,
     OUTCOME_METRICS,
     PREDICTIONS,
     SCORING_VERSION,
-    SLOTS_OF_METRIC,
     STEP_METRICS,
     SUMMARY_METRICS,
     is_invalid,
     is_judged_text,
+    is_outcome,
 )
 from agrotools.scoring.pairs import NO_TWIN, PairTally
 from agrotools.scoring.repeats import repeats_of
 from agrotools.scoring.slots import answer_of, score_record
 from agrotools.scoring.summary import (
     MAX_INVALID_SHARE,
-    Correlation,
     Invalid,
     Metric,
     ModeSummary,
     NoForm,
     NoToolPart,
+    Seconds,
+    SecondsByPart,
     Summary,
     with_gains_adjusted,
 )
@@ -60,6 +60,7 @@ from agrotools.scoring.units import (
     Rows,
     SampleTable,
     Units,
+    by_part,
     clusters_of,
     difference_of,
     metric_of,
@@ -73,12 +74,10 @@ if TYPE_CHECKING:
 
 
 class RunAggregator:
-    """Aggregator of the records of one run. Aggregators that are compared share a table of samples."""
+    """Aggregator of the records of one run."""
 
-    def __init__(
-        self, table: SampleTable | None = None, protocol: Protocol = "react", causes: "CauseTally | None" = None
-    ) -> None:
-        self.table = table or SampleTable()
+    def __init__(self, protocol: Protocol = "react", causes: "CauseTally | None" = None) -> None:
+        self.table = SampleTable()
         self.causes = causes
         """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
@@ -133,16 +132,9 @@ class RunAggregator:
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(),
-            correlations=self._correlations(units.get("step-by-step"), units.get("end-to-end")),
+            correlations=tuple(correlations(units.get("step-by-step", {}), units.get("end-to-end", {}), self.table)),
         )
         return with_gains_adjusted([summary])[0]
-
-    def _correlations(
-        self, step_by_step: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
-    ) -> tuple[Correlation, ...]:
-        if step_by_step is None or end_to_end is None:
-            return ()
-        return tuple(correlations(step_by_step, end_to_end, self.table))
 
     def tool_units(self) -> tuple[Mapping[str, Units], Mapping[str, Units]]:
         """Return the units by metric of end-to-end on samples that are eligible for no-tool, and those of no-tool."""
@@ -173,9 +165,9 @@ class ModeAggregator:
         """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
         self._counts = EventCounts()
-        self._calls = CallCounts()
         self._error_tally = ErrorTally(mode, protocol)
-        self._seconds = SecondsTally(table)
+        self._seconds = defaultdict[int, list[float]](lambda: [0.0, 0])
+        """Sum of the seconds of the valid records and their number, by kind of sample."""
         self._plugin_tallies: dict[str, PluginTally] = {}
         self._samples = array("I")
         self._epochs = array("I")
@@ -216,13 +208,13 @@ class ModeAggregator:
             metric = row.metric
             if metric in self._rows:
                 self._rows[metric].add(place, row.step, row.value)
-            elif self._is_of_plugin(metric):
+            elif self._mode != "step-by-step" and is_outcome(metric):  # of a plug-in
                 self._rows[metric] = Rows()
                 self._rows[metric].add(place, row.step, row.value)
         self._counts.add(record, rows)
-        self._calls.add(record)
         self._error_tally.add(record, number, rows)
-        self._seconds.add(number, record.seconds)
+        of_kind = self._seconds[self._table.kind_of[number]]
+        of_kind[:] = of_kind[0] + record.seconds, of_kind[1] + 1
         for plugin in plugins_of_slots(record.sample.answer):
             if plugin.scoring.tally is not None:
                 if plugin.name not in self._plugin_tallies:
@@ -250,7 +242,7 @@ class ModeAggregator:
         if self._counts.formless:
             apart = self._rows.keys() - {FAS_TEXT}
         ours = [metric for metric in self._rows if metric.startswith(ENGINE) and metric not in apart]
-        return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
+        return [*ours, *(sorted(theirs, key=[*METRICS].index) if theirs else ())]
 
     @property
     def is_unread(self) -> bool:
@@ -276,9 +268,6 @@ class ModeAggregator:
             return "more than 20 % of its answers hold no complete form"
         return ""
 
-    def _is_of_plugin(self, metric: str) -> bool:
-        return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
-
     def headline_units(self, metric: str, *, whole: bool = False) -> Units | None:
         """Return the units of a headline metric; None if the mode has no such metric or no values of it.
 
@@ -294,8 +283,8 @@ class ModeAggregator:
 
     def epoch_scores(self) -> "tuple[IntArray, FloatArray]":
         """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
-        rows = self._rows.get(FAS, Rows())
-        return rows.places, rows.values
+        places, _, values = self._rows.get(FAS, Rows()).columns()
+        return places, values
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool, looks: int = 1) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
@@ -304,6 +293,9 @@ class ModeAggregator:
         clusters = clusters_of(np.array(self._samples), self._table)
         is_cluster = np.zeros(len(self._table.clusters), dtype=bool)
         is_cluster[clusters] = True
+        of_plugins: dict[str, Any] = {}
+        for tally in self._plugin_tallies.values():
+            of_plugins.update(tally.results())
         return ModeSummary(
             n_records=sum(self._epochs),
             n_samples=len(self._samples),
@@ -321,15 +313,17 @@ class ModeAggregator:
             without_open_text=len(self.without_open_text),
             counts=self._counts.counts(self.pairs.n_right, self.pairs.n_alone),
             errors=self._error_tally.counts(),
-            seconds=self._seconds.by_part(),
-            call_ratio=self._calls.ratio(),
+            seconds=SecondsByPart(**by_part([*self._seconds], self._table, self._mean_seconds))
+            if self._seconds
+            else None,
+            call_ratio=self._counts.call_ratio(),
             repeats=repeats_of(*self.epoch_scores(), clusters, looks=looks) if self._n_epochs > 1 else None,
-            **self._of_plugins(),
+            **of_plugins,
         )
 
-    def _of_plugins(self) -> dict[str, Any]:
-        """Return the counts of benchmark plug-ins, by the plug-ins' keys."""
-        return {name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()}
+    def _mean_seconds(self, kinds: Iterable[int]) -> Seconds:
+        total, n = map(sum, zip(*(self._seconds[kind] for kind in kinds), strict=True))
+        return Seconds(mean=total / n, n=int(n))
 
     def valid_samples(self) -> set[int]:
         """Return the numbers of the samples that have a valid record."""
@@ -386,32 +380,11 @@ def metric_differences(
     return {name: metric for name, metric in metrics.items() if metric is not None}
 
 
-def summarise(
-    records: Sequence[Record],
-    scores: Sequence[Sequence[Score]] | None = None,
-    *,
-    allow_invalid: bool = False,
-    **description: Any,
-) -> Summary:
-    """Return the metrics of a run with intervals and counts. :class:`RunAggregator` does the same record by record.
-
-    Args:
-        records: one per sample, mode and epoch, in any order.
-        scores: score rows of each record, parallel to ``records``; computed with :func:`score_record` if None.
-        allow_invalid: allow a headline for modes with more than 1 % invalid records.
-        description: further fields of the summary, such as ``benchmark`` and ``model`` (see :class:`Summary`).
-    """
-    tally = tallied(records, scores, SampleTable())
-    return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
-
-
 def tallied(
-    records: Sequence[Record],
-    scores: Iterable[Sequence[Score]] | None,
-    table: SampleTable,
-    causes: CauseTally | None = None,
+    records: Sequence[Record], scores: Iterable[Sequence[Score]] | None = None, causes: CauseTally | None = None
 ) -> RunAggregator:
-    tally = RunAggregator(table, causes=causes)
+    """Return the aggregator of records, which are scored if their rows are not given."""
+    tally = RunAggregator(causes=causes)
     for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
         tally.add(record, rows)
     return tally

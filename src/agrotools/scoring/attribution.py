@@ -376,10 +376,7 @@ def _split(results: Sequence[Shares]) -> Split:
 
 def _interval(values: Sequence[Fraction | int], clusters: Sequence[Hashable]) -> Interval | None:
     """Return the interval of the mean of ``values``, in points, by the cluster bootstrap of paired differences."""
-    return _in_points(estimate_difference([float(each) for each in values], [0.0] * len(values), clusters).interval)
-
-
-def _in_points(interval: Interval | None) -> Interval | None:
+    interval = estimate_difference([float(each) for each in values], [0.0] * len(values), clusters).interval
     return interval and Interval(lower=100 * interval.lower, upper=100 * interval.upper)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.core import MODES, Mode, Record, Score, UsageError
+from agrotools.core import MODES, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
@@ -30,7 +30,6 @@ from agrotools.scoring.units import (
     Units,
     by_sample,
     clusters_of,
-    overall_difference,
     paired_units,
     shown_mean,
 )
@@ -41,21 +40,9 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 
 
-def compare(
-    first: Sequence[Record],
-    second: Sequence[Record],
-    *,
-    first_scores: Sequence[Sequence[Score]] | None = None,
-    second_scores: Sequence[Sequence[Score]] | None = None,
-    names: tuple[str, str] = ("", ""),
-    synthetic: bool = False,
-) -> Comparison:
-    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both.
-
-    ``synthetic`` is True if the benchmark's images are drawn by code; the comparison then says so.
-    """
-    tallies = [tallied(*each, SampleTable(), CauseTally()) for each in ((first, first_scores), (second, second_scores))]
-    return comparisons(tallies, names)[0].model_copy(update={"synthetic": synthetic})
+def compare(first: Sequence[Record], second: Sequence[Record], *, names: tuple[str, str] = ("", "")) -> Comparison:
+    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both."""
+    return comparisons([tallied(each, causes=CauseTally()) for each in (first, second)], names)[0]
 
 
 def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
@@ -147,15 +134,23 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
 
 def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
-    if mode not in first.modes or mode not in second.modes:
-        return None
-    for metric in (name for name in first.modes[mode].metrics if mode in METRICS[name].compared_in):
-        mine, other = (run.modes[mode].headline_units(metric) for run in (first, second))
-        if mine is None or other is None:
-            continue
-        if (pair := paired_units(mine, _renumbered(other, second.table, first.table))) is not None:
-            return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
+    metrics = first.modes[mode].metrics if mode in first.modes else ()
+    for metric in (name for name in metrics if mode in METRICS[name].compared_in):
+        if pair := _paired(first, second, mode, metric):
+            return pair
     return None
+
+
+def _paired(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
+) -> HeadlinePair | None:
+    """Return the pairs in a metric, of ``samples`` if it is not empty; None if the runs share no scored sample."""
+    mine, other = (run.modes[mode].headline_units(metric) if mode in run.modes else None for run in (first, second))
+    if mine is None or other is None:
+        return None
+    mine = _among(samples, mine, first.table) if samples else mine
+    pair = paired_units(mine, _renumbered(other, second.table, first.table))
+    return pair and HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
@@ -198,8 +193,6 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
 
     ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
     the summaries then have no differences between runs.
-
-    Raises:
     """
     together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not aggregators:
@@ -227,19 +220,16 @@ def differences_between(
     ]
 
 
-_Headline = dict[tuple[Mode, str], Units]
-
-
 def _between(
     summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[RunDifference]:
-    units = [_headline(*each) for each in zip(summaries, aggregators, strict=True)]
+    headlines = [_headlines(*each) for each in zip(summaries, aggregators, strict=True)]
     for first, second in pairs:
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
-        for mode, metric in units[first]:
+        for mode, metric in headlines[first]:
             estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
-            if estimate is not None and (mode, metric) in units[second]:
+            if estimate is not None and (mode, metric) in headlines[second]:
                 yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
 
 
@@ -250,13 +240,8 @@ def paired_difference(
 
     ``samples``: ids of the samples that count; empty for all.
     """
-    if mode not in first.modes or mode not in second.modes:
-        return None
-    units = [each.modes[mode].headline_units(metric) for each in (first, second)]
-    if units[0] is None or units[1] is None:
-        return None
-    mine = _among(samples, units[0], first.table) if samples else units[0]
-    return overall_difference(mine, _renumbered(units[1], second.table, first.table), first.table)
+    pair = _paired(first, second, mode, metric, samples)
+    return pair and estimate_difference(pair.first, pair.second, pair.clusters)
 
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
@@ -296,18 +281,12 @@ def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
     return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
 
 
-def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
-    """Return the units of each metric that is compared between runs; none for a quick part."""
-    if summary.quick:
-        return {}
-    return {
-        (mode, metric): units
-        for mode in MODES
-        if mode in tally.modes and summary.modes[mode].headline
-        for metric in tally.modes[mode].metrics
-        if mode in METRICS[metric].compared_in
-        if (units := tally.modes[mode].headline_units(metric)) is not None
-    }
+def _headlines(summary: Summary, tally: RunAggregator) -> list[tuple[Mode, str]]:
+    """Return the modes and metrics that are compared between runs; none for a quick part."""
+    modes: list[Mode] = (
+        [] if summary.quick else [mode for mode in MODES if mode in tally.modes and summary.modes[mode].headline]
+    )
+    return [(mode, each) for mode in modes for each in tally.modes[mode].metrics if mode in METRICS[each].compared_in]
 
 
 def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:

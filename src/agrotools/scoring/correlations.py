@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.metrics import FLOOR_METRICS, SLOTS_OF_METRIC, STEP_METRICS
+from agrotools.scoring.metrics import FAS, FLOOR_METRICS, STEP_METRICS, is_outcome
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.units import SampleTable, Units, clusters_of
@@ -20,23 +20,14 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-OUTCOMES = ("agrotools.fas",)
 _DRAWS = 1000
 
 
 def correlations(steps: Mapping[str, Units], outcomes: Mapping[str, Units], table: SampleTable) -> list[Correlation]:
-    """Correlate each metric of ``steps`` with the outcome, over the samples that have both values."""
-    results: list[Correlation] = []
-    for outcome in OUTCOMES:
-        if outcome not in outcomes:
-            continue
-        values_by_sample = _by_sample(outcomes[outcome])
-        for step, units in steps.items():
-            other = _by_sample(units)
-            shared = sorted(values_by_sample.keys() & other.keys())
-            if shared:
-                results.append(_correlation(step, outcome, shared, other, values_by_sample, table))
-    return results
+    """Correlate each metric of ``steps`` with FAS, over the samples that have both values."""
+    scores = _by_sample(outcomes[FAS]) if FAS in outcomes else {}
+    pairs = ((step, _by_sample(units)) for step, units in steps.items()) if scores else ()
+    return [_correlation(step, values, scores, table) for step, values in pairs if values.keys() & scores.keys()]
 
 
 def _by_sample(units: Units) -> dict[int, float]:
@@ -48,30 +39,22 @@ def _by_sample(units: Units) -> dict[int, float]:
     return {sample: sum(values) / len(values) for sample, values in totals.items()}
 
 
-def _correlation(
-    step: str,
-    outcome: str,
-    shared: Sequence[int],
-    first: Mapping[int, float],
-    second: Mapping[int, float],
-    table: SampleTable,
-) -> Correlation:
+def _correlation(step: str, first: Mapping[int, float], second: Mapping[int, float], table: SampleTable) -> Correlation:
     import numpy as np
 
+    shared = sorted(first.keys() & second.keys())
     x, y = (np.array([values[sample] for sample in shared]) for values in (first, second))
     _, at = np.unique(clusters_of(np.array(shared), table), return_inverse=True)
     k = int(at.max()) + 1
     rows = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     columns = np.stack([np.bincount(at, weights=row, minlength=k) for row in rows], axis=1)
     r = float(_r(columns.sum(axis=0, keepdims=True))[0])
-    if np.isnan(r):
-        return Correlation(step=step, outcome=outcome, r=None, n=len(shared))
-    if k < MIN_CLUSTERS:
-        return Correlation(step=step, outcome=outcome, r=r, n=len(shared))
+    correlation = Correlation(step=step, outcome=FAS, r=None if np.isnan(r) else r, n=len(shared))
+    if correlation.r is None or k < MIN_CLUSTERS:
+        return correlation
     resamples = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=_DRAWS).astype(np.float64)
-    resampled = _r(resamples @ columns)
-    lower, upper = np.nanpercentile(resampled, [2.5, 97.5]).tolist()
-    return Correlation(step=step, outcome=outcome, r=r, n=len(shared), interval=Interval(lower=lower, upper=upper))
+    lower, upper = np.nanpercentile(_r(resamples @ columns), [2.5, 97.5]).tolist()
+    return correlation.model_copy(update={"interval": Interval(lower=lower, upper=upper)})
 
 
 def _r(sums: "FloatArray") -> "FloatArray":
@@ -93,10 +76,7 @@ _Z = 1.959963984540054
 
 
 def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
-    """Return the summaries, each with the correlations over all runs with the same benchmark and options.
-
-    Raises:
-    """
+    """Return the summaries, each with the correlations over all runs with the same benchmark and options."""
     of = {
         key: across_runs([each for each in summaries if benchmark_key(each) == key])
         for key in map(benchmark_key, summaries)
@@ -158,7 +138,7 @@ def _steps(summary: Summary) -> dict[str, float]:
 def _outcomes(summary: Summary) -> dict[str, float]:
     # The guess score is the same for all runs.
     part = summary.modes["end-to-end"]
-    ours = [name for name in part.metrics if name in SLOTS_OF_METRIC and name not in FLOOR_METRICS]
+    ours = [name for name in part.metrics if is_outcome(name) and name not in FLOOR_METRICS]
     return _values(part, ours, PAPER_OUTCOMES)
 
 

@@ -11,8 +11,7 @@ from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
 from agrotools.scoring.metrics import FAS_TEXT, SLOT_METRIC, is_invalid, scores_sample
-from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
-from agrotools.scoring.units import SampleTable, by_part
+from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
 from agrotools.text.submission import lacks_form
 from agrotools.tools import get_tool
 
@@ -37,6 +36,8 @@ class EventCounts:
         self._totals = defaultdict[str, float](float)
         self._known = Counter[str]()
         """Number of records in each total."""
+        self._ratios = array("d")
+        """Ratios of calls made to calls needed in the answered end-to-end records."""
 
     @property
     def formless(self) -> int:
@@ -85,6 +86,18 @@ class EventCounts:
         for name, amount in _spent(record).items():
             self._totals[name] += amount
             self._known[name] += 1
+        needed = len(record.sample.reference.steps) if record.sample.reference else 0
+        if record.mode == "end-to-end" and needed and record.trajectory and record.trajectory.answer_text is not None:
+            n_calls = len(record.trajectory.calls)
+            self._ratios.append(n_calls / needed)
+            self._counts["made"] += n_calls
+            self._counts["needed"] += needed
+
+    def call_ratio(self) -> CallRatio | None:
+        """Return the ratio of calls made to calls needed; None if no answered end-to-end record needs calls."""
+        if not (n := len(self._ratios)):
+            return None
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._counts["made"], needed=self._counts["needed"])
 
     def counts(self, n_right: int = 0, n_alone: int = 0) -> Counts:
         """Return the counts of all added records.
@@ -140,31 +153,6 @@ def _gives_canary(record: Record) -> bool:
     return record.sample.canary.lower() in "\n".join(texts).lower()
 
 
-class CallCounts:
-    """Counter of calls made and calls needed in the answered end-to-end records."""
-
-    def __init__(self) -> None:
-        self._ratios = array("d")
-        self._n_made = self._n_needed = 0
-
-    def add(self, record: Record) -> None:
-        """Add a valid record."""
-        needed = len(record.sample.reference.steps) if record.sample.reference else 0
-        if record.mode != "end-to-end" or not needed:
-            return
-        if record.trajectory is not None and record.trajectory.answer_text is not None:
-            n_calls = len(record.trajectory.calls)
-            self._ratios.append(n_calls / needed)
-            self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
-
-    def ratio(self) -> CallRatio | None:
-        """Return the ratio of calls made to calls needed; None if no record counts."""
-        n = len(self._ratios)
-        if not n:
-            return None
-        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._n_made, needed=self._n_needed)
-
-
 def _box_ious(rows: Sequence[Score]) -> list[float]:
     """Return the IoU of every predicted box with the box of the compared reference call, 0 to 1."""
     compared = [row.reading.get("arguments") for row in rows if row.metric == "agrotools.arg_acc"]
@@ -193,31 +181,6 @@ def _by_frequency(counts: Counter[str]) -> dict[str, int]:
 
 def _numbers(values: Iterable[object]) -> list[float]:
     return [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-
-
-class SecondsTally:
-    """Sums of the seconds of the valid records of a mode, by kind of sample."""
-
-    def __init__(self, table: SampleTable) -> None:
-        self._table = table
-        self._sums: dict[int, tuple[float, int]] = {}
-
-    def add(self, sample: int, seconds: float) -> None:
-        """Add the seconds of a valid record; ``sample`` is the number of its sample in the table."""
-        kind = self._table.kind_of[sample]
-        total, n = self._sums.get(kind, (0.0, 0))
-        self._sums[kind] = (total + seconds, n + 1)
-
-    def by_part(self) -> SecondsByPart | None:
-        """Return the mean seconds by part; None if no record was added."""
-        if not self._sums:
-            return None
-        return SecondsByPart(**by_part([*self._sums], self._table, self._mean))
-
-    def _mean(self, kinds: Iterable[int]) -> Seconds:
-        amounts = [self._sums[kind] for kind in kinds]
-        n = sum(count for _, count in amounts)
-        return Seconds(mean=sum(total for total, _ in amounts) / n, n=n)
 
 
 INVALID = "infrastructure"

@@ -1,6 +1,6 @@
 """Metrics by id, and the version of scoring. Scores of different versions are never compared."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
@@ -28,6 +28,11 @@ def is_judged_text(slot: Slot) -> bool:
     return slot.type == "open_text" and counts_in_headline(slot)
 
 
+def counts_in_fas(slot: Slot) -> bool:
+    """Return True if a slot counts in the Final Answer Score, also where no judge graded open text."""
+    return not slot.scored_apart and slot.type != "open_text"
+
+
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _OWN_CLOSED = ("exact", "boolean", "choice_set", "file", "tolerance")
 
@@ -41,7 +46,7 @@ _ENGINE_METRICS = {
     FAS: MetricInfo(
         "FAS",
         "Final Answer Score: mean score of the parts (slots) of an answer",
-        slots=lambda slot: not slot.scored_apart and slot.type != "open_text",
+        slots=counts_in_fas,
         scores_sample=True,
         compared_in=_MODES_OF_OUTCOMES,
     ),
@@ -121,12 +126,10 @@ OUTCOME_METRICS = tuple(name for name, info in _ENGINE_METRICS.items() if info.s
 METRICS = WithPlugins("metric", _ENGINE_METRICS, lambda plugin: plugin.metrics)
 """All metrics of the engine and of benchmark plug-ins."""
 
-SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
-    "metric",
-    {name: info.slots for name, info in _ENGINE_METRICS.items() if info.slots},
-    lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
-)
-"""Predicates of the slots that each metric averages; a sample without such slots has no row of the metric."""
+
+def is_outcome(metric: str) -> bool:
+    """Return True if a metric is a mean over slots; a sample without slots that count has no row of it."""
+    return (info := METRICS.get(metric)) is not None and info.slots is not None
 
 
 def places_by_metric(slots: Sequence[Slot]) -> Mapping[str, Sequence[int]]:

@@ -7,12 +7,13 @@ over all series, times (0.8 + 0.1 if both axes name quantity and unit + 0.1 if t
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.core import PlotSeries, PlotSpec, Step, Trajectory
+from agrotools.core import PlotSeries, PlotSpec, Trajectory
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
@@ -41,22 +42,12 @@ def score_plot(reference: PlotSpec, chart: PlotSpec | None) -> tuple[float, dict
 
 def drawn_spec(trajectory: Trajectory) -> PlotSpec | None:
     """Return the figure drawn by the last successful ``plot`` call of ``trajectory``; None without such a call."""
-    for step in reversed(trajectory.steps):
-        spec = _spec_of(step)
-        if spec is not None:
-            return spec
+    for step in reversed(trajectory.calls):
+        result = step.observation.result if step.observation and step.observation.ok else None
+        if step.call and step.call.tool == PLOT_TOOL and result is not None:
+            with suppress(ValidationError):
+                return PlotSpec.model_validate(result.get("spec"))
     return None
-
-
-def _spec_of(step: Step) -> PlotSpec | None:
-    if step.kind != "call" or step.call is None or step.call.tool != PLOT_TOOL:
-        return None
-    if step.observation is None or not step.observation.ok or step.observation.result is None:
-        return None
-    try:
-        return PlotSpec.model_validate(step.observation.result.get("spec"))
-    except ValidationError:
-        return None
 
 
 _BRACKETS = late_pattern(r"[(\[]([^()\[\]]*)[)\]]")

@@ -216,7 +216,20 @@ def read_json(path: Path) -> Any:
     Raises:
         BenchmarkError: the file does not exist, is too large or cut off, or is not JSON.
     """
-    return read_named_json(path, read_text(path))
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
+        problem = "is cut off" if cut else "is not valid JSON"
+        raise BenchmarkError(
+            f"{path} {problem}: {error.msg} at line {error.lineno}, column {error.colno}",
+            hint="the evaluation was stopped while writing; run it again" if cut else None,
+        ) from error
+    except RecursionError as error:
+        raise BenchmarkError(f"{path} is nested too deeply to be read") from error
+    except ValueError as error:
+        raise BenchmarkError(f"{path} contains a number that cannot be read: {error}") from error
 
 
 def read_text(path: Path) -> str:
@@ -249,24 +262,3 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
         return list(csv.DictReader(io.StringIO(read_text(path), newline="")))
     except csv.Error as error:
         raise BenchmarkError(f"{path} is not a CSV table: {error}") from error
-
-
-def read_named_json(name: object, text: str) -> Any:
-    """Parse the JSON value in ``text``; ``name`` is its source in messages.
-
-    Raises:
-        BenchmarkError: the text is cut off or is not JSON.
-    """
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
-        problem = "is cut off" if cut else "is not valid JSON"
-        raise BenchmarkError(
-            f"{name} {problem}: {error.msg} at line {error.lineno}, column {error.colno}",
-            hint="the evaluation was stopped while writing; run it again" if cut else None,
-        ) from error
-    except RecursionError as error:
-        raise BenchmarkError(f"{name} is nested too deeply to be read") from error
-    except ValueError as error:
-        raise BenchmarkError(f"{name} contains a number that cannot be read: {error}") from error

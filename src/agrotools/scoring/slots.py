@@ -47,11 +47,11 @@ from agrotools.scoring.metrics import (
     HARMFUL_ADVICE,
     METRICS,
     SLOT_METRIC,
-    SLOTS_OF_METRIC,
+    counts_in_fas,
     is_invalid,
     places_by_metric,
 )
-from agrotools.text.answer_form import guessed_chart, guessed_from_form, guessed_text
+from agrotools.text.answer_form import counts_as_guessable, guessed_chart, guessed_from_form, guessed_text
 from agrotools.text.submission import UNKNOWN, FormValue, Submission, label_key, read_submission, read_value
 
 VERSION = "3"
@@ -226,10 +226,10 @@ def guess_score(sample: Sample) -> float:
 
 
 def _score_of_guess(sample: Sample) -> float:
-    answer, counted = guessed_text(sample, sample.answer), [*filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)]
+    answer, counted = guessed_text(sample, sample.answer), [*filter(counts_as_guessable, sample.answer)]
     asks_chart = any(isinstance(slot, PlotSlot) for slot in counted)
     chart = guessed_chart(sample) if asks_chart and answer != UNKNOWN else None
-    weights = sum(slot.weight for slot in sample.answer if SLOTS_OF_METRIC[FAS](slot))
+    weights = sum(slot.weight for slot in sample.answer if counts_in_fas(slot))
     return sum(slot.weight * _score_of_part(slot, sample.answer, answer, chart) for slot in counted) / weights
 
 

@@ -51,13 +51,14 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
 
 MIN_CLUSTERS = 10
 """Minimum number of clusters for an interval."""
 LEVEL = 0.95
 POWER = 0.80
 BOOTSTRAP_DRAWS = 2_000
+_ROUNDING = 1e-9
+"""Standard errors below this are zero."""
 _FEWEST_DRAWS = 5
 """Minimum number of bootstrap draws beyond zero from which a p-value can be estimated."""
 
@@ -149,6 +150,7 @@ def estimate_difference(
         ValueError: no values or unequal lengths.
     """
     import numpy as np
+    from scipy.special import ndtr
 
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
@@ -159,14 +161,16 @@ def estimate_difference(
     if k < MIN_CLUSTERS:
         return Estimate(value=mean, n=n, n_clusters=k)
     spread = ratio_spread(sizes, sums, squares)
-    if _is_degenerate(spread.error):
+    if spread.error < _ROUNDING:
         share = 1 - ((1 - LEVEL) / 2) ** (1 / k)
         most = 2.0 if min(np.min(first), np.min(second)) < 0 else 1.0
         interval = Interval(lower=mean - share * (most + mean), upper=mean + share * (most - mean))
         # p is the level at which this interval begins to contain zero.
         return Estimate(value=mean, interval=interval, n=n, n_clusters=k, p=min(1.0, 2 * (1 + abs(mean) / most) ** -k))
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
-    tail = _tail_share(sizes, sums, spread)
+    # The percentiles are widened by the ratio of the standard error to that of the draws.
+    widening = float(spread.error / (np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes)))
+    tail = float(ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * widening))
     lower, upper = np.quantile(resampled, [tail, 1 - tail])
     return Estimate(
         value=mean,
@@ -174,7 +178,7 @@ def estimate_difference(
         n=n,
         n_clusters=k,
         detectable=_detectable(float(spread.error), float(spread.degrees)),
-        p=_p_value(resampled, sizes, sums, spread),
+        p=_p_value(resampled, sums, spread, widening),
     )
 
 
@@ -205,7 +209,7 @@ def estimate_unpaired(
     spreads = [ratio_spread(*part) for part in parts]
     variances = [float(each.error) ** 2 for each in spreads]
     error = sum(variances) ** 0.5
-    if _is_degenerate(error):
+    if error < _ROUNDING:
         return Estimate(value=value, n=n, n_clusters=k)
     terms = (variance**2 / float(each.degrees) for variance, each in zip(variances, spreads, strict=True))
     degrees = error**4 / sum(terms)
@@ -259,7 +263,7 @@ def mean_interval(
 
     spread = ratio_spread(sizes, sums, squares)
     k = sizes.shape[-1]
-    equal = _is_degenerate(spread.error)
+    equal = spread.error < _ROUNDING
     width = 1 - floor
     mean = np.where(equal, 0.5, (spread.mean - floor) / width)
     reach = _t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * spread.error / width / (mean * (1 - mean))
@@ -363,29 +367,7 @@ def cluster_sums(
     return cast("FloatArray", sizes), cast("FloatArray", sums), cast("FloatArray", squares)
 
 
-def _is_degenerate(error: "FloatArray | float") -> "BoolArray":
-    """Return a mask of the standard errors that are zero up to rounding."""
-    import numpy as np
-
-    return np.asarray(error) < 1e-9
-
-
-def _tail_share(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
-    """Return the share of bootstrap draws beyond each end that makes the interval as wide as its t counterpart."""
-    from scipy.special import ndtr
-
-    return float(ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * _widening(sizes, sums, spread)))
-
-
-def _widening(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
-    """Return the ratio of the standard error to the standard error of bootstrap draws."""
-    import numpy as np
-
-    plain = np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes)
-    return float(spread.error / plain)
-
-
-def _p_value(resampled: "FloatArray", sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
+def _p_value(resampled: "FloatArray", sums: "FloatArray", spread: Spread, widening: float) -> float:
     """Return the two-sided p-value of a mean difference.
 
     It is below 0.05 exactly if the interval excludes zero, provided that enough clusters differ."""
@@ -393,7 +375,6 @@ def _p_value(resampled: "FloatArray", sizes: "FloatArray", sums: "FloatArray", s
     from scipy.special import ndtri, stdtr
 
     mean = float(spread.mean)
-    widening = _widening(sizes, sums, spread)
 
     def of_share(share: float) -> float:
         """Return the p-value of the interval that has this share of the draws beyond each end."""
@@ -432,6 +413,6 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArra
 
 def _detectable(error: float, degrees: float) -> float | None:
     """Return the smallest difference found with 80 % power at the 5 % level, from the standard error of differences."""
-    if _is_degenerate(error):
+    if error < _ROUNDING:
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error

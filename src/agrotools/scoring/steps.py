@@ -51,7 +51,7 @@ from agrotools.core.record import Results, literal_value, resolved_value
 from agrotools.knowledge.same_thing import as_listed, plain_number, plain_yes
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
-from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, best_step, compare_arguments
+from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in, same_json
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
@@ -226,7 +226,8 @@ def compare_calls(
     reference = resolved[1] if resolved else literal
     files = _files_of(by_name, spec, reference)
     spec = _with_known_defaults(spec, files, reference, result)
-    frame = _frame(files[0]) if files else None
+    width, height = (files[0].width_px, files[0].height_px) if files else (None, None)
+    frame = (width, height) if width and height else None
     observed = _observed(sample, step) if "expression" in spec.agreement.values() else ()
     return compare_arguments(spec, arguments, step.arguments, frame=frame, resolved=resolved, observed=observed)
 
@@ -260,11 +261,6 @@ def _files_of(by_name: Mapping[str, SampleFile], spec: ToolSpec, arguments: Argu
     return [by_name[name] for name in file_names if isinstance(name, str) and name in by_name]
 
 
-def _frame(file: SampleFile) -> Frame | None:
-    """Return width and height of a file in pixels; None if the sample does not state them."""
-    return (file.width_px, file.height_px) if file.width_px and file.height_px else None
-
-
 def _with_known_defaults(
     spec: ToolSpec, files: Sequence[SampleFile], reference: Arguments, result: Mapping[str, JsonValue]
 ) -> ToolSpec:
@@ -290,7 +286,7 @@ def _equal(call: ToolCall, step: ReferenceStep) -> bool:
 
 def _summary_rows(record: Record, action: Action) -> list[Score]:
     assert record.sample.reference is not None
-    slots = [slot for slot in record.sample.answer if is_text_slot(slot) and counts_in_headline(slot)]
+    slots = [slot for slot in record.sample.answer if not slot.made_by_tools and counts_in_headline(slot)]
     if not slots:
         return []
     results = shown_results(record.sample.reference)
@@ -464,8 +460,3 @@ def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
     # The slot's floor applies to all facts together.
     changed = {"facts": stated, "floor": 0.0} if differs else {}
     return Implied(slot.model_copy(update=changed), value, differs)
-
-
-def is_text_slot(slot: Slot) -> bool:
-    """Return True if the slot is answered with text, not with a figure or image."""
-    return not slot.made_by_tools

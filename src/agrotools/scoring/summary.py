@@ -494,14 +494,11 @@ def shown_gains(summary: Summary) -> dict[str, Metric]:
 
 def with_comparisons_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Return the comparisons with adjusted p-values: headline differences of all of them, and all other shown ones."""
-    headlines = iter(adjusted([estimate for each in comparisons for estimate in headline_differences(each)]))
+    headlines = iter(
+        adjusted([each.modes[mode][name].overall for each in comparisons for mode, name in each.headline.items()])
+    )
     others = iter(adjusted([estimate for each in comparisons for estimate in other_differences(each)]))
     return [_with_estimates(each, headlines, others) for each in comparisons]
-
-
-def headline_differences(comparison: Comparison) -> list[Estimate]:
-    """Return the difference in the headline metric of each mode."""
-    return [comparison.modes[mode][name].overall for mode, name in comparison.headline.items()]
 
 
 def other_differences(comparison: Comparison) -> Iterator[Estimate]:

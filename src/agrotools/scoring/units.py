@@ -7,15 +7,14 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
 from agrotools.scoring.metrics import (
     CALL_STEP_METRICS,
     FALSE_REFUSAL,
-    SLOTS_OF_METRIC,
     SUMMARY_METRICS,
+    is_outcome,
     places_by_metric,
 )
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
@@ -141,46 +140,18 @@ class Rows:
     """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
 
     def __init__(self) -> None:
-        self._values = array("d")
-        self._places: array[int] | None = None
-        """None while the place of each row is its number."""
-        self._steps: array[int] | None = None
-        """None while all rows are of whole samples."""
+        self._places, self._steps, self._values = array("I"), array("i"), array("d")
 
     def add(self, place: int, step: int | None, value: float) -> None:
-        n = len(self._values)
-        if self._places is None and place != n:
-            self._places = array("I", range(n))
-        if self._places is not None:
-            self._places.append(place)
-        if self._steps is None and step is not None:
-            self._steps = array("i", repeat(WHOLE, n))
-        if self._steps is not None:
-            self._steps.append(WHOLE if step is None else step)
+        self._places.append(place)
+        self._steps.append(WHOLE if step is None else step)
         self._values.append(value)
 
-    @property
-    def places(self) -> "IntArray":
+    def columns(self) -> "tuple[IntArray, IntArray, FloatArray]":
+        """Return places, steps and values as arrays of their own: a view would not let the columns grow."""
         import numpy as np
 
-        return np.arange(len(self._values)) if self._places is None else np.array(self._places, dtype=np.int64)
-
-    @property
-    def steps(self) -> "IntArray":
-        import numpy as np
-
-        return np.full(len(self._values), WHOLE) if self._steps is None else np.array(self._steps, dtype=np.int64)
-
-    @property
-    def values(self) -> "FloatArray":
-        import numpy as np
-
-        return np.array(self._values)  # a view would not let the array grow
-
-    @property
-    def is_plain(self) -> bool:
-        """True if each row is of a whole sample, whose place is its number."""
-        return self._places is None and self._steps is None
+        return np.array(self._places, np.int64), np.array(self._steps, np.int64), np.array(self._values)
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
@@ -225,14 +196,10 @@ def units_of(
     import numpy as np
 
     of_place = np.array(samples, dtype=np.int64)
-    is_complete = not any(invalid)
-    if is_complete and rows.is_plain:
-        values = rows.values
-        return Units(of_place[: len(values)], np.broadcast_to(WHOLE, values.shape), values, values, values)
     n, n_invalid = np.array(epochs, dtype=np.int64), np.array(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
-    if is_complete:
+    if not n_invalid.any():
         return Units(of_place[places], steps, values, values, values)
     n_epochs = counts + n_invalid[places]  # without valid epochs that have no row, because the twin has none
     low, high = totals / n_epochs, (totals + n_invalid[places]) / n_epochs
@@ -255,10 +222,10 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
     """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
     import numpy as np
 
-    steps = rows.steps
+    places, steps, values = rows.columns()
     width = int(steps.max(initial=0)) + 2
-    keys, first, totals, counts = summed(rows.places * width + (steps - WHOLE), rows.values)
-    del steps
+    keys, first, totals, counts = summed(places * width + (steps - WHOLE), values)
+    del places, steps, values
     order = np.lexsort((first, keys // width))
     return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
 
@@ -277,7 +244,7 @@ def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArra
 
 def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
     """Return the steps of the units that a sample would have if it had been answered."""
-    if metric in SLOTS_OF_METRIC:
+    if is_outcome(metric):
         return [None] if metric in kind.outcome_metrics else []
     if metric in SUMMARY_METRICS:
         return [kind.calls] if kind.has_text else []
@@ -313,14 +280,6 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
         return estimate_difference(mine.values[part], paired[part], clusters[part])
 
     return _broken_down(mine.samples, table, difference)
-
-
-def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
-    """Return the overall estimate of :func:`difference_of`."""
-    if (pair := paired_units(first, second)) is None:
-        return None
-    mine, paired = pair
-    return estimate_difference(mine.values, paired, clusters_of(mine.samples, table))
 
 
 def paired_units(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:

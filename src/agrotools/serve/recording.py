@@ -105,7 +105,7 @@ class SessionRecorder:
         self._lock = asyncio.Lock()
         self._store = _open_store(run, self._toolset)
         # Not their number: a session without a call took a number and left no record.
-        numbers = [int(sample_id.rpartition("-")[2]) for _, sample_id, _ in self._store.opened_with.keys]
+        numbers = [int(sample_id.rpartition("-")[2]) for _, sample_id, _ in self._store.opened_with.each_key()]
         self._count = max(numbers, default=0)
         folder = self.folder / FILES
         (folder / FILES_FOLDER).mkdir(parents=True, exist_ok=True)

@@ -63,22 +63,19 @@ def checked_variables(variables: Mapping[str, Any]) -> dict[str, Value]:
             raise ExpressionError(why, hint="use letters, digits and _, and begin with a letter")
         if name in values:
             raise ExpressionError(f"variable {name} is given twice", hint="use different names")
-        budget -= element_count(value)
+        count = element_count(value)
+        if count > MAX_ELEMENTS:
+            why = f"variable {name} has {count} elements, more than {MAX_ELEMENTS}"
+            raise ExpressionError(why, hint="pass a shorter list")
+        budget -= count
         if budget < 0:
             raise ExpressionError(
                 f"the variables hold more than {MAX_ELEMENTS_READ} list elements", hint="pass shorter lists"
             )
-        values[name] = _variable(value, f"variable {name}")
+        if value is None:
+            raise ExpressionError(f"variable {name} is null", hint="pass a number, a list of numbers, or text")
+        values[name] = _copied(value, f"variable {name}")
     return values
-
-
-def _variable(value: object, what: str) -> Value:
-    if value is None or not isinstance(value, (bool, int, float, str, list, tuple, dict)):
-        raise ExpressionError(f"{what} is {kind_of(value)}", hint="pass a number, a list of numbers, or text")
-    count = element_count(cast(object, value))
-    if count > MAX_ELEMENTS:
-        raise ExpressionError(f"{what} has {count} elements, more than {MAX_ELEMENTS}", hint="pass a shorter list")
-    return _copied(cast(object, value), what)
 
 
 def _copied(value: object, what: str) -> Value:

@@ -15,6 +15,8 @@ from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
+from agrotools.core.base import without_surrogates
+
 MAX_DEPTH = 60
 _INT64 = 2**63
 
@@ -163,17 +165,6 @@ def _clean(value: Any, depth: int) -> JsonValue:
     if isinstance(value, dict):
         return {without_surrogates(key): _clean(item, depth - 1) for key, item in cast("dict[str, Any]", value).items()}
     return value
-
-
-def without_surrogates(text: str) -> str:
-    """Return ``text`` with lone surrogates (not encodable as UTF-8) replaced by U+FFFD."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def value_at(text: str, start: int) -> tuple[int, int] | None:

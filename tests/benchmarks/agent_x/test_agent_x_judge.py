@@ -54,10 +54,10 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
         Judgement(metric=q.metric, judge="a", prompt=q.prompt, asked=q.asked, reply='{"score": 0.25}')
         for q in questions
     ]
-    rows = JudgedRows(replies).rows(record)
+    rows = JudgedRows(replies).joined(record, ())
     assert {row.metric: row.value for row in rows} == dict.fromkeys(METRICS.values(), 0.25)
     silent = record.model_copy(update={"trajectory": Trajectory(termination="max_steps")})
-    assert {row.value for row in JudgedRows(replies).rows(silent)} == {0.0}
+    assert {row.value for row in JudgedRows(replies).joined(silent, ())} == {0.0}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.core import Record, Sample, Step, Trajectory
-from agrotools.scoring import summarise
+from support.runs import summarise
 
 TEXTS = [f"text {number}" for number in range(7)]
 

@@ -21,7 +21,7 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
-from agrotools.text import format_answer
+from agrotools.text.answer_form import format_answer
 
 MAP = """
 title = "Mine"

@@ -52,7 +52,7 @@ def replies(of: Record, by_leaf: dict[str, str], judge: str = "a") -> list[Judge
 
 
 def values(of: Record, given: list[Judgement]) -> dict[str, float]:
-    return {row.metric: row.value for row in JudgedRows(given).rows(of)}
+    return {row.metric: row.value for row in JudgedRows(given).joined(of, ())}
 
 
 def test_each_leaf_is_a_question_that_both_readings_share():
@@ -81,7 +81,7 @@ def test_the_two_ways_of_reading_differ_where_a_reply_is_no_json():
     unread = replies(of, {"a": "Good work.", "b": '{"score": 4}'})
     assert values(of, unread) == {"gta2.gpt_score": 0.2}
     judges = JudgedRows(unread)
-    judges.rows(of)
+    judges.joined(of, ())
     panel = judges.panel()
     counts = {each.metric: (each.graded, each.answers, each.unreadable) for each in panel.judges}
     assert counts == {"gta2.gpt_score": (2, 2, 0), "gta2.score_corrected": (1, 2, 1)}

@@ -8,7 +8,7 @@ from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from agrotools.benchmarks.agrieval.score import JUDGE as OPEN_ANSWER
 from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.scoring import score_record
-from agrotools.scoring.judging.judgements import JudgedRows, Judgement, PanelTally, by_question, judged, judged_scores
+from agrotools.scoring.judging.judgements import JudgedRows, Judgement, by_question, judged, judged_scores
 from agrotools.scoring.judging.questions import SHIPPED, judge_questions, labelled_questions
 from support.plain_sample import plain_sample
 
@@ -158,13 +158,14 @@ def test_an_answer_gains_nothing_by_a_grade_that_the_judge_quotes():
 
 
 def test_a_panel_counts_what_was_graded_what_was_not_and_how_far_judges_agree():
-    tally = PanelTally()
+    records = [record(f"答案{number}") for number in range(12)]
     judgements: list[Judgement] = []
-    for number in range(12):
-        of = record(f"答案{number}")
+    for number, of in enumerate(records):
         judgements += [judgement(of, str(number % 3), "a"), judgement(of, "?" if number == 5 else str(number % 3), "b")]
-        tally.add(judged(of, by_question(judgements)))
-    panel = tally.panel(())
+    judges = JudgedRows(judgements)
+    for of in records:
+        judges.joined(of, ())
+    panel = judges.panel()
     assert [(judge.judge, judge.answers, judge.graded, judge.unreadable) for judge in panel.judges] == [
         ("a", 12, 12, 0),
         ("b", 12, 11, 1),
@@ -183,7 +184,7 @@ def test_a_judge_is_held_against_known_grades():
     exact = [replies("exact", label, label, question.asked) for question, label in labelled.items()]
     mild = [replies("mild", min(label + 1, 2), label, question.asked) for question, label in labelled.items()]
     same = [replies("same", 2, label, question.asked) for question, label in labelled.items()]
-    panel = PanelTally().panel([*exact, *mild, *same])
+    panel = JudgedRows([*exact, *mild, *same]).panel()
     by_name = {check.judge: check for check in panel.calibrations}
     assert (by_name["exact"].exact, by_name["exact"].with_labels.alpha) == (1, 1)
     assert (by_name["mild"].exact, by_name["mild"].lenience) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -214,7 +215,7 @@ def yes_no(of: Record, *replies: str) -> list[Judgement]:
 )
 def test_all_questions_must_be_answered_with_yes(replies: tuple[str, ...], published: float, corrected: float | None):
     of = keywords_record("There are 4 cars", "Is it 4?", "Are they cars")
-    rows = JudgedRows(yes_no(of, *replies)).rows(of)
+    rows = JudgedRows(yes_no(of, *replies)).joined(of, ())
     values = {row.metric: row.value for row in rows}
     assert values["thinkgeo.llm_score"] == published
     assert values.get("thinkgeo.llm_score_corrected") == corrected

@@ -4,7 +4,6 @@ It sees the gold of samples of other templates and clusters, and is therefore ma
 its own sample. It shows the score of a model that only copies how similar questions are solved.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -32,10 +31,10 @@ from agrotools.core import (
 from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
-from agrotools.text import canonical_unit, convert, format_answer
-from agrotools.text.answer_form import UNKNOWN, guessed_values, is_unanswerable
+from agrotools.text.agreement_values import as_number
+from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import compatible
+from agrotools.text.units import canonical_unit, compatible, convert
 
 SAME = 1e-9
 """Similarities that differ by at most this much count as equal, independent of the order of summation."""
@@ -270,7 +269,7 @@ def _fitting(slot: FormItem, value: JsonValue) -> JsonValue:
     if slot.type == "boolean":
         return value if isinstance(value, bool) else None
     if slot.type == "tolerance":
-        return value if _is_number(value) else None
+        return as_number(value)
     if slot.type in ("open_text", "keywords", "reference_texts"):
         parts = value if isinstance(value, list) else [value]
         return " ".join(part for part in parts if isinstance(part, str)) or None
@@ -280,7 +279,7 @@ def _fitting(slot: FormItem, value: JsonValue) -> JsonValue:
         return cast(JsonValue, chosen) or None
     if slot.choices:
         return value if value in slot.choices else None
-    return value if slot.type == "exact" and (isinstance(value, str) or _is_number(value)) else None
+    return value if slot.type == "exact" and (isinstance(value, str) or as_number(value) is not None) else None
 
 
 def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
@@ -292,12 +291,12 @@ def _derived(slot: FormItem, result: dict[str, JsonValue]) -> JsonValue:
     unit = canonical_unit(slot.unit)
     best: tuple[float, float] | None = None
     for name, value in result.items():
-        if not _is_number(value):
+        if (given := as_number(value)) is None:
             continue
         words, of_field = _words_and_unit(name, result)
         # A bare ``value`` was calculated for this purpose.
         alike = 1.0 if name == "value" else _dice(words, set(_words(slot.name)))
-        number = _in_unit(cast(float, value), of_field, unit, lenient=name == "value")
+        number = _in_unit(given, of_field, unit, lenient=name == "value")
         if alike and number is not None and (best is None or alike > best[0]):
             best = (alike, number)
     return best[1] if best else None
@@ -330,7 +329,3 @@ def _words(name: str) -> list[str]:
 def _dice(first: set[str], second: set[str]) -> float:
     """Overlap of two sets of words, from 0 to 1 (Dice 1945)."""
     return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
-
-
-def _is_number(value: JsonValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -43,8 +43,7 @@ from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
 from agrotools.knowledge.same_thing import as_listed
-from agrotools.text import format_answer
-from agrotools.text.answer_form import UNKNOWN, guessed_chart, guessed_text
+from agrotools.text.answer_form import UNKNOWN, format_answer, guessed_chart, guessed_text
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import tool_specs
@@ -156,24 +155,16 @@ def _gold(slot: Slot) -> JsonValue:
     return slot.right_text or getattr(slot, "value", None)
 
 
-class TruthTools:
-    """Tools that answer the k-th call of a sample with the truth of its k-th reference step.
+def true_observations(sample: Sample) -> list[Observation]:
+    """Return the truth of each reference step of a sample, with which its calls are answered.
 
-    If no step has a truth, as in published and imported dialogs, they are answered with their recorded results.
+    If no step has a truth, as in published and imported dialogs, these are the recorded results.
     """
-
-    def __init__(self, sample: Sample) -> None:
-        steps = sample.reference.steps if sample.reference else ()
-        truths = [step.truth for step in steps]
-        if all(truth is None for truth in truths):
-            truths = [step.observation and step.observation.result for step in steps]
-        self._truths = [with_made_files(index, truth, steps) for index, truth in enumerate(truths)]
-        self._calls = 0
-
-    def observe(self) -> Observation:
-        truth = self._truths[self._calls]
-        self._calls += 1
-        return Observation(result=truth)
+    steps = sample.reference.steps if sample.reference else ()
+    truths = [step.truth for step in steps]
+    if all(truth is None for truth in truths):
+        truths = [step.observation and step.observation.result for step in steps]
+    return [Observation(result=with_made_files(index, truth, steps)) for index, truth in enumerate(truths)]
 
 
 def with_made_files(

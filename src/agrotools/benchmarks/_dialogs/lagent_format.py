@@ -20,8 +20,9 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import Arguments, BenchmarkError, ToolSpec
+from agrotools.core.base import without_surrogates
 from agrotools.formats.benchmark import Benchmark
-from agrotools.text.loose_json import NotJson, loads_strictly, without_surrogates
+from agrotools.text.loose_json import NotJson, loads_strictly
 
 THOUGHT, ACTION, ACTION_INPUT = "Thought:", "Action:", "Action Input:"
 RESPONSE, FINISH = "Response:", "Final Answer:"

@@ -10,8 +10,9 @@ from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.core import Mode
 from agrotools.report.layout import DASH, Notes, harmless, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
-from agrotools.scoring import PublishedFigures, Summary
+from agrotools.scoring import Summary
 from agrotools.scoring.embedders import WITH_COSINES
+from agrotools.scoring.summary import PublishedFigures
 
 MARK = "†"
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
-from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
 """Names of metrics in Agent-X's files (with their spelling), each with the suffix of the metric id after
@@ -99,7 +99,7 @@ def tool_call_statistics(predictions: Sequence[Any]) -> dict[str, int]:
         PublishedScorerStops: the original raises an exception, e.g. at a step whose thought is null.
     """
     names = ("empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
-    counts = {"samples": len(predictions), **zeroes("steps", *names)}
+    counts = {"samples": len(predictions), **dict.fromkeys(("steps", *names), 0)}
     for position, item in enumerate(predictions):
         if not is_object(item):
             continue

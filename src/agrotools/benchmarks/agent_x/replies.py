@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from agrotools.benchmarks._dialogs.record_dialogues import returned_content
 from agrotools.benchmarks.facts import listed_tools
 from agrotools.core import Record, Sample, UsageError
-from agrotools.text.loose_json import NotJson, dumps, loads, values_in, without_surrogates
+from agrotools.core.base import without_surrogates
+from agrotools.text.loose_json import NotJson, dumps, loads, values_in
 from agrotools.tools import get_tool
 
 STEPS, ANSWER = "reasoning_steps", "final_answer"

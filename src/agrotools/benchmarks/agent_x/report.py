@@ -13,7 +13,8 @@ from agrotools.plugin import Reporting
 from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
 from agrotools.report.published import PublishedRow, published_rows
 from agrotools.report.settings import Setting
-from agrotools.scoring import Metric, PublishedFigures, Summary
+from agrotools.scoring import Metric, Summary
+from agrotools.scoring.summary import PublishedFigures
 
 _BY_STEP = ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward")
 STEPS = tuple(f"agent_x.{name}" for name in _BY_STEP)

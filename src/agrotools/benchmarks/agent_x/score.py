@@ -30,7 +30,7 @@ from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import Figure, Part, PublishedScorerStops, SampleParts, Scores, summed
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import PublishedFigures
-from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 _TOOLSET = "agent_x.toolset_f1_corrected"
 _GOAL_STAR = "agent_x.goal_acc_imggen_corrected"
@@ -67,7 +67,7 @@ def score(
         "without_prediction": sum(key not in answers for key in keys) if predictions else 0,
         "without_judgement": sum(key not in judged for key in keys) if table is not None else 0,
         "generative": sum(key in generative for key in keys),
-        **zeroes("unreadable_scores", "missing_scores", "without_gold_tools"),
+        **dict.fromkeys(("unreadable_scores", "missing_scores", "without_gold_tools"), 0),
         "not_in_the_data_set": len({*answers, *judged}.difference(keys)),
     }
     columns = {

@@ -29,8 +29,9 @@ from agrotools.core import (
 from agrotools.core.base import Progress, no_progress
 from agrotools.models import Endpoint
 from agrotools.runner.policies import PolicySource, policy_source
-from agrotools.scoring import outcome_scores, scores_sample
+from agrotools.scoring import scores_sample
 from agrotools.scoring.metrics import FAS_TEXT
+from agrotools.scoring.slots import outcome_scores
 
 BLIND = ("echo", "prior", "random")
 """Baselines that use no pictures and no tools."""

@@ -17,7 +17,7 @@ from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
+from agrotools.scoring.steps import implied_slot, shown_results
 
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
@@ -171,7 +171,9 @@ def reference_flags(sample: Sample) -> list[Flag]:
     if failed := [str(number) for number, step in steps if step.observation is None or step.observation.error]:
         flags.append(Flag(TOOL_FAILED, "info", f"in step {', '.join(failed)}"))
     results = shown_results(sample.reference)
-    implied = {slot.name: implied_slot(slot, results) for slot in sample.answer if is_text_slot(slot) and slot.from_}
+    implied = {
+        slot.name: implied_slot(slot, results) for slot in sample.answer if not slot.made_by_tools and slot.from_
+    }
     if other := [name for name, each in implied.items() if each.differs or each.slot is None]:
         flags.append(
             Flag(TOOLS_DIFFER, "info", f"the observations give another answer, or none, for {', '.join(other)}")

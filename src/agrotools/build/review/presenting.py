@@ -19,7 +19,7 @@ from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.knowledge.same_thing import same_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
-from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
+from agrotools.scoring.steps import implied_slot, shown_results
 from agrotools.text.agreement_values import as_number
 
 _SAME = 1e-4
@@ -237,7 +237,7 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
     """Return a slot of the answer, and the implied value. ``state``: ``same``, ``differs``, ``missing`` or empty."""
     implied, state = "", ""
     unit = getattr(slot, "unit", None)
-    if is_text_slot(slot) and slot.from_:
+    if not slot.made_by_tools and slot.from_:
         implied_value = implied_slot(slot, results)
         if implied_value.slot is None:
             implied, state = implied_value.reason, "missing"

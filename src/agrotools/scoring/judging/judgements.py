@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import FrozenModel, Record, Score, Slot
+from agrotools.core import FrozenModel, Record, Score
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     SHIPPED_RUBRICS,
@@ -21,7 +21,7 @@ from agrotools.scoring.judging.questions import (
     judge_questions,
     read_grade,
 )
-from agrotools.scoring.metrics import FAS, HARMFUL_ADVICE, OPEN_TEXT, SLOT_METRIC, SLOTS_OF_METRIC, is_judged_text
+from agrotools.scoring.metrics import FAS, HARMFUL_ADVICE, OPEN_TEXT, SLOT_METRIC, counts_in_fas, is_judged_text
 from agrotools.scoring.slots import SlotScore, score_row, weighted_mean
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
@@ -121,7 +121,8 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
         return []
     rows: list[Score] = []
     for metric in metrics:
-        slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric].applies_to(slot)]
+        kind = JUDGED_METRICS[metric]
+        slots = [slot for slot in record.sample.answer if kind.applies_to(slot)]
         if not slots:
             continue
         of_metric = [each for each in graded if each.question.metric == metric]
@@ -141,19 +142,13 @@ def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Ite
                 version=VERSION,
                 sample_id=record.sample.id,
                 epoch=record.epoch,
-                value=_together(metric, slots, numbers) if of_metric else 0.0,
+                value=kind.combine(kind.of_slots(slots, numbers) if kind.of_slots else numbers) if of_metric else 0.0,
                 reading=reading,
                 judge=", ".join(judges) or None,
                 judge_prompt_hash=of_metric[0].question.prompt if of_metric else None,
             )
         )
     return rows
-
-
-def _together(metric: str, slots: Sequence[Slot], grades: Sequence[float]) -> float:
-    """Combine the grades of a sample to one value in [0, 1]."""
-    judged = JUDGED_METRICS[metric]
-    return judged.combine(judged.of_slots(slots, grades) if judged.of_slots else grades)
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------
@@ -221,31 +216,6 @@ def _alpha(levels: "IntArray", sizes: "IntArray", weights: "FloatArray") -> floa
     return 1 - float((weights * sizes * spread / (sizes - 1)).sum() / expected)
 
 
-class PanelTally:
-    """Collector of the judges' grades of all answers."""
-
-    def __init__(self) -> None:
-        self._judged: defaultdict[str, list[GradedQuestion]] = defaultdict(list)
-
-    def add(self, graded: Iterable[GradedQuestion]) -> None:
-        """Add the judged answers of one record."""
-        for each in graded:
-            self._judged[each.question.metric].append(each)
-
-    def panel(self, labelled: Iterable[Judgement]) -> Panel:
-        """Return the summary of all added grades; ``labelled`` are the judgements of calibration answers."""
-        judges: list[JudgeSummary] = []
-        between: dict[str, Agreement] = {}
-        for metric, metric_judged in self._judged.items():
-            names = sorted({name for each in metric_judged for name in each.grades})
-            judges += [_judge_summary(metric, name, metric_judged) for name in names]
-            if len(names) > 1:
-                units = [[_one(each.grades.get(name, ())) for name in names] for each in metric_judged]
-                if (estimate := agreement(units)) is not None:
-                    between[metric] = estimate
-        return Panel(judges=tuple(judges), between_judges=between, calibrations=tuple(calibrations(labelled)))
-
-
 class JudgedRows:
     """Score rows from judges for each record, and the panel summary of all records.
 
@@ -260,35 +230,29 @@ class JudgedRows:
         """Metrics that a judge was asked for."""
         self.criteria_judges = criteria_judges(judgements, self._rubrics)
         """Names of the judges that graded criteria by these rubrics."""
-        self._tally = PanelTally()
+        self._graded_of: defaultdict[str, list[GradedQuestion]] = defaultdict(list)
+        """Questions about the records so far, by metric."""
 
     @property
     def rubrics_label(self) -> str:
         """Source of the rubrics that the criteria were graded by."""
         return self._rubrics.label if self._rubrics else SHIPPED_RUBRICS
 
-    def rows(self, record: Record) -> list[Score]:
-        """Return the judge rows of ``record``; empty if no judge was asked about the run."""
-        return judged_scores(record, self._graded(record), self.metrics)
-
-    def _graded(self, record: Record) -> list[GradedQuestion]:
-        graded = judged(record, self._by_question, self._rubrics) if self.metrics else []
-        self._tally.add(graded)
-        return graded
-
     def joined(self, record: Record, rows: Sequence[Score]) -> list[Score]:
         """Return the rows of ``record`` and its judge rows.
 
         Where judges graded open text, it counts in FAS, and their verdicts on harmful claims replace the rule's.
         """
-        every = self._graded(record)
+        every = judged(record, self._by_question, self._rubrics) if self.metrics else []
+        for each in every:
+            self._graded_of[each.question.metric].append(each)
         added = judged_scores(record, every, self.metrics)
         if all(row.metric != OPEN_TEXT for row in added):
             return [*rows, *added]
         graded = [each for each in every if each.question.metric == OPEN_TEXT]
         values = {row.slot: row.value for row in rows if row.metric == SLOT_METRIC}
         values |= {each.question.slot: each.value for each in graded}
-        counted = [slot for slot in record.sample.answer if SLOTS_OF_METRIC[FAS](slot) or is_judged_text(slot)]
+        counted = [slot for slot in record.sample.answer if counts_in_fas(slot) or is_judged_text(slot)]
         mean = weighted_mean(counted, [values[slot.name] or 0.0 for slot in counted])
         reading: dict[str, JsonValue] = {"slots": {slot.name: values[slot.name] for slot in counted}}
         scores = {FAS: SlotScore(mean, reading)}
@@ -332,10 +296,17 @@ class JudgedRows:
         """Return the summary of the judges over all records with rows; None if no judge was asked."""
         if not self.metrics and not self._labelled:
             return None
-        panel = self._tally.panel(self._labelled)
-        if not self.criteria_judges:
-            return panel
-        return panel.model_copy(update={"rubrics": self.rubrics_label})
+        judges: list[JudgeSummary] = []
+        between: dict[str, Agreement] = {}
+        for metric, graded in self._graded_of.items():
+            names = sorted({name for each in graded for name in each.grades})
+            judges += [_judge_summary(metric, name, graded) for name in names]
+            units = [[_one(each.grades.get(name, ())) for name in names] for each in graded]
+            if len(names) > 1 and (estimate := agreement(units)) is not None:
+                between[metric] = estimate
+        rubrics = self.rubrics_label if self.criteria_judges else ""
+        known = tuple(calibrations(self._labelled))
+        return Panel(judges=tuple(judges), between_judges=between, calibrations=known, rubrics=rubrics)
 
 
 def _judge_summary(metric: str, name: str, results: Sequence[GradedQuestion]) -> JudgeSummary:
