@@ -2,9 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
+from typing import Literal
 
-from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck
+from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, tool_or_none
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
 from agrotools.text.normalise import WORD_END, WORD_START
 
@@ -17,17 +19,9 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
     """
     query = at.sample.query
     known = sorted({*at.sample.toolset, *(at.header.toolset if at.header else ())})
-    for name in known:
-        if names_tool(query, name):
-            hint = "ask for the result, not for the tool"
-            yield "tool_in_query", "query", f"the query names the tool {name}", hint
-    schemas = (at.tools.get(name) for name in known)
-    if name := named_argument(query, {each for tool in schemas if tool is not None for each in tool.spec.agreement}):
-        hint = "say it in the words of the person who asks"
-        yield "argument_in_query", "query", f"the query names the argument {name}", hint
-    if words := step_words(query):
-        hint = "ask for the result, not for the way to it"
-        yield "steps_in_query", "query", f"the query names steps or tools: {words!r}", hint
+    for kind, named in named_means(query, known):
+        message, hint = _MEANS[kind]
+        yield f"{kind}_in_query", "query", f"the query names {message.format(named)}", hint
     texts = [("query", query, "gold_in_query")]
     texts += [(f"files[{i}].note", file.note, "gold_in_note") for i, file in enumerate(at.sample.files) if file.note]
     labels = " | ".join(f"{slot.label} {normalise_words(slot.name)}" for slot in at.sample.answer)
@@ -121,6 +115,24 @@ _STEP_WORDS = (
 )
 
 
+_MEANS = {
+    "tool": ("the tool {}", "ask for the result, not for the tool"),
+    "argument": ("the argument {}", "say it in the words of the person who asks"),
+    "steps": ("steps or tools: {!r}", "ask for the result, not for the way to it"),
+}
+
+
+def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[Literal["tool", "argument", "steps"], str]]:
+    """Yield the tools of ``toolset`` that a query names, an argument of them, and the first words for steps."""
+    yield from (("tool", name) for name in toolset if names_tool(query, name))
+    schemas = (tool_or_none(name) for name in toolset)
+    arguments = sorted({name for tool in schemas if tool is not None for name in tool.spec.agreement if "_" in name})
+    named = (name for name in arguments if re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query))
+    yield from (("argument", name) for name in islice(named, 1))
+    if words := step_words(query):
+        yield "steps", words
+
+
 def names_tool(query: str, tool: str) -> bool:
     """Return True if ``query`` names ``tool``.
 
@@ -135,14 +147,6 @@ def names_tool(query: str, tool: str) -> bool:
     used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
     beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|{WORD_START}{words}(?:工具|函数)|用{words}{WORD_END}"
     return re.search(f"{order}|{used}|{beside}", query, re.IGNORECASE) is not None
-
-
-def named_argument(query: str, arguments: Iterable[str]) -> str | None:
-    """Return the first of ``arguments`` that ``query`` names; only names with an underscore are considered."""
-    for name in sorted(arguments):
-        if "_" in name and re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query):
-            return name
-    return None
 
 
 def step_words(query: str) -> str | None:

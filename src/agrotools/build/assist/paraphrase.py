@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import has_word, named_means, revealed_answer
 from agrotools.build.assist.anchors import (
     argument_words,
     file_names,
@@ -33,14 +33,13 @@ from agrotools.build.assist.anchors import (
 )
 from agrotools.build.export import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
-from agrotools.core import AgrotoolsError, BooleanSlot, Sample, UsageError
+from agrotools.core import AgrotoolsError, BooleanSlot, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.text.loose_json import dumps, parsed_values
 from agrotools.text.normalise import CJK, normalise
-from agrotools.tools import get_tool
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _OTHER_EAST_ASIAN = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
@@ -223,13 +222,9 @@ def _question(variant: str, original: str, sample: Sample) -> str | None:
 
 
 def _tool(variant: str, _original: str, sample: Sample) -> str | None:
-    for name in sample.toolset:
-        if names_tool(variant, name):
-            return f"the tool {name}"
-    if name := named_argument(variant, _argument_names(sample.toolset)):
-        return f"the argument {name}"
-    words = step_words(variant)
-    return repr(words) if words else None
+    for kind, named in named_means(variant, sample.toolset):
+        return repr(named) if kind == "steps" else f"the {kind} {named}"
+    return None
 
 
 _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
@@ -246,16 +241,6 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
     "question": _question,
     "tool": _tool,
 }
-
-
-def _argument_names(toolset: Iterable[str]) -> set[str]:
-    names: set[str] = set()
-    for name in toolset:
-        try:
-            names |= set(get_tool(name).spec.agreement)
-        except UsageError:  # A third-party tool that is not installed: its arguments are unknown.
-            continue
-    return names
 
 
 def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str] = str) -> str:

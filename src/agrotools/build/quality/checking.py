@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dctn
 
-from agrotools.benchmarks.leaks import (
-    named_argument,
-    names_tool,
-    revealed_answer,
-    step_words,
-)
+from agrotools.benchmarks.leaks import named_means, revealed_answer
 from agrotools.build.quality.order import order_faults
 from agrotools.build.templates.wording import sentences
 from agrotools.core import (
@@ -28,14 +23,12 @@ from agrotools.core import (
     Sample,
     ToleranceSlot,
     ToolError,
-    UsageError,
 )
 from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.text.normalise import normalise
 from agrotools.text.units import read_unit, unit_at
-from agrotools.tools import get_tool
 from agrotools.vision.reading import read_image
 
 Severity = Literal["error", "warning", "info"]
@@ -307,22 +300,10 @@ def _name_of(sample: Sample, path: str) -> str:
 def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
     """Check ``not_implicit``: the question names a tool, an argument or a step."""
     for sample in samples:
-        tool_name = next((name for name in sample.toolset if names_tool(sample.query, name)), None)
-        arguments = {name for tool in sample.toolset for name in _arguments(tool)}
-        problem = (
-            (tool_name and f"names the tool {tool_name}")
-            or ((name := named_argument(sample.query, arguments)) and f"names the argument {name}")
-            or ((words := step_words(sample.query)) and f"names a step or a method: {words!r}")
-        )
-        if problem:
-            yield Finding(id=sample.id, check="not_implicit", severity="error", message=f"the question {problem}")
-
-
-def _arguments(tool: str) -> Iterable[str]:
-    try:
-        return get_tool(tool).spec.agreement
-    except (UsageError, ToolError):
-        return ()  # `agrotools validate` reports missing tools.
+        for kind, named in islice(named_means(sample.query, sample.toolset), 1):
+            what = f"a step or a method: {named!r}" if kind == "steps" else f"the {kind} {named}"
+            message = f"the question names {what}"
+            yield Finding(id=sample.id, check="not_implicit", severity="error", message=message)
 
 
 def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
