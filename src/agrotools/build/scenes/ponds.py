@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     BANDS,
-    GRASS_DRY,
-    GRASS_GREEN,
+    LAND,
     Ground,
     Light,
     Plane,
-    Spectrum,
     draw_stages,
     lay_ground,
     light_of,
@@ -37,20 +35,14 @@ from agrotools.build.scenes.scene import (
     levels,
     one_thread,
     smooth_field,
-    spectrum,
+    spectra,
 )
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 EVENTS: tuple[PondEvent, ...] = get_args(PondEvent)
 
-WATERS: dict[str, Spectrum] = {
-    "clear": spectrum(0.030, 0.030, 0.022, 0.012),
-    "blue": spectrum(0.085, 0.075, 0.042, 0.018),
-    "green": spectrum(0.030, 0.062, 0.038, 0.045),
-    "turbid": spectrum(0.062, 0.088, 0.096, 0.048),
-    "muddy": spectrum(0.085, 0.120, 0.145, 0.070),
-}
+WATERS = spectra("ponds")
 """Reflectance of water in ponds, in the order of the bands: from clear to laden with clay or algae."""
 
 
@@ -234,7 +226,7 @@ def _paint_basin(
     gy, gx = np.gradient(cv2.GaussianBlur(height.astype(np.float32), (0, 0), 0.8))
     light = np.clip(1.0 - 0.30 * (gx * sun.dx + gy * sun.dy), 0.45, 1.6)
     fine = fractal_field(rng, ROWS_PX, COLUMNS_PX, 5, 3, 0.9)
-    grass = wet_season * GRASS_GREEN + (1 - wet_season) * GRASS_DRY
+    grass = wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]
     subsoil = (ground.soil * basin.tone) * (1 + 0.07 * fine + 0.06 * basin.wobble)[..., None]
     overgrown = np.clip(basin.bank_grass + 0.45 * basin.wobble, 0, 1)[..., None]
     bank = subsoil + overgrown * (grass * (1 + 0.12 * fine)[..., None] - subsoil)

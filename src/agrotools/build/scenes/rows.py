@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED, Canvas, Leaf, Sun, paint_soil
+from agrotools.build.scenes.canvas import BANDS, SOILS, SURFACES, Canvas, Leaf, Sun, paint_soil
 from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
 from agrotools.build.scenes.scene import (
     Difficulty,
@@ -170,14 +170,15 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
             rng.uniform(0.5, 1.8), veins=0.0, fold=0.12, brightness=rng.uniform(0.45, 1.0),
         )  # fmt: skip
         worn = rng.beta(2.0, 1.2)
-        canvas.paint(leaf, (STRAW * (1 - worn) + STRAW_WEATHERED * worn).astype(np.float32), SOIL)
+        straw = SURFACES["straw"] * (1 - worn) + SURFACES["weathered_straw"] * worn
+        canvas.paint(leaf, straw.astype(np.float32), SOIL)
     for _ in range(int(int(rng.integers(0, 4 + straws // 12)) * area)):
         size = rng.uniform(5, 14)
         shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
         widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         leaf = Leaf(x, y, rng.uniform(0, 2 * np.pi), size, size * 0.3, widths, rng.normal(0, 0.2), 1.5, veins=3.0)
-        canvas.paint(leaf, DEAD_LEAF, SOIL)
+        canvas.paint(leaf, SURFACES["dead_leaf"], SOIL)
 
 
 def _plant_crop(
