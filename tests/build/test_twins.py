@@ -69,7 +69,7 @@ def asked(file: str, template: str, things: tuple[Thing, ...], *, blank: str = "
 def built(tmp_path: Path, originals: Originals, *items: Chosen) -> list[Sample]:
     for stored, path in originals.files.items():
         (tmp_path / stored).write_bytes(path.read_bytes())
-    return build_samples([Group("t", "made", items)], tmp_path, toolset=AGROTOOLS, workers=1)
+    return build_samples([Group("t", "made", items)], tmp_path, toolset=AGROTOOLS, workers=1)[0]
 
 
 def test_every_way_names_things_of_templates_that_exist() -> None:
