@@ -108,39 +108,20 @@ class Tally:
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
 """Fixed parts of the description.
 
-These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, and the names that
-``[metadata.rai]`` of a header may set, each to a text or a list of texts.
+These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, the names that ``[metadata.rai]`` of
+a header may set, each to a text or a list of texts, and their default values.
 """
 
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
     """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
     described: dict[str, Any] = {
+        **TERMS["rai"],
+        **TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"],
         "dataCollection": _collection(header),
-        "dataCollectionType": ["Others"] if header.synthetic else ["Secondary Data Analysis"],
-        "dataPreprocessingProtocol": [
-            "Files are as they were drawn."
-            if header.synthetic
-            else "Files are as the sources have them, or cut from theirs; their names tell nothing of the answers."
-        ],
-        "dataAnnotationProtocol": [
-            "Answers follow by rule from the annotation of the sources"
-            + (" (for drawings: from what was drawn)" if header.synthetic else "")
-            + ". Reference calls are declared by templates and run with real tools; what they returned is recorded "
-            "beside what is true. Tolerances are set by task, before any tool runs."
-        ],
         "machineAnnotationTools": [f"agrotools {__version__} (reference calls)"],
         "dataBiases": _biases(counted),
         "dataLimitations": _limitations(header, counted),
-        "dataUseCases": ["Evaluation of multimodal models that use tools. Not meant for training."],
-        "dataSocialImpact": "A model that does well here may still be wrong about a field. It gives no ground for "
-        "treating plants, or for buying or spraying anything, without a person who looks.",
-        "personalSensitiveInformation": [
-            "None: every picture was drawn by a program."
-            if header.synthetic
-            else "None is intended: pictures show plants and land. They were not searched for people, plates or "
-            "places that could be recognised."
-        ],
     }
     if missing := omissions(header.metadata):
         described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(

@@ -49,9 +49,9 @@ class Images:
     def __len__(self) -> int:
         return len(self._by_path)
 
-    def some_names(self, most: int = 3) -> list[str]:
+    def some_names(self) -> list[str]:
         """Return the first names, for messages."""
-        return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
+        return sorted(path.name for path in list(self._by_path.values())[:1000])[:3]
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique."""
