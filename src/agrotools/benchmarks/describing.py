@@ -153,16 +153,3 @@ def _sort_counts(counts: Counter[str]) -> Counts:
     if all(value.isdecimal() for value in counts):
         return {value: counts[value] for value in sorted(counts, key=int)}
     return _by_frequency(counts)
-
-
-def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
-    """Count samples by task type, answer type and number of reference calls, and slots by type."""
-    counts = defaultdict[str, Counter[str]](Counter)
-    for sample in benchmark.samples:
-        calls = len(sample.reference.steps) if sample.reference else 0
-        counts["task types"][sample.task_type] += 1
-        counts["answer types"][sample.answer_type] += 1
-        counts["slots"].update(slot.type for slot in sample.answer)
-        counts["number of reference calls"][str(calls)] += 1
-        counts["can be asked without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
-    return {kind: dict(sorted(counts_of_kind.items())) for kind, counts_of_kind in counts.items()}

@@ -378,7 +378,8 @@ class _Conversation:
             return None
         faults: list[dict[str, str]] = []
         for variant in variants:
-            fault = self._refusal(variant, taken)
+            others = {text for text in sentences(variant) if taken[text] > (text in self.sentences)}
+            fault = refusal(variant, self.sample, others)
             if fault is None:
                 return variant
             refused[fault.reason] += 1
@@ -387,10 +388,6 @@ class _Conversation:
         again = render("building/paraphrase_again", refused=faults, count=VARIANTS)
         self._messages.append(Message.of("user", again))
         return None
-
-    def _refusal(self, variant: str, taken: Counter[str]) -> Refusal | None:
-        others = {text for text in sentences(variant) if taken[text] > (text in self.sentences)}
-        return refusal(variant, self.sample, others)
 
 
 def variants_of(reply: str) -> list[str]:

@@ -104,7 +104,7 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("distinct tools of a sample", by_number(counted.distinct_tools)),
         ("templates", str(counted.templates)),
         ("languages of the questions", listed(counted.languages)),
-        ("answerable without tools", f"{counted.no_tool_eligible} (no raster, no table, no figure to draw)"),
+        ("answerable without tools", f"{counted.without_tools['yes']} (no raster, no table, no figure to draw)"),
         ("toolset", ", ".join(header.toolset)),
     ]
     return _table(("what", "how many"), [(_plain(what), _plain(text)) for what, text in rows])

@@ -102,7 +102,7 @@ class Tally:
         self.files = Counter(len(sample.files) for sample in samples)
         self.kinds = Counter({file.path: file.kind for sample in samples for file in sample.files}.values())
         self.languages = Counter("zh" if _CJK.search(sample.query) else "en" for sample in samples)
-        self.no_tool_eligible = sum(sample.no_tool_eligible for sample in samples)
+        self.without_tools = Counter("yes" if sample.no_tool_eligible else "no" for sample in samples)
 
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())

@@ -126,7 +126,9 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
     pictures = Images(images)
     settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
     table = open_table(answers, **settings)
-    _check_header(table)
+    if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
+        why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
+        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     column = plan.images_column if plan else _image_column(pictures, table)
     place = table.place_of(column)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
@@ -152,12 +154,6 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             hint=f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
-
-
-def _check_header(table: Table) -> None:
-    if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
-        why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
-        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
 
 
 def _rows(table: Table) -> Iterator[Row]:

@@ -137,10 +137,6 @@ class Canvas:
         return (leaf.brightness * np.clip(shading, 0.25, 1.8)).astype(np.float32)
 
 
-_AREA_PX = 480 * 640
-"""Area for which the numbers of clods and stones are given."""
-
-
 def paint_soil(
     rng: np.random.Generator, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float
 ) -> NDArray[np.float32]:
@@ -166,8 +162,7 @@ def _surface(
     height += (0.45 + 0.35 * roughness) * fractal_field(rng, rows, columns, 5, 3, 0.9)
     clods = np.zeros((rows, columns), dtype=np.float32)
     patchy = smooth_field(rng, rows, columns, 160)
-    area = rows * columns / _AREA_PX
-    for _ in range(int((420 + 1100 * roughness) * area)):
+    for _ in range(int(420 + 1100 * roughness)):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         size = float(rng.pareto(2.4) * (2.0 + 2.6 * roughness) + 2.0)
         size = min(size, 7.0 + 17.0 * roughness)
@@ -175,7 +170,7 @@ def _surface(
             continue
         _raise(clods, x, y, size, size * rng.uniform(0.6, 1.0), rng.uniform(0, np.pi), size * rng.uniform(0.35, 0.6))
     stones = np.zeros((rows, columns), dtype=np.float32)
-    for _ in range(int(int(rng.integers(2, 26)) * area)):
+    for _ in range(int(rng.integers(2, 26))):
         size = float(min(rng.pareto(2.2) * 1.6 + 1.4, 8.0))
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         shape = (size * rng.uniform(0.55, 1.0), rng.uniform(0, np.pi))
