@@ -1,7 +1,6 @@
 """Statistics of a benchmark as in the papers of GTA, ThinkGeo and Agent-X: steps, tools, files, answers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from functools import cache
 from statistics import median
 
@@ -65,7 +64,8 @@ def describe(benchmark: Benchmark) -> Description:
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     kinds: dict[str, str] = {}
     words: list[float] = []
-    categories = _tool_categories()
+    published = [table for plugin in plugins() for table in plugin.tool_categories.items()]
+    categories = {tool: category for category, tools in published for tool in tools}
     for sample in benchmark.samples:
         called = sample.reference.tools if sample.reference else ()
         distinct = dict.fromkeys(called)
@@ -125,12 +125,6 @@ _COUNTED = (
 def _kind(file: SampleFile, benchmark: Benchmark) -> str:
     """Return the kind of a file; frames that the loader extracted from a video have a separate kind."""
     return "frame of a video" if file.path.partition("/")[0] in benchmark.external_folders else file.kind
-
-
-def _tool_categories() -> Mapping[str, str]:
-    """Return the published category of each tool."""
-    tables = [table for plugin in plugins() for table in plugin.tool_categories.items()]
-    return {tool: category for category, tools in tables for tool in tools}
 
 
 @cache

@@ -115,7 +115,7 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     from scipy.optimize import Bounds, LinearConstraint, milp  # takes longer than drawing a scene
     from scipy.sparse import block_diag, bmat
 
-    offers = sorted(available, key=offer_order)
+    offers = sorted(available, key=lambda each: (each.template, each.source, each.tools, each.calls, each.files))
     marginals = _marginals(offers, wanted)
     per_template: Counter[str] = Counter()
     for offer in offers:
@@ -157,11 +157,6 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     misses = values[count : count + 2 * soft].reshape(soft, 2)
     missed = {name: int(more - less) for name, (less, more) in zip(marginals, misses, strict=True) if less != more}
     return Allocation({offer: int(n) for offer, n in zip(offers, values[:count], strict=True) if n}, missed)
-
-
-def offer_order(offer: Offer) -> tuple[str | int, ...]:
-    """Return the sort key of an offer: template, source, distinct tools, calls, files."""
-    return offer.template, offer.source, offer.tools, offer.calls, offer.files
 
 
 def _marginals(offers: Sequence[Offer], wanted: Marginals) -> dict[str, tuple[list[int], int]]:

@@ -176,12 +176,8 @@ class Tolerance(NamedTuple):
     rel_tol: float = 0.0
 
 
-def _of_quotient(first: float, second: float) -> Tolerance:
-    return Tolerance(rel_tol=_rounded(math.hypot(_relative(first), _relative(second)) + _BEYOND))
-
-
-def _of_product(cover: float) -> Tolerance:
-    return Tolerance(rel_tol=_rounded(_relative(cover) + _BEYOND))
+def _of_ratio(*covers: float) -> Tolerance:
+    return Tolerance(rel_tol=_rounded(math.hypot(*map(_relative, covers)) + _BEYOND))
 
 
 def _of_difference(first: float, second: float) -> Tolerance:
@@ -201,8 +197,8 @@ def _of_share(first: float, second: float) -> Tolerance:
 
 
 TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
-    "quotient": _of_quotient,
-    "product": _of_product,
+    "quotient": _of_ratio,
+    "product": _of_ratio,
     "difference": _of_difference,
     "sum": _of_sum,
     "share": _of_share,

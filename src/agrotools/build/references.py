@@ -154,7 +154,8 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
         lines.append(f"dropped: {_listed_counts(dropped)}")
     for tool, count in _table(metadata, "needs_backend").items():
         many = "samples need" if count != 1 else "sample needs"
-        lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {backend_hint(tool)}")
+        hint = BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)
+        lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {hint}")
     return lines
 
 
@@ -165,11 +166,6 @@ def _table(metadata: Mapping[str, JsonValue], key: str) -> Mapping[str, JsonValu
 
 def _listed_counts(reasons: Mapping[str, JsonValue]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-
-
-def backend_hint(tool: str) -> str:
-    """Return instructions for the back-end that ``tool`` lacks."""
-    return BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)
 
 
 MOST_KEPT_BYTES = 200_000

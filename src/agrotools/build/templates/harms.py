@@ -24,13 +24,14 @@ _NUMBER = re.compile(r"\d")
 
 
 @cache
-def _entries() -> dict[str, Entry]:
+def entries_by_id() -> dict[str, Entry]:
+    """Return the entries of the knowledge base by their ids."""
     return {entry.id: entry for entry in load().entries}
 
 
 def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[HarmfulClaim, ...]:
     """Return the harmful claims of advice on an entry; none on a topic that is no advice."""
-    entry = _entries().get(entry_id)
+    entry = entries_by_id().get(entry_id)
     if entry is None or topic not in ADVICE:
         return ()
     section: Section = "thresholds" if topic == "thresholds" else "management"

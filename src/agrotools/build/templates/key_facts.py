@@ -17,9 +17,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from agrotools.build.templates.harms import harmful_claims
+from agrotools.build.templates.harms import entries_by_id, harmful_claims
 from agrotools.core import ExcludedBranch, Fact, HarmfulClaim
-from agrotools.knowledge.entries import Claim, load
 from agrotools.scoring.open_text import read_fact
 
 HIGHEST_FLOOR = 0.6
@@ -74,14 +73,10 @@ def topics_with_facts() -> tuple[tuple[str, str], ...]:
     return tuple((entry, topic) for entry, topics in _facts().items() for topic in topics)
 
 
-def entry_text(entry: str) -> str:
-    """Return the text of an entry of the knowledge base; empty if there is no such entry."""
-    return "\n".join(claim.text for claim in _claims().get(entry, ()))
-
-
-@cache
-def _claims() -> dict[str, tuple[Claim, ...]]:
-    return {entry.id: tuple(entry.claims) for entry in load().entries}
+def _text_of(entry: str, section: str | None = None) -> str:
+    """Return the text of an entry, or of one section of it; empty if there is no such entry."""
+    claims = known.claims if (known := entries_by_id().get(entry)) else ()
+    return "\n".join(claim.text for claim in claims if section in (None, claim.section))
 
 
 @lru_cache(maxsize=1024)
@@ -99,7 +94,7 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
         return None
     same = [each for each, of in topics_with_facts() if of == topic and each != entry]
     peers = [each for each in same if each.partition(".")[0] == entry.partition(".")[0]]
-    stated = {each: _stated(topic_facts, _full_answer(each, topic)) for each in peers}
+    stated = {each: _stated(topic_facts, _sentences(facts_about(each, topic))) for each in peers}
     weights = [
         math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1))
         for number in range(len(topic_facts))
@@ -108,7 +103,7 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
     total = sum(fact.weight for fact in facts)
     shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
     floor = min(round(max(shares, default=0.0), 3), 0.95)
-    text = f"{entry_text(entry)}\n{_sentences(topic_facts)}"
+    text = f"{_text_of(entry)}\n{_sentences(topic_facts)}"
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
         wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
@@ -128,8 +123,7 @@ def _excluded(entry: str, branch: str, topic: str) -> ExcludedBranch | None:
     """Return a branch that does not apply, without the facts that the entry's own text on ``topic`` states."""
     if (gold := open_gold(entry, branch)) is None:
         return None
-    text = "\n".join(claim.text for claim in _claims().get(entry, ()) if claim.section == topic)
-    facts = tuple(fact for fact in gold.facts if fact in _unsaid(gold.facts, text))
+    facts = tuple(_unsaid(gold.facts, _text_of(entry, topic)))
     return ExcludedBranch(facts=facts, floor=gold.floor) if facts else None
 
 
@@ -151,12 +145,8 @@ def _names(text: str, fact: Fact) -> bool:
     return bool(read.said or read.denied)
 
 
-def _full_answer(entry: str, topic: str) -> str:
-    """Return a full answer on an entry's topic: its facts in each phrasing, one sentence each."""
-    return _sentences(facts_about(entry, topic))
-
-
 def _sentences(facts: Sequence[Fact]) -> str:
+    """Return a full answer: the facts in each phrasing, one sentence each."""
     return "\n".join(f"{phrase}." for fact in facts for phrase in fact.phrases)
 
 

@@ -193,7 +193,8 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
             data.dropped["mostly outside the map"] += 1
             continue
         names = MAPS[tile.map]
-        facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": _note(names)}
+        note = _NOTE.format(_listed([WORDS[name] for name in names]))
+        facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": note}
         # 0 marks missing data, so the darkest valid value becomes 1.
         stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
         content = geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK")
@@ -205,12 +206,10 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
     return {name: [*some.values()] for name, some in by_map.items()}
 
 
-def _note(names: Sequence[str]) -> str:
-    return (
-        "Sugar beet field seen straight from above by a drone, about 1 cm a pixel. Bands"
-        f" {_listed([WORDS[name] for name in names])}, 8 bits each. Pixels that are 0 lie outside the map and do not"
-        " count."
-    )
+_NOTE = (
+    "Sugar beet field seen straight from above by a drone, about 1 cm a pixel. Bands {}, 8 bits each. Pixels that are "
+    "0 lie outside the map and do not count."
+)
 
 
 def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
