@@ -16,14 +16,7 @@ from scipy.fft import dctn
 from agrotools.benchmarks.leaks import named_means, revealed_answer
 from agrotools.build.quality.order import order_faults
 from agrotools.build.templates.wording import sentences
-from agrotools.core import (
-    BenchmarkError,
-    ExactSlot,
-    FrozenModel,
-    Sample,
-    ToleranceSlot,
-    ToolError,
-)
+from agrotools.core import BenchmarkError, ExactSlot, FrozenModel, Sample, ToleranceSlot, ToolError
 from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import QUALITY_FILE

@@ -29,15 +29,7 @@ from agrotools.build.scenes.countryside import (
     second_stages,
     value_at,
 )
-from agrotools.build.scenes.scene import (
-    Difficulty,
-    Level,
-    Scene,
-    fractal_field,
-    levels,
-    one_thread,
-    smooth_field,
-)
+from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_thread, smooth_field
 
 _BASE_GSD_M = 0.5
 """Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""

@@ -9,12 +9,7 @@ from pathlib import Path
 from agrotools import __version__
 from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import (
-    Chosen,
-    Stock,
-    ask_subject,
-    choose_allocated,
-)
+from agrotools.build.choosing import Chosen, Stock, ask_subject, choose_allocated
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.scenes.processes import Order
