@@ -79,22 +79,7 @@ T = TypeVar("T")
 SHORTEST, LONGEST = 0.5, 2.0
 """Allowed length of a paraphrase, as a share of the original's characters."""
 
-REASONS: dict[str, str] = {
-    "length": "less than half or more than twice as long",
-    "form": "not one line of plain text",
-    "unchanged": "the same wording again",
-    "language": "in another language",
-    "number": "a number or its unit is changed, added, left out or moved",
-    "file": "a file name is changed, added, left out or moved",
-    "quotation": "a quotation is changed",
-    "option": "an option is changed, added, left out or moved",
-    "word": "a word is missing that the answer or the calls rest on",
-    "meaning": "a word that decides the meaning (more, before, not, weeds...) is added or left out",
-    "question": "a yes/no question becomes another, or the other way round",
-    "tool": "it names a tool, an argument or steps",
-    "sentence": "it has a sentence of another question",
-    "leak": "it tells the answer",
-}
+REASONS: dict[str, str] = word_tables()["reasons"]
 """Reasons for rejecting a wording, in the order in which they are checked."""
 
 

@@ -18,7 +18,7 @@ from agrotools.build.quality.order import order_faults
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, ExactSlot, FrozenModel, Sample, ToleranceSlot, ToolError
 from agrotools.core.base import Progress, install_command, no_progress
-from agrotools.core.files import write_whole
+from agrotools.core.files import read_table, write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.text.normalise import normalise
 from agrotools.text.units import read_unit, unit_at
@@ -215,19 +215,7 @@ def check_written(
 
 BLIND_CHECK = "solved_blind"
 """Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
-CHECKS: dict[str, str] = {
-    "near_duplicate": "pictures of two unrelated samples are nearly the same",
-    "same_query": "two questions are the same but for numbers and names of files",
-    "shared_sentence": "two questions share a sentence",
-    "not_implicit": "the question names a tool, an argument or a step",
-    "answer_in_query": "the question says its answer",
-    "answer_in_note": "the description of a file gives away the answer",
-    "answer_in_picture": "the answer is written in the picture",
-    "ambiguous_scale": "an answer in physical units without a scale",
-    "order_not_unique": "another sequence of tools gives the answer too",
-    "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
-    BLIND_CHECK: "a baseline that sees no image gives the right answer",
-}
+CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
 """Descriptions of the checks. The last two are run by :mod:`agrotools.build.assist.screening`, which has baselines."""
 
 

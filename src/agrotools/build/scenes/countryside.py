@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.scene import fractal_field, one_of, smooth_field, spectra
 
-BANDS = ("B", "G", "R", "NIR")
-"""Band order of the landscape: blue, green, red, near infrared."""
-
 Plane = NDArray[np.float32]
 Spectrum = NDArray[np.float32]
 
 LAND = spectra("land")
-"""Reflectances of soils, plants, roads, roofs and water, in the order of :data:`BANDS`."""
+"""Reflectances of soils, plants, roads, roofs and water: blue, green, red, near infrared."""
 _FARM_ROOFS = 4
 """Number of kinds of roofs on farms, the first ones; towns have all kinds."""
 

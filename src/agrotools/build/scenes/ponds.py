@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
-    BANDS,
     LAND,
     Ground,
     Light,
@@ -74,24 +73,20 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     ``event``: event of the pond; None: drawn from the seed.
 
     Returns:
-        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
-        (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
+        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours. ``masks``, uint8 (384, 512):
         ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 inside a pond's embankment,
         wet or dry), each in the frame of its own picture. ``truth``: the event.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
-    drawn_event = EVENTS[int(rng.integers(len(EVENTS)))]
-    return _draw(rng, levels("ponds")[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
-
-
-def _draw(rng: np.random.Generator, level: Level, event: PondEvent, gsd_m: float) -> Scene:
+    drawn_event, level = EVENTS[int(rng.integers(len(EVENTS)))], levels("ponds")[difficulty]
+    event, gsd_m = event or drawn_event, float(rng.uniform(0.35, 0.65))
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
     green = rng.uniform(0.15, 0.7, 2)
     first = draw_stages(rng, ground, float(green[0]))
     second = second_stages(rng, ground, first, float(green[1]), kept=0.25)
-    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
+    images: dict[str, NDArray[np.uint8]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
@@ -114,11 +109,9 @@ def _draw(rng: np.random.Generator, level: Level, event: PondEvent, gsd_m: float
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
         if when:
             moved = [shifted(plane, shift) for plane in moved]
-        images[name], images[f"{name}_bands"] = photographed(
-            rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
-        )
+        images[name] = photographed(rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance)
         masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
-    return Scene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, {"event": event}, masks)
+    return Scene(images, {"gsd_m": gsd_m}, {"event": event}, masks)
 
 
 def _place_basins(
