@@ -378,7 +378,7 @@ def write(
 
 def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]) -> Any:
     """Return the sample with files named after their pixels, and describe these in ``described``."""
-    from agrotools.build.scenes.look import look_of
+    from agrotools.build.scenes.processes import look_of
     from agrotools.formats.benchmark import FILES_FOLDER
 
     renamed: list[Any] = []

@@ -15,8 +15,7 @@ from agrotools.benchmarks.pack import read_pack
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ref
-from agrotools.build.scenes.look import look_of
-from agrotools.build.scenes.processes import Order, read_record
+from agrotools.build.scenes.processes import Order, look_of, read_record
 from agrotools.build.sources.drawn.drawing import draw_all, draw_each, subjects_of
 from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
