@@ -180,26 +180,15 @@ def _meaning(variant: str, original: str, _sample: Sample) -> str | None:
     return f"{negated!r} turns the meaning round" if negated else None
 
 
-_OPEN_EN = re.compile(
-    r"\b(?:which|what|whose|"
-    r"how (?:many|much|far|large|big|tall|high|long|wide|thick|deep|old|often|fast|strong|severe)|"
-    r"where|who|when|why|name|pick|choose|list|rank|tell me the|give me the)\b",
-    re.IGNORECASE,
-)
-_OPEN_ZH = re.compile("哪|什么|多少|几[个棵株颗只块张种]|多[大高长久宽粗]|谁|何")
-_YES_NO_EN = re.compile(
-    r"(?:^|[.!?:;,]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|am)\b[^.!?]*\?",
-    re.IGNORECASE,
-)
-_YES_NO_ZH = re.compile("是否|是不是|有没有|有无|能否|可否|吗|会不会|能不能")
+_OPEN, _YES_NO = (re.compile("|".join(word_tables()["questions"][kind]), re.IGNORECASE) for kind in ("open", "yes_no"))
 
 
 def _question(variant: str, original: str, sample: Sample) -> str | None:
     def is_open(text: str) -> bool:
-        return (_OPEN_EN.search(text) or _OPEN_ZH.search(text)) is not None
+        return _OPEN.search(text) is not None
 
     def asks_yes_or_no(text: str) -> bool:
-        return not is_open(text) and (_YES_NO_EN.search(text) or _YES_NO_ZH.search(text)) is not None
+        return not is_open(text) and _YES_NO.search(text) is not None
 
     if all(isinstance(slot, BooleanSlot) for slot in sample.answer):
         return "it asks for more than yes or no" if is_open(variant) and not is_open(original) else None

@@ -173,7 +173,6 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
 def _plant_crop(
     rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float
 ) -> None:
-    """Sow the rows."""
     rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m

@@ -89,7 +89,6 @@ def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Leve
 
 
 def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
-    """Raise the crown of a tree over the surface."""
     heights, gsd_m = surface.heights, surface.gsd_m
     rows, columns = heights.shape
     reach = 1.35 * tree.radius
