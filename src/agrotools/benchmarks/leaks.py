@@ -4,10 +4,12 @@ import math
 import re
 from collections.abc import Collection, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Literal
 
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, tool_or_none
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
+from agrotools.core.files import read_table
 from agrotools.text.normalise import WORD_END, WORD_START
 
 
@@ -98,21 +100,10 @@ def _is_value(digits: str, value: float) -> bool:
 
 _OBJECT = r"(?:the|a|an|it|its|how|this|that|these|those|both|all|each|every|my|our|them|me)"
 _AS_ORDER = r"(?:^|[.?!:;,]\s*|\b(?:to|and|then|please|you|just|now)\s+)"
-_STEP_WORDS = (
-    re.compile(r"\bsteps?\s*(?:\d|one|two|three|by[ -]step)", re.IGNORECASE),
-    re.compile(r"\bstep-by-step\b", re.IGNORECASE),
-    re.compile(r"\bfirst(?:ly)?\b[^.?!;]{0,80}\b(?:and|,|;)\s*then\b", re.IGNORECASE),
-    re.compile(r"\b(?:function|tool|api)\s+calls?\b|\bcall(?:ing)? (?:the|a) (?:function|tool)\b", re.IGNORECASE),
-    re.compile(r"\b(?:the|a|your|any|which) tools?\b", re.IGNORECASE),
-    re.compile(rf"{_AS_ORDER}(?:detect|segment|localis[ez]|localize|binari[sz]e)\s+{_OBJECT}\b", re.IGNORECASE),
-    re.compile(r"\b(?:object detection|(?:semantic|instance|image) segmentation|bounding box(?:es)?)\b", re.IGNORECASE),
-    # Chinese words for tool, function, interface and call; for steps; for first ... then; and for vision methods.
-    re.compile(r"调用|工具|函数|接口"),
-    re.compile(r"第[一二三四五1-5]步|步骤|逐步|分步"),
-    re.compile(r"(?:首先|先)[^。？！；\n]{1,40}(?:然后|接着|再|之后)"),
-    re.compile(r"目标检测|(?:语义|实例|图像|影像)分割|(?:检测|识别)框|像素级"),
-    re.compile(r"(?:^|[。？！；，,]|请|来|并)(?:检测|分割|计算)(?:一下|出|这|该|图|两|所有|其)"),
-)
+_STEP_WORDS = [
+    re.compile(pattern.replace("OBJECT", _OBJECT).replace("AS_ORDER", _AS_ORDER), re.IGNORECASE)
+    for pattern in read_table(Path(__file__).with_name("leaks.toml"))["steps"]
+]
 
 
 _MEANS = {
