@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from functools import cache
 from statistics import median
 
-from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
+from agrotools.core import FAMILIES, FrozenModel, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.plugin import plugins
 from agrotools.scoring.open_text import count_words
@@ -69,7 +69,9 @@ def describe(benchmark: Benchmark) -> Description:
     for sample in benchmark.samples:
         called = sample.reference.tools if sample.reference else ()
         distinct = dict.fromkeys(called)
-        kinds |= {file.path: _kind(file, benchmark) for file in sample.files}
+        for file in sample.files:
+            is_frame = file.path.partition("/")[0] in benchmark.external_folders  # extracted from a video by the loader
+            kinds[file.path] = "frame of a video" if is_frame else file.kind
         words.append(count_words(sample.query))
         numbers["files_per_question"][len(sample.files)] += 1
         counted["answer_types"][sample.answer_type] += 1
@@ -120,11 +122,6 @@ _COUNTED = (
     *("tools", "questions_with_tool", "combinations", "category_combinations", "answer_types", "slots", "families"),
     *("task_types", "sources"),
 )
-
-
-def _kind(file: SampleFile, benchmark: Benchmark) -> str:
-    """Return the kind of a file; frames that the loader extracted from a video have a separate kind."""
-    return "frame of a video" if file.path.partition("/")[0] in benchmark.external_folders else file.kind
 
 
 @cache

@@ -183,6 +183,8 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     questions but not the gold, which is in ``samples.jsonl`` itself.
     """
     counted = Tally(samples)
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
     creator = header.metadata.get("creator")
     url = header.metadata.get("url")
     return {
@@ -213,7 +215,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
             for source in header.sources
         ],
         **rai_fields(header, counted),
-        "distribution": _distribution(folder, samples),
+        "distribution": [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()],
         "recordSet": [_record_set()],
     }
 
@@ -237,12 +239,6 @@ def _today() -> date:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return now.date()
-
-
-def _distribution(folder: Path, samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    known = {file.path: file.sha256 for sample in samples for file in sample.files}
-    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
-    return [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()]
 
 
 def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
