@@ -5,7 +5,6 @@ import re
 from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, tool_or_none
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
@@ -113,7 +112,7 @@ _MEANS = {
 }
 
 
-def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[Literal["tool", "argument", "steps"], str]]:
+def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the tools of ``toolset`` that a query names, an argument of them, and the first words for steps."""
     yield from (("tool", name) for name in toolset if names_tool(query, name))
     schemas = (tool_or_none(name) for name in toolset)
