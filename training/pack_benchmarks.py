@@ -327,7 +327,6 @@ def write(
     import agrotools
     from agrotools.benchmarks.pack import pack_path, write_pack
     from agrotools.build.building import Group, build_samples, with_levels
-    from agrotools.build.references import Tally
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
     from agrotools.formats.writing import canary_of
@@ -346,11 +345,9 @@ def write(
         (folder / stored).hardlink_to(originals.files[stored])
     by_kind = {kind: [item for item in asked if kinds[id(item.subject)] == kind] for kind in SCENE_KINDS}
     groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in by_kind.items()]
-    tally = Tally()
-    samples = build_samples(
-        groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends, tally=tally
+    samples, tally = build_samples(
+        groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends
     )
-    tally.check()
     scenes = {scene.folder: scene for scene, _ in items}
     described: dict[str, dict[str, Any]] = {}
     samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
@@ -381,7 +378,7 @@ def write(
 
 def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]) -> Any:
     """Return the sample with files named after their pixels, and describe these in ``described``."""
-    from agrotools.build.scenes.look import look_of
+    from agrotools.build.scenes.processes import look_of
     from agrotools.formats.benchmark import FILES_FOLDER
 
     renamed: list[Any] = []

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from agrotools.benchmarks.downloads import Patience
-from agrotools.benchmarks.field import load, photographs
+from agrotools.benchmarks.field import load
 from agrotools.benchmarks.field.pack import (
     JPEG_QUALITY,
     DataSetNote,
@@ -92,9 +92,8 @@ def made(tmp_path, monkeypatch):
         files=tuple(files),
         head_files=tuple(masks),
     )
-    for module in (load, photographs):
-        monkeypatch.setattr(module, "read_head", lambda: head)
-        monkeypatch.setattr(module, "train_missing_heads", lambda *_: "no heads")
+    monkeypatch.setattr(load, "read_head", lambda: head)
+    monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
     monkeypatch.setattr(load, "read_samples", lambda: samples)
     return head, web
 

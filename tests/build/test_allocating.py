@@ -41,7 +41,7 @@ def _offers() -> dict[Offer, int]:
             for answer in ANSWER_TYPES:
                 for extra, files in ((0, 1), (0, 2), (1, 2), (3, 4)):
                     name = f"{source}_{tools}_{answer}_{extra}_{files}"
-                    offers[Offer(name, "plotting", source, answer, tools, tools + extra, files)] = 20
+                    offers[Offer(name, source, answer, tools, tools + extra, files)] = 20
     return offers
 
 

@@ -6,7 +6,7 @@ from PIL import Image
 
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen
-from agrotools.build.references import ChainBroken, PlannedCall, Tally, build_notes, check_observed
+from agrotools.build.references import ChainBroken, PlannedCall, build_notes, check_observed
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject
 from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
@@ -49,11 +49,10 @@ def _call(**arguments) -> PlannedCall:
 
 
 def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read_is_dropped(root):
-    tally = Tally()
     lacking, unreadable = _chosen(_call(kind="pest")), _chosen(_call(kind="pest"), "broken.png")
     wrong = _chosen(_call(kind="pest"), truth=False)
     groups = [Group("p", "s", [unreadable, lacking, wrong, lacking])]
-    samples = build_samples(groups, root, toolset=AGROTOOLS, tally=tally)
+    samples, tally = build_samples(groups, root, toolset=AGROTOOLS)
     assert [sample.id for sample in samples] == ["p-001", "p-002"]
     observed = samples[0].reference.steps[0]
     assert (observed.observation.error.kind, observed.truth) == ("backend_unavailable", {"best": "a"})
@@ -61,7 +60,6 @@ def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read
         "dropped": {"diagnose_pest_disease: unreadable_file": 1, "true values do not give its answer": 1},
         "needs_backend": {"diagnose_pest_disease": 2},
     }
-    tally.check()
     lines = build_notes(tally.metadata())
     assert any("packs train" in line and "2 samples" in line for line in lines)
     assert any("1 diagnose_pest_disease: unreadable_file" in line for line in lines)

@@ -15,8 +15,7 @@ from agrotools.benchmarks.pack import read_pack
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ref
-from agrotools.build.scenes.look import look_of
-from agrotools.build.scenes.processes import Order, read_record
+from agrotools.build.scenes.processes import Order, look_of, read_record
 from agrotools.build.sources.drawn.drawing import draw_all, draw_each, subjects_of
 from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
@@ -69,7 +68,7 @@ def asked(file: str, template: str, things: tuple[Thing, ...], *, blank: str = "
 def built(tmp_path: Path, originals: Originals, *items: Chosen) -> list[Sample]:
     for stored, path in originals.files.items():
         (tmp_path / stored).write_bytes(path.read_bytes())
-    return build_samples([Group("t", "made", items)], tmp_path, toolset=AGROTOOLS, workers=1)
+    return build_samples([Group("t", "made", items)], tmp_path, toolset=AGROTOOLS, workers=1)[0]
 
 
 def test_every_way_names_things_of_templates_that_exist() -> None:

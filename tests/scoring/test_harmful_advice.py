@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.templates.harms import harmful_claims
-from agrotools.build.templates.key_facts import open_gold, topics_with_facts
+from agrotools.build.templates.key_facts import harmful_claims, open_gold, topics_with_facts
 from agrotools.core import OpenTextSlot, Record, Step, Trajectory
 from agrotools.scoring.metrics import HARMFUL_ADVICE
 from agrotools.scoring.open_text import find_harmful

@@ -33,7 +33,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.review.app import render
 from agrotools.build.review.material import open_material
 from agrotools.build.review.presenting import present
-from agrotools.build.sources import build_source
+from agrotools.build.sources import build_sources
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.runner.records import RecordIndex
@@ -489,12 +489,12 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
     assert "with 2 images" in CliRunner().invoke(app, ["report", str(folder)]).output
     material = open_material(str(folder))
     assert "(not known)" in render("sample.html.j2", shown=present(material, stated.sample, {}, {}))
-    build_source(f"sessions={folder}", tmp_path / "bench")
+    build_sources([f"sessions={folder}"], tmp_path / "bench")
     assert validate_folder(tmp_path / "bench") == []
     (sample,) = load_folder(tmp_path / "bench").samples
     assert [step.arguments for step in sample.reference.steps] == [{"image": "photos-field.png"}]
     with pytest.raises(BenchmarkError, match="none of 1 session"):
-        build_source(f"sessions={tmp_path / 'recorded-2'}", tmp_path / "bench2")
+        build_sources([f"sessions={tmp_path / 'recorded-2'}"], tmp_path / "bench2")
 
 
 def test_pictures_are_scaled_down_to_a_megabyte(workspace: Path):

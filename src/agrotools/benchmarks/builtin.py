@@ -19,13 +19,10 @@ BUILT_IN = {
     "agrieval": BuiltIn(f"{_ROOM}.agrieval.plugin:AGRIEVAL", frozenset({"options", "reference_text"})),
     "cmmlu-agronomy": BuiltIn(f"{_ROOM}.agrieval.plugin:CMMLU_AGRONOMY"),
     "agvqa": BuiltIn(f"{_ROOM}.agvqa.plugin:OWN_FILE"),
-    "agrobench": BuiltIn(f"{_ROOM}.agvqa.plugin:AGROBENCH"),
-    "agmmu": BuiltIn(f"{_ROOM}.agvqa.plugin:AGMMU"),
-    "agromind": BuiltIn(f"{_ROOM}.agvqa.plugin:AGROMIND"),
-    "agribench": BuiltIn(f"{_ROOM}.agvqa.plugin:AGRIBENCH"),
-    "crop": BuiltIn(f"{_ROOM}.agvqa.plugin:CROP"),
-    "mirage": BuiltIn(f"{_ROOM}.agvqa.plugin:MIRAGE"),
-    "mirage-mmst": BuiltIn(f"{_ROOM}.agvqa.plugin:MIRAGE_MMST"),
+    **{
+        name: BuiltIn(f"{_ROOM}.agvqa.plugin:{name.upper().replace('-', '_')}")
+        for name in ("agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst")
+    },
     "gta": BuiltIn(f"{_ROOM}.gta.plugin:PLUGIN"),
     "gta-2": BuiltIn(f"{_ROOM}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),
     "thinkgeo": BuiltIn(f"{_ROOM}.thinkgeo.plugin:PLUGIN", frozenset({"keywords"})),

@@ -1,11 +1,10 @@
 """Statistics of a benchmark as in the papers of GTA, ThinkGeo and Agent-X: steps, tools, files, answers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from functools import cache
 from statistics import median
 
-from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
+from agrotools.core import FAMILIES, FrozenModel, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.plugin import plugins
 from agrotools.scoring.open_text import count_words
@@ -65,11 +64,14 @@ def describe(benchmark: Benchmark) -> Description:
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     kinds: dict[str, str] = {}
     words: list[float] = []
-    categories = _tool_categories()
+    published = [table for plugin in plugins() for table in plugin.tool_categories.items()]
+    categories = {tool: category for category, tools in published for tool in tools}
     for sample in benchmark.samples:
         called = sample.reference.tools if sample.reference else ()
         distinct = dict.fromkeys(called)
-        kinds |= {file.path: _kind(file, benchmark) for file in sample.files}
+        for file in sample.files:
+            is_frame = file.path.partition("/")[0] in benchmark.external_folders  # extracted from a video by the loader
+            kinds[file.path] = "frame of a video" if is_frame else file.kind
         words.append(count_words(sample.query))
         numbers["files_per_question"][len(sample.files)] += 1
         counted["answer_types"][sample.answer_type] += 1
@@ -122,17 +124,6 @@ _COUNTED = (
 )
 
 
-def _kind(file: SampleFile, benchmark: Benchmark) -> str:
-    """Return the kind of a file; frames that the loader extracted from a video have a separate kind."""
-    return "frame of a video" if file.path.partition("/")[0] in benchmark.external_folders else file.kind
-
-
-def _tool_categories() -> Mapping[str, str]:
-    """Return the published category of each tool."""
-    tables = [table for plugin in plugins() for table in plugin.tool_categories.items()]
-    return {tool: category for category, tools in tables for tool in tools}
-
-
 @cache
 def _category(tool: str) -> str:
     """Return the category in the specification of an installed tool, or "other"."""
@@ -153,16 +144,3 @@ def _sort_counts(counts: Counter[str]) -> Counts:
     if all(value.isdecimal() for value in counts):
         return {value: counts[value] for value in sorted(counts, key=int)}
     return _by_frequency(counts)
-
-
-def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
-    """Count samples by task type, answer type and number of reference calls, and slots by type."""
-    counts = defaultdict[str, Counter[str]](Counter)
-    for sample in benchmark.samples:
-        calls = len(sample.reference.steps) if sample.reference else 0
-        counts["task types"][sample.task_type] += 1
-        counts["answer types"][sample.answer_type] += 1
-        counts["slots"].update(slot.type for slot in sample.answer)
-        counts["number of reference calls"][str(calls)] += 1
-        counts["can be asked without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
-    return {kind: dict(sorted(counts_of_kind.items())) for kind, counts_of_kind in counts.items()}

@@ -2,10 +2,13 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
 
-from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck
+from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, tool_or_none
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
+from agrotools.core.files import read_table
 from agrotools.text.normalise import WORD_END, WORD_START
 
 
@@ -17,17 +20,9 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
     """
     query = at.sample.query
     known = sorted({*at.sample.toolset, *(at.header.toolset if at.header else ())})
-    for name in known:
-        if names_tool(query, name):
-            hint = "ask for the result, not for the tool"
-            yield "tool_in_query", "query", f"the query names the tool {name}", hint
-    schemas = (at.tools.get(name) for name in known)
-    if name := named_argument(query, {each for tool in schemas if tool is not None for each in tool.spec.agreement}):
-        hint = "say it in the words of the person who asks"
-        yield "argument_in_query", "query", f"the query names the argument {name}", hint
-    if words := step_words(query):
-        hint = "ask for the result, not for the way to it"
-        yield "steps_in_query", "query", f"the query names steps or tools: {words!r}", hint
+    for kind, named in named_means(query, known):
+        message, hint = _MEANS[kind]
+        yield f"{kind}_in_query", "query", f"the query names {message.format(named)}", hint
     texts = [("query", query, "gold_in_query")]
     texts += [(f"files[{i}].note", file.note, "gold_in_note") for i, file in enumerate(at.sample.files) if file.note]
     labels = " | ".join(f"{slot.label} {normalise_words(slot.name)}" for slot in at.sample.answer)
@@ -104,21 +99,28 @@ def _is_value(digits: str, value: float) -> bool:
 
 _OBJECT = r"(?:the|a|an|it|its|how|this|that|these|those|both|all|each|every|my|our|them|me)"
 _AS_ORDER = r"(?:^|[.?!:;,]\s*|\b(?:to|and|then|please|you|just|now)\s+)"
-_STEP_WORDS = (
-    re.compile(r"\bsteps?\s*(?:\d|one|two|three|by[ -]step)", re.IGNORECASE),
-    re.compile(r"\bstep-by-step\b", re.IGNORECASE),
-    re.compile(r"\bfirst(?:ly)?\b[^.?!;]{0,80}\b(?:and|,|;)\s*then\b", re.IGNORECASE),
-    re.compile(r"\b(?:function|tool|api)\s+calls?\b|\bcall(?:ing)? (?:the|a) (?:function|tool)\b", re.IGNORECASE),
-    re.compile(r"\b(?:the|a|your|any|which) tools?\b", re.IGNORECASE),
-    re.compile(rf"{_AS_ORDER}(?:detect|segment|localis[ez]|localize|binari[sz]e)\s+{_OBJECT}\b", re.IGNORECASE),
-    re.compile(r"\b(?:object detection|(?:semantic|instance|image) segmentation|bounding box(?:es)?)\b", re.IGNORECASE),
-    # Chinese words for tool, function, interface and call; for steps; for first ... then; and for vision methods.
-    re.compile(r"调用|工具|函数|接口"),
-    re.compile(r"第[一二三四五1-5]步|步骤|逐步|分步"),
-    re.compile(r"(?:首先|先)[^。？！；\n]{1,40}(?:然后|接着|再|之后)"),
-    re.compile(r"目标检测|(?:语义|实例|图像|影像)分割|(?:检测|识别)框|像素级"),
-    re.compile(r"(?:^|[。？！；，,]|请|来|并)(?:检测|分割|计算)(?:一下|出|这|该|图|两|所有|其)"),
-)
+_STEP_WORDS = [
+    re.compile(pattern.replace("OBJECT", _OBJECT).replace("AS_ORDER", _AS_ORDER), re.IGNORECASE)
+    for pattern in read_table(Path(__file__).with_name("leaks.toml"))["steps"]
+]
+
+
+_MEANS = {
+    "tool": ("the tool {}", "ask for the result, not for the tool"),
+    "argument": ("the argument {}", "say it in the words of the person who asks"),
+    "steps": ("steps or tools: {!r}", "ask for the result, not for the way to it"),
+}
+
+
+def named_means(query: str, toolset: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the tools of ``toolset`` that a query names, an argument of them, and the first words for steps."""
+    yield from (("tool", name) for name in toolset if names_tool(query, name))
+    schemas = (tool_or_none(name) for name in toolset)
+    arguments = sorted({name for tool in schemas if tool is not None for name in tool.spec.agreement if "_" in name})
+    named = (name for name in arguments if re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query))
+    yield from (("argument", name) for name in islice(named, 1))
+    if words := step_words(query):
+        yield "steps", words
 
 
 def names_tool(query: str, tool: str) -> bool:
@@ -135,14 +137,6 @@ def names_tool(query: str, tool: str) -> bool:
     used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
     beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|{WORD_START}{words}(?:工具|函数)|用{words}{WORD_END}"
     return re.search(f"{order}|{used}|{beside}", query, re.IGNORECASE) is not None
-
-
-def named_argument(query: str, arguments: Iterable[str]) -> str | None:
-    """Return the first of ``arguments`` that ``query`` names; only names with an underscore are considered."""
-    for name in sorted(arguments):
-        if "_" in name and re.search(rf"{WORD_START}{re.escape(name)}{WORD_END}", query):
-            return name
-    return None
 
 
 def step_words(query: str) -> str | None:

@@ -1,10 +1,10 @@
 """Checks of the reference and the answer of a sample. Each fault is a code, a field, a message and a hint."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
@@ -24,7 +24,6 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
     ToolError,
-    ToolSpec,
     UnresolvedRef,
     UsageError,
 )
@@ -36,42 +35,27 @@ from agrotools.text.agreement_values import same_json
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import shows_no_answer
 from agrotools.text.units import canonical_unit
+from agrotools.tools import Tool, get_tool
 
 Remark = tuple[str, str, str, str]
 """Fault of a sample: its code, field, message and hint."""
 Results = list[dict[str, JsonValue] | None]
 
 
-class CheckedTool(Protocol):
-    """Tool properties that the checks use."""
-
-    @property
-    def spec(self) -> ToolSpec: ...
-
-    def validate(self, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]: ...
-
-
-class Tools:
-    """Cache of tools by name. The entry of a tool that is unknown or cannot be imported is None."""
-
-    def __init__(self, find: Callable[[str], CheckedTool]) -> None:
-        self._find = find
-        self._known: dict[str, CheckedTool | None] = {}
-
-    def get(self, name: str) -> CheckedTool | None:
-        if name not in self._known:
-            try:
-                self._known[name] = self._find(name)
-            except (UsageError, ToolError):
-                self._known[name] = None
-        return self._known[name]
+@cache
+def tool_or_none(name: str) -> Tool[..., Any] | None:
+    """Return the tool with this name; None if it is unknown or cannot be imported."""
+    try:
+        return get_tool(name)
+    except (UsageError, ToolError):
+        return None
 
 
 class SampleUnderCheck:
-    """Sample under check, with the root folder, the tools and the header of its benchmark."""
+    """Sample under check, with the root folder and the header of its benchmark."""
 
-    def __init__(self, sample: Sample, root: Path, tools: Tools, header: BenchmarkHeader | None) -> None:
-        self.sample, self.root, self.tools, self.header = sample, root, tools, header
+    def __init__(self, sample: Sample, root: Path, header: BenchmarkHeader | None) -> None:
+        self.sample, self.root, self.header = sample, root, header
 
     @cached_property
     def steps(self) -> Sequence[ReferenceStep]:
@@ -103,10 +87,10 @@ def check_reference(at: SampleUnderCheck) -> Iterator[Remark]:
     named_tools = [(f"toolset[{index}]", name) for index, name in enumerate(toolset)]
     named_tools += [(f"reference.steps[{index}].tool", step.tool) for index, step in enumerate(at.steps)]
     for where, name in named_tools:
-        if at.tools.get(name) is None:
+        if tool_or_none(name) is None:
             yield "unknown_tool", where, f"there is no tool {name!r}", "`agrotools tools list` names the tools"
     for name in toolset:
-        if at.header is not None and name not in at.header.toolset and at.tools.get(name) is not None:
+        if at.header is not None and name not in at.header.toolset and tool_or_none(name) is not None:
             hint = "add it to `toolset` in benchmark.toml"
             yield "toolset_lacks_tool", "toolset", f"{name} is not in the benchmark's toolset", hint
     if not at.steps:
@@ -114,7 +98,7 @@ def check_reference(at: SampleUnderCheck) -> Iterator[Remark]:
         yield "no_reference", "reference", "the sample has no reference trajectory", hint
     for index, step in enumerate(at.steps):
         where = f"reference.steps[{index}]"
-        if step.tool not in toolset and at.tools.get(step.tool) is not None:
+        if step.tool not in toolset and tool_or_none(step.tool) is not None:
             hint = f"add {step.tool!r} to the sample's toolset"
             yield "toolset_lacks_tool", f"{where}.tool", f"{step.tool} is not in the sample's toolset", hint
         yield from _check_refs(at, index, step)
@@ -152,7 +136,7 @@ def _in_truth(at: SampleUnderCheck, ref: str) -> bool:
 
 
 def _check_arguments(at: SampleUnderCheck, where: str, step: ReferenceStep) -> Iterator[Remark]:
-    tool = at.tools.get(step.tool)
+    tool = tool_or_none(step.tool)
     if tool is None:
         return
     if not any(literal is None for _, _, literal in iter_refs(dict(step.arguments))):

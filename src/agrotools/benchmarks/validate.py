@@ -13,7 +13,7 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from agrotools.benchmarks.leaks import check_leaks
-from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, Tools, check_answer, check_reference
+from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, check_answer, check_reference, tool_or_none
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.base import NoFileError, command_line, count_text, spell_location
 from agrotools.core.files import sha256_of_file
@@ -27,7 +27,6 @@ from agrotools.formats.benchmark import (
     resolve_file,
 )
 from agrotools.text.answer_form import form_lines
-from agrotools.tools import get_tool
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 
@@ -66,12 +65,12 @@ def validate_folder(path: str | Path) -> list[Fault]:
     root = Path(path).expanduser().resolve()
     if not root.is_dir():
         raise BenchmarkError(f"{path} is not a folder", hint="give the folder that holds benchmark.toml")
-    tools, files = Tools(get_tool), _Files(root)
-    header, faults = _checked_header(root, tools)
+    files = _Files(root)
+    header, faults = _checked_header(root)
     samples: list[tuple[int, Sample]] = []
     for line, sample in _checked_lines(root, faults):
         samples.append((line, sample))
-        at = SampleUnderCheck(sample, root, tools, header)
+        at = SampleUnderCheck(sample, root, header)
         for check in (files.check, check_reference, check_answer, check_leaks):
             faults += [
                 _in_samples(code, message, hint, line, sample=sample.id, field=field)
@@ -99,9 +98,9 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
     Raises:
         NoFileError: there are any; the message names the first ones.
     """
-    codes, tools, named, n = _STOPS_RUN.difference(may_lack), Tools(get_tool), list[str](), 0
+    codes, named, n = _STOPS_RUN.difference(may_lack), list[str](), 0
     for sample in benchmark.samples:
-        at = SampleUnderCheck(sample, benchmark.root, tools, None)  # the toolset of the header stops no call
+        at = SampleUnderCheck(sample, benchmark.root, None)  # the toolset of the header stops no call
         for code, field, message, _ in chain(check_reference(at), check_answer(at)):
             if code in codes:
                 n += 1
@@ -134,7 +133,7 @@ def format_schema() -> dict[str, JsonValue]:
     }
 
 
-def _checked_header(root: Path, tools: Tools) -> tuple[BenchmarkHeader | None, list[Fault]]:
+def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
     path = root / HEADER_FILE
 
     def fault(code: str, message: str, hint: str, field: str | None = None) -> Fault:
@@ -152,7 +151,7 @@ def _checked_header(root: Path, tools: Tools) -> tuple[BenchmarkHeader | None, l
         return None, list(_schema_faults(error, HEADER_FILE))
     faults: list[Fault] = []
     for index, name in enumerate(header.toolset):
-        if tools.get(name) is None:
+        if tool_or_none(name) is None:
             message, hint = f"there is no tool {name!r}", "`agrotools tools list` names the tools"
             faults.append(fault("unknown_tool", message, hint, f"toolset[{index}]"))
     for field, values in (("toolset", header.toolset), ("modes", header.modes)):

@@ -86,7 +86,6 @@ class Offer:
     """Properties shared by all questions of an offer; ``tools`` is the number of distinct tools."""
 
     template: str
-    task_type: str
     source: str
     answer_type: AnswerType
     tools: int
@@ -115,7 +114,7 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     from scipy.optimize import Bounds, LinearConstraint, milp  # takes longer than drawing a scene
     from scipy.sparse import block_diag, bmat
 
-    offers = sorted(available, key=offer_order)
+    offers = sorted(available, key=lambda each: (each.template, each.source, each.tools, each.calls, each.files))
     marginals = _marginals(offers, wanted)
     per_template: Counter[str] = Counter()
     for offer in offers:
@@ -159,25 +158,18 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     return Allocation({offer: int(n) for offer, n in zip(offers, values[:count], strict=True) if n}, missed)
 
 
-def offer_order(offer: Offer) -> tuple[str | int, ...]:
-    """Return the sort key of an offer: template, source, distinct tools, calls, files."""
-    return offer.template, offer.source, offer.tools, offer.calls, offer.files
-
-
 def _marginals(offers: Sequence[Offer], wanted: Marginals) -> dict[str, tuple[list[int], int]]:
     """Return the marginals by name: the contribution of each offer, and the wanted total."""
+    counted: tuple[tuple[str, str, Mapping[Any, int]], ...] = (
+        ("{} distinct tools", "tools", wanted.distinct_tools),
+        ("answer type {}", "answer_type", wanted.answer_types),
+        ("source {}", "source", wanted.sources),
+    )
     return {
         **{
-            f"{tools} distinct tools": ([int(offer.tools == tools) for offer in offers], total)
-            for tools, total in wanted.distinct_tools.items()
-        },
-        **{
-            f"answer type {kind}": ([int(offer.answer_type == kind) for offer in offers], total)
-            for kind, total in wanted.answer_types.items()
-        },
-        **{
-            f"source {source}": ([int(offer.source == source) for offer in offers], total)
-            for source, total in wanted.sources.items()
+            name.format(value): ([int(getattr(offer, field) == value) for offer in offers], total)
+            for name, field, totals in counted
+            for value, total in totals.items()
         },
         "calls": ([offer.calls for offer in offers], wanted.calls),
         "files": ([offer.files for offer in offers], wanted.files),

@@ -116,17 +116,13 @@ class AreaTruth:
             gsd_m: ground sampling distance, metres per pixel; without it there are no areas in square metres.
             digits: significant digits; None: not rounded.
         """
-        pixels = {"total": self.total_px, "veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
-        pixels["soil"] = self.soil_px
+        plants = {"veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
+        pixels = {"total": self.total_px, **plants, "soil": self.soil_px}
         area_m2: JsonValue = None
         if gsd_m is not None:
             area_m2 = {name: round_significant(count * gsd_m**2, digits) for name, count in pixels.items()}
         return {
-            "total_px": self.total_px,
-            "veg_px": self.veg_px,
-            "crop_px": self.crop_px,
-            "weed_px": self.weed_px,
-            "soil_px": self.soil_px,
+            **{f"{name}_px": count for name, count in pixels.items()},
             "veg_pct": round_significant(self.veg_pct, digits),
             "crop_pct": round_significant(self.crop_pct, digits),
             "weed_pct": round_significant(self.weed_pct, digits),
@@ -180,12 +176,8 @@ class Tolerance(NamedTuple):
     rel_tol: float = 0.0
 
 
-def _of_quotient(first: float, second: float) -> Tolerance:
-    return Tolerance(rel_tol=_rounded(math.hypot(_relative(first), _relative(second)) + _BEYOND))
-
-
-def _of_product(cover: float) -> Tolerance:
-    return Tolerance(rel_tol=_rounded(_relative(cover) + _BEYOND))
+def _of_ratio(*covers: float) -> Tolerance:
+    return Tolerance(rel_tol=_rounded(math.hypot(*map(_relative, covers)) + _BEYOND))
 
 
 def _of_difference(first: float, second: float) -> Tolerance:
@@ -205,8 +197,8 @@ def _of_share(first: float, second: float) -> Tolerance:
 
 
 TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
-    "quotient": _of_quotient,
-    "product": _of_product,
+    "quotient": _of_ratio,
+    "product": _of_ratio,
     "difference": _of_difference,
     "sum": _of_sum,
     "share": _of_share,

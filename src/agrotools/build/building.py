@@ -1,13 +1,12 @@
 """Samples from chosen questions: the calls are run with the real tools and stored together with their true results."""
 
 import asyncio
-import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
@@ -34,8 +33,7 @@ from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import shows_no_answer
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
-
-T = TypeVar("T")
+from agrotools.tools.services import run_now
 
 _FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
 """Slots whose value follows from the true tool results."""
@@ -58,24 +56,24 @@ def build_samples(
     progress: Progress = no_progress,
     workers: int = 2,
     backends: Mapping[str, str] | None = None,
-    tally: Tally | None = None,
-) -> list[Sample]:
-    """Run the call chain of every chosen question on the files in ``root`` and return the samples.
+) -> tuple[list[Sample], Tally]:
+    """Run the call chain of every chosen question on the files in ``root``.
 
     Tool results go into the user's result cache, where the first evaluation finds them.
 
     Args:
         backends: back-ends by tool, for tools that do not use the default one.
-        tally: counts of broken chains, which give no sample; callers who pass one must check it at the end.
+
+    Returns:
+        The samples, and the counts of broken chains, which give no sample.
 
     Raises:
         BenchmarkError: more than half of the chains break.
         InfrastructureError: no tool worker can be started.
     """
-    counted = tally or Tally()
     items = [(group, item) for group in groups for item in group.chosen]
 
-    async def build() -> list[Sample]:
+    async def build() -> list[Sample | ChainBroken]:
         finished = 0
         async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache(), backends=backends) as executor:
             gate = asyncio.Semaphore(2 * workers)
@@ -88,14 +86,18 @@ def build_samples(
                 progress("reference calls", finished, len(items))
                 return sample
 
-            samples = await _gathered([one(group, item) for group, item in items])
-            pairs = [item.pair for _, item in items]
-            return with_levels(_numbered_samples([group.prefix for group, _ in items], pairs, samples, counted))
+            try:
+                async with asyncio.TaskGroup() as running:
+                    tasks = [running.create_task(one(group, item)) for group, item in items]
+            except BaseExceptionGroup as failures:
+                raise failures.exceptions[0] from None
+        return [task.result() for task in tasks]
 
-    samples = run_apart(build)
-    if tally is None:
-        counted.check()
-    return samples
+    results, tally = run_now(build()), Tally()
+    pairs = [item.pair for _, item in items]
+    samples = with_levels(_numbered_samples([group.prefix for group, _ in items], pairs, results, tally))
+    tally.check()
+    return samples, tally
 
 
 _TWINS = 2
@@ -124,18 +126,6 @@ def _numbered_samples(
                 for position, other in ((first, -1), (-1, first)):
                     samples[position] = samples[position].model_copy(update={"twin": samples[other].id})
     return samples
-
-
-async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results in order; the first failure cancels the remaining tasks and is raised unchanged."""
-    running = [asyncio.ensure_future(task) for task in tasks]
-    try:
-        return list(await asyncio.gather(*running))
-    except BaseException:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-        raise
 
 
 async def _sample(
@@ -303,22 +293,3 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [
         (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1) for value in values
     ]
-
-
-def run_apart(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to completion in a separate thread, so that it works with or without a running event loop."""
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(asyncio.run(make()))
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=work, name="agrotools-build", daemon=True)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]

@@ -2,9 +2,10 @@
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, zip_longest
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from agrotools.build.templates.thing import QuestionInstance, Subject, distinct_
 from agrotools.build.templates.wording import sentences
 from agrotools.core import Slot, ToleranceSlot
 
+T = TypeVar("T")
 _MOST_TRIED = 40
 """Maximum number of combinations of a subject's things that are tried for a question."""
 
@@ -58,7 +60,9 @@ def choose(
     chosen: list[Chosen] = []
     used_sentences = set(used_sentences)
     used_up: set[str] = set()
-    order = {question.template: index for index, question in enumerate(_interleaved(questions))}
+    # Templates about several things alternate with templates about one, so that neither group is served last.
+    kinds = ([each for each in questions if (each.things == 1) == is_single] for is_single in (False, True))
+    order = {question.template: index for index, question in enumerate(in_turn(kinds))}
 
     def candidate(subject: Subject, question: Template) -> Chosen | None:
         key = (subject.name, question.template)
@@ -154,12 +158,9 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
     return None
 
 
-def _interleaved(questions: Sequence[Template]) -> list[Template]:
-    """Alternate templates about several things with templates about one, so that neither group is served last."""
-    pairs = [question for question in questions if question.things > 1]
-    singles = [question for question in questions if question.things == 1]
-    longest = max(len(pairs), len(singles))
-    return [kind[k] for k in range(longest) for kind in (pairs, singles) if k < len(kind)]
+def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
+    """Return the members of all groups, one of each group at a time."""
+    return [member for row in zip_longest(*groups) for member in row if member is not None]
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,8 @@ def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -
     used_sentences: set[str] = set()
     chosen: list[Chosen] = []
     short: dict[str, int] = {}
-    for offer in _in_turn(allocation.counts):
+    # Offers take turns, so that the first ones do not use up subjects that others need.
+    for offer in in_turn([offer] * count for offer, count in allocation.counts.items()):
         before = of_kind[offer.template]
         used_subjects = {item.subject.name for item in before}
         available = [item for item in offered[offer] if item.subject.name not in used_subjects]
@@ -228,16 +230,9 @@ def _offer(source: str, item: Chosen) -> Offer:
     instance, question = item.instance, item.question
     return Offer(
         template=question.template,
-        task_type=question.task_type,
         source=source,
         answer_type=instance.answer_type,
         tools=len({call.tool for call in instance.calls}),
         calls=len(instance.calls),
         files=len(instance.files),
     )
-
-
-def _in_turn(counts: Mapping[Offer, int]) -> list[Offer]:
-    """Return one of each offer in turn, so that the first offers do not use up subjects that others need."""
-    rounds = max(counts.values(), default=0)
-    return [offer for turn in range(rounds) for offer, count in counts.items() if turn < count]

@@ -50,12 +50,9 @@ MISSING_BACKEND: ToolErrorKind = "backend_unavailable"
 BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
 """Errors of the tool itself."""
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
+_PACK = f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}"
 BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
-    {
-        "diagnose_pest_disease": f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}",
-        "identify_weed": f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}",
-        "count_objects": f"install the extra learned, {_VLM}",
-    }
+    {"diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": f"install the extra learned, {_VLM}"}
 )
 """Instructions for obtaining a missing back-end, by tool."""
 _OTHER_HINT = "see its back-ends: agrotools tools describe {tool}"
@@ -154,7 +151,8 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
         lines.append(f"dropped: {_listed_counts(dropped)}")
     for tool, count in _table(metadata, "needs_backend").items():
         many = "samples need" if count != 1 else "sample needs"
-        lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {backend_hint(tool)}")
+        hint = BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)
+        lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {hint}")
     return lines
 
 
@@ -165,11 +163,6 @@ def _table(metadata: Mapping[str, JsonValue], key: str) -> Mapping[str, JsonValu
 
 def _listed_counts(reasons: Mapping[str, JsonValue]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-
-
-def backend_hint(tool: str) -> str:
-    """Return instructions for the back-end that ``tool`` lacks."""
-    return BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)
 
 
 MOST_KEPT_BYTES = 200_000

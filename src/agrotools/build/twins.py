@@ -27,10 +27,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import zip_longest
 from typing import Literal
 
-from agrotools.build.choosing import Chosen, ask_subject
+from agrotools.build.choosing import Chosen, ask_subject, in_turn
 from agrotools.build.quality.order import steps_in, steps_used
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
@@ -127,7 +126,7 @@ def with_twins(
         waiting[reason][twin.question.template].append(number)
     told = {number for number, twin in twins.items() if listed_facts(items[number]) != listed_facts(twin)}
     limit = most if listed >= 1 else int(min(most * listed, (len(twins) - len(told)) * listed / (1 - listed)))
-    order = _in_turn([_in_turn(list(templates.values())) for templates in waiting.values()])
+    order = in_turn(in_turn(templates.values()) for templates in waiting.values())
     refused = {*[number for number in order if number in told][limit:]}
     chosen = {*[number for number in order if number not in refused][:most]}
     return [
@@ -140,11 +139,6 @@ def with_twins(
 def listed_facts(item: Chosen) -> list[tuple[str, ...]]:
     """Return the name of each file in the prompt and the facts given about it; a twin that lacks some can be told."""
     return [(file.name, *file.model_dump(exclude_none=True)) for file in item.instance.files]
-
-
-def _in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
-    """Return the members of all groups, one of each group at a time."""
-    return [member for row in zip_longest(*groups) for member in row if member is not None]
 
 
 def _withheld(item: Chosen, way: Withholding, shift: int, subjects: Sequence[Subject]) -> QuestionInstance | None:

@@ -105,9 +105,9 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     import time
 
     from agrotools.benchmarks import load_folder
-    from agrotools.benchmarks.describing import counts_of
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
+    from agrotools.build.export.croissant import Tally
     from agrotools.build.references import build_notes
     from agrotools.build.review.journal import REVIEW_FILE
     from agrotools.cli.validate import print_findings
@@ -124,8 +124,15 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     typer.echo(f"{title}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     shown = [file.path for sample in benchmark.samples for file in sample.files]
     typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")
-    for what, counts in counts_of(benchmark).items():
-        typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in counts.items())}")
+    counted = Tally(tuple(benchmark.samples))
+    for what, counts in {
+        "task types": counted.task_types,
+        "answer types": counted.answer_types,
+        "slots": counted.slots,
+        "number of reference calls": counted.calls,
+        "can be asked without tools": counted.without_tools,
+    }.items():
+        typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}")
     if clusters < MIN_CLUSTERS:
         typer.echo(f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures")
     if (out / REVIEW_FILE).is_file():

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.export import copy_artifacts
+from agrotools.build.export.folder import copy_artifacts
 from agrotools.core import Artifact, Observation, ReferenceStep, ReferenceTrajectory
 from support.sums_benchmark import write_sums
 

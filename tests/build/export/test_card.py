@@ -28,7 +28,7 @@ def test_what_is_counted(folder):
     assert (counted.files, counted.kinds) == ({1: 3, 2: 3, 3: 1}, {"image": 2, "raster": 1, "mask": 1, "table": 1})
     assert counted.tools == {"count_objects": 7, "calculate": 2, "plot": 1, "identify_weed": 2, "lookup_agronomy": 1}
     assert counted.answer_types == {"exact": 4, "tolerance": 1, "plot": 1, "open_text": 1}
-    assert (counted.languages, counted.no_tool_eligible) == ({"en": 6, "zh": 1}, 5)
+    assert (counted.languages, counted.without_tools["yes"]) == ({"en": 6, "zh": 1}, 5)
 
 
 def test_the_card_says_what_there_is_on_what_terms_and_what_was_left_out(card):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources import build_source
+from agrotools.build.sources import build_sources
 from agrotools.build.sources.agml import described, read_agml
 from agrotools.build.sources.part import Part
 from agrotools.build.templates import Thing
@@ -99,7 +99,7 @@ def test_every_data_set_that_is_listed_can_be_told_whether_it_can_be_asked_about
 )
 def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(tmp_path, name, message):
     with pytest.raises(UsageError) as raised:
-        build_source(f"{name}={tmp_path}", tmp_path / "out")
+        build_sources([f"{name}={tmp_path}"], tmp_path / "out")
     assert message in str(raised.value.hint)
 
 
@@ -127,7 +127,7 @@ def test_what_is_missing_is_named_with_how_to_get_it(tmp_path: Path, fault: str)
 
 def test_a_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
     folder = write_boxes(tmp_path / "set", pictures=10)
-    header = build_source(f"agml:tomato_ripeness_detection={folder}", tmp_path / "out")
+    header = build_sources([f"agml:tomato_ripeness_detection={folder}"], tmp_path / "out")
     assert header.name == "agml-tomato-ripeness-detection"
     assert validate_folder(tmp_path / "out") == []
     samples = load_folder(tmp_path / "out").samples

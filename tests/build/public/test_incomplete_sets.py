@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.sources import build_source
+from agrotools.build.sources import build_sources
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of
 from agrotools.core import BenchmarkError, UsageError
@@ -48,7 +48,7 @@ def test_lists_without_a_file_and_other_sources_are_refused_even_so(own_set, scr
     with pytest.raises(BenchmarkError, match="lacks"):
         adapter_of("deepweeds")(folder, scratch, 20, allow_missing=True)
     with pytest.raises(UsageError, match="--allow-missing does not apply to 'gta'"):
-        build_source(f"gta={tmp_path}", tmp_path / "out", allow_missing=True)
+        build_sources([f"gta={tmp_path}"], tmp_path / "out", allow_missing=True)
 
 
 def test_one_kind_of_fruit_is_enough(own_set: Callable[[str], Path], scratch: Path) -> None:
@@ -72,7 +72,7 @@ def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path
     for mask in (place.parent / "train").glob("*.png"):
         shutil.copyfile(next(place.glob("*_1.png")), mask)
     shutil.rmtree(place)
-    header = build_source(f"fpcd={folder}", tmp_path / "out")
+    header = build_sources([f"fpcd={folder}"], tmp_path / "out")
     assert header.metadata["shares"]["fpcd"]["made"] > 0  # pyright: ignore
     assert adapter_of("fpcd")(folder, tmp_path, 10).files == before.files
 

@@ -134,7 +134,6 @@ def calculated(expression: str) -> str:
 
 
 def _of_two(name: str, function: Callable[[float, float], float]) -> Function:
-    """Return a function of two numbers."""
     return lambda x, y: function(number(x, name), number(y, name))
 
 

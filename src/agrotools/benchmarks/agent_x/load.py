@@ -247,14 +247,12 @@ def _observation(tool: str, output: JsonValue) -> Observation:
 
 
 def _described_tools(value: Any) -> list[str]:
-    """Return the tools that an entry describes."""
     if is_object(value):
         return [*value]
     return [item["name"] for item in (value if is_list(value) else ()) if is_object(item) and is_text(item.get("name"))]
 
 
 def _final_answer(value: Any) -> dict[str, JsonValue]:
-    """Return the value and the justification of the final answer."""
     content = _entry_content(value)
     if content is None:
         return {} if value is None else {"value": text_of(value), "justification": ""}

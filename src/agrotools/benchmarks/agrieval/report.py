@@ -285,15 +285,9 @@ def _sentence(row: PublishedRow) -> str:
 
 # --- metrics and places of options --------------------------------------------------------------------------------
 
-_COLUMNS = (
-    "agrieval.accuracy",
-    "agrieval.partial",
-    "agrieval.likelihood",
-    "agrieval.rouge_l",
-    "agrieval.rouge_l_lexeval",
-    "agrieval.similarity_minilm",
-    "agrieval.similarity_mpnet",
-    "agrieval.judge",
+_COLUMNS = tuple(
+    f"agrieval.{name}"
+    for name in "accuracy partial likelihood rouge_l rouge_l_lexeval similarity_minilm similarity_mpnet judge".split()
 )
 
 

@@ -20,8 +20,7 @@ from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading
 from agrotools.benchmarks.pack import Pack, read_pack
-from agrotools.build.scenes.look import Look
-from agrotools.build.scenes.processes import DrawingProcesses, Order, each_finished, read_record
+from agrotools.build.scenes.processes import DrawingProcesses, Look, Order, each_finished, read_record
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, remedy, sha256_of_file, write_whole

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import has_word, named_means, revealed_answer
 from agrotools.build.assist.anchors import (
     argument_words,
     file_names,
@@ -33,14 +33,13 @@ from agrotools.build.assist.anchors import (
 )
 from agrotools.build.export import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
-from agrotools.core import AgrotoolsError, BooleanSlot, Sample, UsageError
+from agrotools.core import AgrotoolsError, BooleanSlot, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.text.loose_json import dumps, parsed_values
 from agrotools.text.normalise import CJK, normalise
-from agrotools.tools import get_tool
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _OTHER_EAST_ASIAN = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
@@ -80,22 +79,7 @@ T = TypeVar("T")
 SHORTEST, LONGEST = 0.5, 2.0
 """Allowed length of a paraphrase, as a share of the original's characters."""
 
-REASONS: dict[str, str] = {
-    "length": "less than half or more than twice as long",
-    "form": "not one line of plain text",
-    "unchanged": "the same wording again",
-    "language": "in another language",
-    "number": "a number or its unit is changed, added, left out or moved",
-    "file": "a file name is changed, added, left out or moved",
-    "quotation": "a quotation is changed",
-    "option": "an option is changed, added, left out or moved",
-    "word": "a word is missing that the answer or the calls rest on",
-    "meaning": "a word that decides the meaning (more, before, not, weeds...) is added or left out",
-    "question": "a yes/no question becomes another, or the other way round",
-    "tool": "it names a tool, an argument or steps",
-    "sentence": "it has a sentence of another question",
-    "leak": "it tells the answer",
-}
+REASONS: dict[str, str] = word_tables()["reasons"]
 """Reasons for rejecting a wording, in the order in which they are checked."""
 
 
@@ -196,26 +180,15 @@ def _meaning(variant: str, original: str, _sample: Sample) -> str | None:
     return f"{negated!r} turns the meaning round" if negated else None
 
 
-_OPEN_EN = re.compile(
-    r"\b(?:which|what|whose|"
-    r"how (?:many|much|far|large|big|tall|high|long|wide|thick|deep|old|often|fast|strong|severe)|"
-    r"where|who|when|why|name|pick|choose|list|rank|tell me the|give me the)\b",
-    re.IGNORECASE,
-)
-_OPEN_ZH = re.compile("哪|什么|多少|几[个棵株颗只块张种]|多[大高长久宽粗]|谁|何")
-_YES_NO_EN = re.compile(
-    r"(?:^|[.!?:;,]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|am)\b[^.!?]*\?",
-    re.IGNORECASE,
-)
-_YES_NO_ZH = re.compile("是否|是不是|有没有|有无|能否|可否|吗|会不会|能不能")
+_OPEN, _YES_NO = (re.compile("|".join(word_tables()["questions"][kind]), re.IGNORECASE) for kind in ("open", "yes_no"))
 
 
 def _question(variant: str, original: str, sample: Sample) -> str | None:
     def is_open(text: str) -> bool:
-        return (_OPEN_EN.search(text) or _OPEN_ZH.search(text)) is not None
+        return _OPEN.search(text) is not None
 
     def asks_yes_or_no(text: str) -> bool:
-        return not is_open(text) and (_YES_NO_EN.search(text) or _YES_NO_ZH.search(text)) is not None
+        return not is_open(text) and _YES_NO.search(text) is not None
 
     if all(isinstance(slot, BooleanSlot) for slot in sample.answer):
         return "it asks for more than yes or no" if is_open(variant) and not is_open(original) else None
@@ -223,13 +196,9 @@ def _question(variant: str, original: str, sample: Sample) -> str | None:
 
 
 def _tool(variant: str, _original: str, sample: Sample) -> str | None:
-    for name in sample.toolset:
-        if names_tool(variant, name):
-            return f"the tool {name}"
-    if name := named_argument(variant, _argument_names(sample.toolset)):
-        return f"the argument {name}"
-    words = step_words(variant)
-    return repr(words) if words else None
+    for kind, named in named_means(variant, sample.toolset):
+        return repr(named) if kind == "steps" else f"the {kind} {named}"
+    return None
 
 
 _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
@@ -246,16 +215,6 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
     "question": _question,
     "tool": _tool,
 }
-
-
-def _argument_names(toolset: Iterable[str]) -> set[str]:
-    names: set[str] = set()
-    for name in toolset:
-        try:
-            names |= set(get_tool(name).spec.agreement)
-        except UsageError:  # A third-party tool that is not installed: its arguments are unknown.
-            continue
-    return names
 
 
 def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str] = str) -> str:
@@ -393,7 +352,8 @@ class _Conversation:
             return None
         faults: list[dict[str, str]] = []
         for variant in variants:
-            fault = self._refusal(variant, taken)
+            others = {text for text in sentences(variant) if taken[text] > (text in self.sentences)}
+            fault = refusal(variant, self.sample, others)
             if fault is None:
                 return variant
             refused[fault.reason] += 1
@@ -402,10 +362,6 @@ class _Conversation:
         again = render("building/paraphrase_again", refused=faults, count=VARIANTS)
         self._messages.append(Message.of("user", again))
         return None
-
-    def _refusal(self, variant: str, taken: Counter[str]) -> Refusal | None:
-        others = {text for text in sentences(variant) if taken[text] > (text in self.sentences)}
-        return refusal(variant, self.sample, others)
 
 
 def variants_of(reply: str) -> list[str]:

@@ -20,7 +20,7 @@ from agrotools.agents.images import file_parts
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import Benchmark, load_folder
 from agrotools.benchmarks.leaks import check_leaks
-from agrotools.benchmarks.sample_checks import SampleUnderCheck, Tools, check_answer, check_reference
+from agrotools.benchmarks.sample_checks import SampleUnderCheck, check_answer, check_reference
 from agrotools.build.export import copy_benchmark, copy_files
 from agrotools.build.references import ChainBroken, PlannedCall, record_reference
 from agrotools.core import (
@@ -157,7 +157,6 @@ async def _propose(
     finally:
         await model.close()
     queries = {_plain(sample.query) for sample in benchmark.samples}
-    tools = Tools(get_tool)
     async with ToolExecutor(workers=2, timeout_s=300, cache=ResultCache()) as executor:
         for source in chosen:
             for proposal in _proposals(replies.get(source.id), result.dropped):
@@ -172,7 +171,7 @@ async def _propose(
                 except ChainBroken as broken:
                     result.dropped[broken.reason] += 1
                     continue
-                at = SampleUnderCheck(sample, root, tools, benchmark.header)
+                at = SampleUnderCheck(sample, root, benchmark.header)
                 remarks = (one for check in (check_reference, check_answer, check_leaks) for one in check(at))
                 if remark := next(remarks, None):
                     result.dropped[remark[0].replace("_", " ")] += 1

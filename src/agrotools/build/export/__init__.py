@@ -1,7 +1,6 @@
 """Export and import of benchmarks: native folder with its card, Hugging Face layout, GTA-shaped JSON, Croissant."""
 
 from agrotools.build.export.folder import (
-    copy_artifacts,
     copy_benchmark,
     copy_files,
     describe_benchmark,
@@ -9,11 +8,4 @@ from agrotools.build.export.folder import (
     write_benchmark,
 )
 
-__all__ = [
-    "copy_artifacts",
-    "copy_benchmark",
-    "copy_files",
-    "describe_benchmark",
-    "rewrite_benchmark",
-    "write_benchmark",
-]
+__all__ = ["copy_benchmark", "copy_files", "describe_benchmark", "rewrite_benchmark", "write_benchmark"]

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, without_omissions
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
-from agrotools.core.files import write_whole
+from agrotools.core.files import read_table, write_whole
 from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
 
 _COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open_text": "#CC79A7", "image": "#56B4E9",
@@ -23,25 +23,11 @@ _COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open
 _ROW_IN = 0.32
 _MOST_SOURCES = 25
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
-_FIGURES = {
-    "tasks.png": "Samples by task type and answer type",
-    "calls.png": "Samples by number of reference calls",
-    "tools.png": "Reference calls by tool",
-    "sources.png": "Samples by source",
-}
-_SYNTHETIC = (
-    "> **SYNTHETIC: the pictures were drawn by a program; none is a photograph.** A score on them says how well a "
-    "model uses tools on such drawings, not how well it does in a field."
-)
-_USE = """```sh
-agrotools validate DIR                            # every fault in one pass
-agrotools eval DIR --model baseline:oracle        # reference calls with the real tools: the ceiling
-agrotools eval DIR --model openai:MODEL --mode all
-```"""
+TEXTS = read_table(Path(__file__).with_name("card.toml"))
 
 
 def write_card(
-    folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = _USE
+    folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = TEXTS["use"]
 ) -> None:
     """Write ``README.md`` and ``card/*.png`` into ``folder``, unless it has a ``README.md`` not written by agrotools.
 
@@ -58,17 +44,17 @@ def write_card(
     write_whole(path, (front + card_text(header, counted, samples, use)).encode())
 
 
-def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample], use: str = _USE) -> str:
+def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample], use: str = TEXTS["use"]) -> str:
     """Return the card in Markdown."""
     parts = [
         f"# {_plain(header.name)}, version {_plain(header.version)}",
         _plain(header.description),
-        _SYNTHETIC if header.synthetic else "",
+        TEXTS["synthetic"] if header.synthetic else "",
         "Questions on agricultural images, each with the files it is about, reference calls of tools, and scored "
         "answers. A model is meant to be evaluated on it, not trained on it.",
         "## What is in it",
         _contents(header, counted),
-        *(f"![{title}]({CARD_FOLDER}/{name})" for name, title in _FIGURES.items()),
+        *(f"![{title}]({CARD_FOLDER}/{name})" for name, title in TEXTS["figures"].items()),
         "## What is asked",
         _table(("task type", "one of its questions"), _examples(samples)),
         "## Where files and labels come from",
@@ -104,7 +90,7 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("distinct tools of a sample", by_number(counted.distinct_tools)),
         ("templates", str(counted.templates)),
         ("languages of the questions", listed(counted.languages)),
-        ("answerable without tools", f"{counted.no_tool_eligible} (no raster, no table, no figure to draw)"),
+        ("answerable without tools", f"{counted.without_tools['yes']} (no raster, no table, no figure to draw)"),
         ("toolset", ", ".join(header.toolset)),
     ]
     return _table(("what", "how many"), [(_plain(what), _plain(text)) for what, text in rows])
@@ -160,7 +146,7 @@ def _plain(text: str) -> str:
 
 
 def card_plots(counted: Tally) -> dict[str, bytes]:
-    """Draw the charts of the card as horizontal, stacked bars; PNG files by name (keys of ``_FIGURES``)."""
+    """Draw the charts of the card as horizontal, stacked bars; PNG files by name."""
     sources = counted.sources.most_common(_MOST_SOURCES)
     if rest := counted.sources.total() - sum(count for _, count in sources):
         sources.append((f"{len(counted.sources) - len(sources)} others", rest))
@@ -172,7 +158,7 @@ def card_plots(counted: Tally) -> dict[str, bytes]:
         "tools.png": {(name, ""): count for name, count in counted.tools.most_common()},
         "sources.png": {(name, ""): count for name, count in sources},
     }
-    return {name: _bar_chart(title, bars[name]) for name, title in _FIGURES.items()}
+    return {name: _bar_chart(title, bars[name]) for name, title in TEXTS["figures"].items()}
 
 
 def _bar_chart(title: str, counts: Mapping[tuple[str, str], int]) -> bytes:

@@ -102,45 +102,26 @@ class Tally:
         self.files = Counter(len(sample.files) for sample in samples)
         self.kinds = Counter({file.path: file.kind for sample in samples for file in sample.files}.values())
         self.languages = Counter("zh" if _CJK.search(sample.query) else "en" for sample in samples)
-        self.no_tool_eligible = sum(sample.no_tool_eligible for sample in samples)
+        self.without_tools = Counter("yes" if sample.no_tool_eligible else "no" for sample in samples)
 
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
 """Fixed parts of the description.
 
-These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, and the names that
-``[metadata.rai]`` of a header may set, each to a text or a list of texts.
+These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, the names that ``[metadata.rai]`` of
+a header may set, each to a text or a list of texts, and their default values.
 """
 
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
     """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
     described: dict[str, Any] = {
+        **TERMS["rai"],
+        **TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"],
         "dataCollection": _collection(header),
-        "dataCollectionType": ["Others"] if header.synthetic else ["Secondary Data Analysis"],
-        "dataPreprocessingProtocol": [
-            "Files are as they were drawn."
-            if header.synthetic
-            else "Files are as the sources have them, or cut from theirs; their names tell nothing of the answers."
-        ],
-        "dataAnnotationProtocol": [
-            "Answers follow by rule from the annotation of the sources"
-            + (" (for drawings: from what was drawn)" if header.synthetic else "")
-            + ". Reference calls are declared by templates and run with real tools; what they returned is recorded "
-            "beside what is true. Tolerances are set by task, before any tool runs."
-        ],
         "machineAnnotationTools": [f"agrotools {__version__} (reference calls)"],
         "dataBiases": _biases(counted),
         "dataLimitations": _limitations(header, counted),
-        "dataUseCases": ["Evaluation of multimodal models that use tools. Not meant for training."],
-        "dataSocialImpact": "A model that does well here may still be wrong about a field. It gives no ground for "
-        "treating plants, or for buying or spraying anything, without a person who looks.",
-        "personalSensitiveInformation": [
-            "None: every picture was drawn by a program."
-            if header.synthetic
-            else "None is intended: pictures show plants and land. They were not searched for people, plates or "
-            "places that could be recognised."
-        ],
     }
     if missing := omissions(header.metadata):
         described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(
@@ -202,6 +183,8 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     questions but not the gold, which is in ``samples.jsonl`` itself.
     """
     counted = Tally(samples)
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
     creator = header.metadata.get("creator")
     url = header.metadata.get("url")
     return {
@@ -232,7 +215,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
             for source in header.sources
         ],
         **rai_fields(header, counted),
-        "distribution": _distribution(folder, samples),
+        "distribution": [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()],
         "recordSet": [_record_set()],
     }
 
@@ -256,12 +239,6 @@ def _today() -> date:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return now.date()
-
-
-def _distribution(folder: Path, samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    known = {file.path: file.sha256 for sample in samples for file in sample.files}
-    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
-    return [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()]
 
 
 def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:

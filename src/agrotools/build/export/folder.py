@@ -11,11 +11,7 @@ from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import artifact_path
-from agrotools.formats.benchmark import (
-    FILES_FOLDER,
-    BenchmarkHeader,
-    resolve_file,
-)
+from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, resolve_file
 from agrotools.formats.writing import replace_folder, write_samples
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")

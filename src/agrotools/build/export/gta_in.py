@@ -13,10 +13,7 @@ import orjson
 from PIL import Image
 from pydantic import JsonValue, ValidationError
 
-from agrotools.build.export.folder import (
-    safe_path,
-    write_benchmark,
-)
+from agrotools.build.export.folder import safe_path, write_benchmark
 from agrotools.build.export.gta_entries import (
     DEFAULT_MAP,
     MAP_FILE,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from PIL import Image
 
-from agrotools.build.export.card import write_card
+from agrotools.build.export.card import TEXTS, write_card
 from agrotools.build.export.croissant import TERMS, Tally
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import Sample
@@ -28,18 +28,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 DATA_FOLDER, SPLIT = "data", "test"
-TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
+_TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "metadata", "groups", "difficulty")
 GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
 """Approximate content of a row group and of a parquet file, bytes; a single row may be larger than either."""
-_USE = """```python
-import datasets
-
-samples = datasets.load_dataset("DIR", split="test")
-samples[0]["query"], samples[0]["images"][0]      # files that are not pictures are in "data", as bytes
-```
-
-`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON."""
 
 
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
@@ -55,7 +47,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
         shards = _write_shards(partial / DATA_FOLDER, root, samples)
         for number, shard in enumerate(shards):
             shard.rename(shard.with_name(f"{SPLIT}-{number:05d}-of-{len(shards):05d}.parquet"))
-        write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
+        write_card(partial, header, samples, front=front_matter(header, samples), use=TEXTS["use_of_datasets"])
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
@@ -139,7 +131,7 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
         column = "images" if kinds == {"image"} and _shows(root / path) else "data"
         files[column].append({"bytes": content, "path": path})
     row = {
-        **{name: plain[name] for name in (*TEXTS, "no_tool_eligible", "toolset")},
+        **{name: plain[name] for name in (*_TEXTS, "no_tool_eligible", "toolset")},
         "twin": sample.twin,
         "may_abstain": sample.may_abstain,
         **{name: _quoted(plain[name]) if name in plain else None for name in JSONS},
@@ -169,7 +161,7 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         "images": arrow.list_(file),
         "data": arrow.list_(file),
         "answer_form": arrow.string(),
-        **{name: arrow.string() for name in TEXTS[2:]},
+        **{name: arrow.string() for name in _TEXTS[2:]},
         "no_tool_eligible": arrow.bool_(),
         "twin": arrow.string(),
         "may_abstain": arrow.bool_(),

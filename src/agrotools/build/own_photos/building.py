@@ -15,13 +15,7 @@ from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
-from agrotools.build.own_photos.questions import (
-    Pictured,
-    grouped,
-    note_of,
-    subjects_of,
-    templates_for,
-)
+from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, field_validator
 
@@ -104,7 +104,7 @@ def countables() -> dict[str, Countable]:
     return {name: Countable.model_validate(body) for name, body in _data("objects.toml").items()}
 
 
-def _data(file: str) -> dict[str, dict[str, JsonValue]]:
+def _data(file: str) -> dict[str, Any]:
     return tomllib.loads(files("agrotools.build.own_photos").joinpath(file).read_text("utf-8"))
 
 
@@ -180,20 +180,6 @@ class Plan(FrozenModel):
         return next((column for column in self.columns if column.column == name), None)
 
 
-_HEAD = """# How agrotools interprets your photos and table. Edit it and run the same command again; the build
-# continues from this file. Delete it to analyse the table again.
-#
-# ask:   one of {asks}
-# unit:  unit of numbers without one (mm, cm, m, %, fraction...)
-# abs_tol, rel_tol: an answer is right within the larger of abs_tol and rel_tol times the value
-# gsd_m: metres per pixel; px_per_cm: pixels per centimetre in the plane of the plants; marker_cm: diameter of a disc
-#        or coin beside them; distance_mm and fx_px: from the camera to the fruits, and its focal length in pixels
-# repeated: use of several rows of one photo: refuse, mean or sum
-# crop: crop of diseases and pests, if all photos show one crop
-# yes_means: meaning of a yes, as a sentence about the photo: "the leaf is diseased"
-"""
-
-
 def write_plan(path: Path, plan: Plan) -> None:
     """Write a plan as TOML with comments that explain its keys; BenchmarkError if that fails."""
     import tomli_w
@@ -204,7 +190,7 @@ def write_plan(path: Path, plan: Plan) -> None:
         for name in ("yes", "no"):
             if tuple(column[name]) == getattr(cells, name.upper()):
                 del column[name]
-    text = _HEAD.format(asks=", ".join((*measures(), NOTHING))) + "\n" + tomli_w.dumps(plain)
+    text = _data("plan_head.toml")["head"].format(asks=", ".join((*measures(), NOTHING))) + "\n" + tomli_w.dumps(plain)
     text += "".join(f"\n[[columns]]\n{tomli_w.dumps(column)}" for column in columns)
     try:
         path.write_text(text, encoding="utf-8")

@@ -154,7 +154,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
     columns = [column.model_copy(update=unused) for column in columns]
     plan = Plan(
-        name=_slug(name),
+        name=re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60] or "my-farm",
         images_column=seen.images_column,
         languages=("zh",) if is_chinese else ("en",),
         samples=min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})),
@@ -313,11 +313,6 @@ def _crop_in(text: str) -> str | None:
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
     return next((entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None)
-
-
-def _slug(name: str) -> str:
-    plain = re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60]
-    return plain or "my-farm"
 
 
 def mixed_units(seen: DetectedTable, column: Column) -> str:

@@ -190,12 +190,15 @@ def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, 
     if measure.kind == "number":
         assert isinstance(each.value, int | float)
         truth = nested(measure.answer, int(each.value) if measure.unit is None else each.value)
-        words |= _area(file)
+        if file.gsd_m and file.width_px and file.height_px:
+            words["area_ha"] = f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"
     elif measure.kind == "name":
         truth = _named_truth(str(each.value), names)
         words |= _options(each, names, choices)
+    elif measure.name == "is_weed":
+        truth = {"is_weed": bool(each.value)}
     else:
-        truth = _yes_truth(bool(each.value), measure)
+        truth = {"abstained": False, "candidates": [{"kind": "disease" if each.value else "healthy"}]}
     called = file.name
     thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
     arguments = arguments_of(file, measure.tool, column, measure.arguments)
@@ -290,12 +293,6 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     }
 
 
-def _area(file: SampleFile) -> dict[str, str]:
-    if not (file.gsd_m and file.width_px and file.height_px):
-        return {}
-    return {"area_ha": f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"}
-
-
 def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
     entry, best = names.entry_of(name), names.ids_of(name)[0]
     common, known = (entry.names.en, entry.id) if entry else (name, None)
@@ -305,12 +302,6 @@ def _named_truth(name: str, names: ColumnNames) -> dict[str, JsonValue]:
     kind = "healthy" if names.is_healthy(name) else entry.kind if entry else "other"
     candidate = {"label": name, "kind": kind, "common_name": common, "kb_id": known}
     return {"best": best, "abstained": False, "candidates": [candidate]}
-
-
-def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
-    if measure.name == "is_weed":
-        return {"is_weed": yes}
-    return {"abstained": False, "candidates": [{"kind": "disease" if yes else "healthy"}]}
 
 
 def _options(each: Pictured, names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:

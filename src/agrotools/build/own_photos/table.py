@@ -49,9 +49,9 @@ class Images:
     def __len__(self) -> int:
         return len(self._by_path)
 
-    def some_names(self, most: int = 3) -> list[str]:
+    def some_names(self) -> list[str]:
         """Return the first names, for messages."""
-        return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
+        return sorted(path.name for path in list(self._by_path.values())[:1000])[:3]
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique."""
@@ -126,7 +126,9 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
     pictures = Images(images)
     settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
     table = open_table(answers, **settings)
-    _check_header(table)
+    if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
+        why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
+        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     column = plan.images_column if plan else _image_column(pictures, table)
     place = table.place_of(column)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
@@ -152,12 +154,6 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             hint=f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
-
-
-def _check_header(table: Table) -> None:
-    if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
-        why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
-        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
 
 
 def _rows(table: Table) -> Iterator[Row]:

@@ -13,29 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dctn
 
-from agrotools.benchmarks.leaks import (
-    named_argument,
-    names_tool,
-    revealed_answer,
-    step_words,
-)
+from agrotools.benchmarks.leaks import named_means, revealed_answer
 from agrotools.build.quality.order import order_faults
 from agrotools.build.templates.wording import sentences
-from agrotools.core import (
-    BenchmarkError,
-    ExactSlot,
-    FrozenModel,
-    Sample,
-    ToleranceSlot,
-    ToolError,
-    UsageError,
-)
+from agrotools.core import BenchmarkError, ExactSlot, FrozenModel, Sample, ToleranceSlot, ToolError
 from agrotools.core.base import Progress, install_command, no_progress
-from agrotools.core.files import write_whole
+from agrotools.core.files import read_table, write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.text.normalise import normalise
 from agrotools.text.units import read_unit, unit_at
-from agrotools.tools import get_tool
 from agrotools.vision.reading import read_image
 
 Severity = Literal["error", "warning", "info"]
@@ -229,19 +215,7 @@ def check_written(
 
 BLIND_CHECK = "solved_blind"
 """Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
-CHECKS: dict[str, str] = {
-    "near_duplicate": "pictures of two unrelated samples are nearly the same",
-    "same_query": "two questions are the same but for numbers and names of files",
-    "shared_sentence": "two questions share a sentence",
-    "not_implicit": "the question names a tool, an argument or a step",
-    "answer_in_query": "the question says its answer",
-    "answer_in_note": "the description of a file gives away the answer",
-    "answer_in_picture": "the answer is written in the picture",
-    "ambiguous_scale": "an answer in physical units without a scale",
-    "order_not_unique": "another sequence of tools gives the answer too",
-    "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
-    BLIND_CHECK: "a baseline that sees no image gives the right answer",
-}
+CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
 """Descriptions of the checks. The last two are run by :mod:`agrotools.build.assist.screening`, which has baselines."""
 
 
@@ -307,22 +281,10 @@ def _name_of(sample: Sample, path: str) -> str:
 def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
     """Check ``not_implicit``: the question names a tool, an argument or a step."""
     for sample in samples:
-        tool_name = next((name for name in sample.toolset if names_tool(sample.query, name)), None)
-        arguments = {name for tool in sample.toolset for name in _arguments(tool)}
-        problem = (
-            (tool_name and f"names the tool {tool_name}")
-            or ((name := named_argument(sample.query, arguments)) and f"names the argument {name}")
-            or ((words := step_words(sample.query)) and f"names a step or a method: {words!r}")
-        )
-        if problem:
-            yield Finding(id=sample.id, check="not_implicit", severity="error", message=f"the question {problem}")
-
-
-def _arguments(tool: str) -> Iterable[str]:
-    try:
-        return get_tool(tool).spec.agreement
-    except (UsageError, ToolError):
-        return ()  # `agrotools validate` reports missing tools.
+        for kind, named in islice(named_means(sample.query, sample.toolset), 1):
+            what = f"a step or a method: {named!r}" if kind == "steps" else f"the {kind} {named}"
+            message = f"the question names {what}"
+            yield Finding(id=sample.id, check="not_implicit", severity="error", message=message)
 
 
 def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:

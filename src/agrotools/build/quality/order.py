@@ -23,15 +23,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import (
-    Arguments,
-    ExactSlot,
-    OpenTextSlot,
-    ReferenceTrajectory,
-    Sample,
-    Slot,
-    ToleranceSlot,
-)
+from agrotools.core import Arguments, ExactSlot, OpenTextSlot, ReferenceTrajectory, Sample, Slot, ToleranceSlot
 from agrotools.core.record import REF_PATTERN, iter_refs
 from agrotools.scoring.open_text import states_fact
 

@@ -5,22 +5,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.core import BooleanSlot, ExactSlot, FrozenModel, PlotSlot, Sample, Slot, ToleranceSlot
+from agrotools.core.files import read_table
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
 CheckName = Literal["tool_order", "arguments", "executable", "plot_inputs", "open_answer"]
-CHECKS: dict[CheckName, tuple[str, str]] = {
-    "tool_order": ("Tool order", "the tools are called in the one order that leads to the answer"),
-    "arguments": ("Arguments", "files, regions, units and constants are those that the question means"),
-    "executable": ("Chain complete", "every step ran, none is missing, and the answer follows from what was observed"),
-    "plot_inputs": ("Plot inputs", "the figure shows the observed values, correctly named, with their units"),
-    "open_answer": ("Open answer", "what the open answer states is agronomically right"),
-}
+CHECKS: dict[Any, tuple[str, str]] = read_table(Path(__file__).with_name("checks.toml"))
 """Name and criterion of the five checks of the AgroTools paper (arXiv 2605.22366, section 4.1)."""
 
 LONGEST_NAME = 60

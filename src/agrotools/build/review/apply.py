@@ -55,7 +55,11 @@ def apply_review(
             other than a benchmark.
     """
     benchmark = reviewed_benchmark(material)
-    _refuse_overlap(benchmark.root, out)
+    root, target = benchmark.root, out.expanduser().resolve()
+    if target == root or target.is_relative_to(root) or root.is_relative_to(target):
+        raise UsageError(
+            f"{out} is, contains or is inside the folder under review", hint="choose another folder with --out"
+        )
     by_sample = valid_decisions(decisions, material.contents)
     standings = {sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts}
     contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
@@ -87,14 +91,6 @@ def apply_review(
         undecided=sum(standings[one] == "undecided" and one not in gone for one in standings),
         faults=faults,
     )
-
-
-def _refuse_overlap(root: Path, out: Path) -> None:
-    target = out.expanduser().resolve()
-    if target == root or target.is_relative_to(root) or root.is_relative_to(target):
-        raise UsageError(
-            f"{out} is, contains or is inside the folder under review", hint="choose another folder with --out"
-        )
 
 
 def _dropped(

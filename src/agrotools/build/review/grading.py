@@ -159,11 +159,6 @@ class Sheet:
         return self.mask.sub(MASK, text)
 
 
-def default_journal(runs: Sequence[Path]) -> Path:
-    """Return the file of the grades of ``runs``: in the folder of one run, or in the folder that holds them all."""
-    return Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE
-
-
 def open_sheet(
     runs: Sequence[Path],
     *,
@@ -226,7 +221,7 @@ def open_sheet(
         facts[key] = replace(of_sample, content=scheme.digest)
     material = Material(
         title=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
-        journal=log or default_journal(runs),
+        journal=log or Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE,
         samples={key: item.record.sample for key, item in items.items()},
         facts=facts,
         roots=roots,

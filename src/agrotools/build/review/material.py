@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
-from agrotools.build.quality.checking import BLIND_CHECK, CHECKS
+from agrotools.build.quality.checking import BLIND_CHECK, CHECKS, Finding
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
@@ -22,15 +23,6 @@ from agrotools.scoring.steps import implied_slot, shown_results
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
 _QUERY_SHOWN = 140
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Finding of an automatic check on a sample."""
-
-    check: str
-    severity: str
-    message: str
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,7 @@ class Material:
     """facts by sample id, in the order of the benchmark"""
     roots: list[Path]
     artifact_folders: list[Path]
-    flags: dict[str, list[Flag]]
+    flags: dict[str, list[Finding]]
     benchmark: Benchmark | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -135,7 +127,7 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     notes = list(index.notes)
     if not roots and any(sample.files for sample in samples.values()):
         notes.append(f"the benchmark of the run ({manifest.benchmark_path}) is not there: no pictures; see --data-root")
-    flags: dict[str, list[Flag]] = {}
+    flags: dict[str, list[Finding]] = {}
     for root in roots[:1]:
         flags, more = read_flags(root / QUALITY_FILE)
         notes += more
@@ -144,7 +136,7 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     return Material(title, journal, samples, facts, roots, [run, *roots], flags, None, notes)
 
 
-def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
+def facts_of_sample(sample: Sample, flags: Sequence[Finding]) -> Facts:
     """Return the content hash and the filter facts of ``sample``."""
     # Runs store samples with their cluster, benchmark folders without it.
     content = hashlib.sha256(sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()).hexdigest()[:16]
@@ -153,42 +145,36 @@ def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
         task_type=harmless(sample.task_type),
         source=harmless(sample.source),
         query=shortened(harmless(sample.query).replace("\n", " "), _QUERY_SHOWN),
-        flags=tuple(
-            dict.fromkeys([*(flag.check for flag in flags), *(flag.check for flag in reference_flags(sample))])
-        ),
+        flags=tuple(dict.fromkeys(harmless(flag.check) for flag in (*flags, *reference_flags(sample)))),
     )
 
 
-def reference_flags(sample: Sample) -> list[Flag]:
+def reference_flags(sample: Sample) -> list[Finding]:
     """Return flags for failed reference calls and for observations that do not lead to the gold answer.
 
     Neither is a fault of the sample: answers come from the annotation, not from the observations of tools.
     """
     if sample.reference is None:
         return []
-    flags: list[Flag] = []
+    found: dict[str, str] = {}
     steps = enumerate(sample.reference.steps, start=1)
     if failed := [str(number) for number, step in steps if step.observation is None or step.observation.error]:
-        flags.append(Flag(TOOL_FAILED, "info", f"in step {', '.join(failed)}"))
+        found[TOOL_FAILED] = f"in step {', '.join(failed)}"
     results = shown_results(sample.reference)
     implied = {
         slot.name: implied_slot(slot, results) for slot in sample.answer if not slot.made_by_tools and slot.from_
     }
     if other := [name for name, each in implied.items() if each.differs or each.slot is None]:
-        flags.append(
-            Flag(TOOLS_DIFFER, "info", f"the observations give another answer, or none, for {', '.join(other)}")
-        )
-    return flags
+        found[TOOLS_DIFFER] = f"the observations give another answer, or none, for {', '.join(other)}"
+    return [Finding(id=sample.id, check=check, severity="info", message=text) for check, text in found.items()]
 
 
-def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
-    """Read flags by sample id from ``quality.jsonl`` (``id``, ``check``, ``severity``, ``message``).
-
-    The second result contains notes on the file.
+def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
+    """Read flags by sample id from ``quality.jsonl``, and return notes on the file as the second result.
 
     A folder without that file has no flags; unreadable lines are counted.
     """
-    flags: dict[str, list[Flag]] = {}
+    flags: dict[str, list[Finding]] = {}
     bad = 0
     try:
         lines = path.read_bytes().splitlines()
@@ -201,8 +187,9 @@ def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
             continue
         try:
             row = orjson.loads(line)
-            flag = Flag(*(harmless(str(row[name])) for name in ("check", "severity", "message")))
-            flags.setdefault(str(row["id"]), []).append(flag)
+            # Not validated: a file of somebody else may have other severities.
+            fields: dict[str, Any] = {name: harmless(str(row[name])) for name in Finding.model_fields}
+            flags.setdefault(str(row["id"]), []).append(Finding.model_construct(**fields))
         except (ValueError, LookupError, TypeError):
             bad += 1
     return flags, [f"{path.name}: {bad} lines could not be read"] if bad else []

@@ -186,19 +186,16 @@ class Pictures:
         if artifact.kind not in _PICTURE_KINDS:
             return Absent(f"a {artifact.kind} is not shown as a picture")
         kind = "mask" if artifact.kind == "mask" else "image"
-        path = self.path_of_artifact(artifact)
-        return path if isinstance(path, Absent) else _rendered(path, artifact.name, kind, None, size)
+        path = self._places.of_artifact(artifact)
+        if isinstance(path, Absent):
+            path = self._tool_results.artifact(artifact)
+        if path is None:
+            return Absent("not kept when the benchmark was built")
+        return _rendered(path, artifact.name, kind, None, size)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
         """Return the path of a sample's file, if its content is unchanged."""
         return self._places.of_file(file, self._roots)
-
-    def path_of_artifact(self, artifact: Artifact) -> Path | Absent:
-        """Return the path of an artifact in the folder or run, or else in the tool result cache of this machine."""
-        path = self._places.of_artifact(artifact)
-        if not isinstance(path, Absent):
-            return path
-        return self._tool_results.artifact(artifact) or Absent("not kept when the benchmark was built")
 
 
 @lru_cache(100)

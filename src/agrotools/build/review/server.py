@@ -6,6 +6,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -204,15 +205,8 @@ def serve_review(
     *,
     started: Callable[[str], None],
 ) -> None:
-    """Serve a page until interrupted. ``started`` gets the URL with its one-time token.
-
-    Raises:
-        BenchmarkError: decisions cannot be stored.
-        UsageError: ``port`` is not available.
-    """
+    """Serve a page until interrupted; errors as in :func:`review_server`. ``started`` gets the URL with its token."""
     running = review_server(page, journal, port)
     started(running.address)
-    try:
+    with suppress(KeyboardInterrupt):
         running.run()
-    except KeyboardInterrupt:
-        return

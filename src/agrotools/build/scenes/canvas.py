@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import fractal_field, moved, smooth_field, spectrum
+from agrotools.build.scenes.scene import TABLES, fractal_field, moved, smooth_field, spectra, spectrum
 
 BANDS = ("B", "G", "R", "RE", "NIR")
 """Band order of every scene: blue 475, green 560, red 668, red edge 717, near infrared 842 nm."""
@@ -24,30 +24,9 @@ class SoilKind:
     moist: float
 
 
-SOILS: tuple[SoilKind, ...] = (
-    SoilKind(spectrum(0.085, 0.125, 0.175, 0.200, 0.245), spectrum(0.21, 0.25, 0.28, 0.30, 0.32), 0.62),  # loam
-    SoilKind(spectrum(0.120, 0.175, 0.235, 0.265, 0.310), spectrum(0.26, 0.30, 0.33, 0.35, 0.37), 0.66),  # sandy
-    SoilKind(spectrum(0.060, 0.078, 0.098, 0.112, 0.135), spectrum(0.17, 0.19, 0.21, 0.22, 0.24), 0.70),  # humus-rich
-    SoilKind(spectrum(0.065, 0.105, 0.190, 0.225, 0.275), spectrum(0.20, 0.23, 0.28, 0.30, 0.33), 0.64),  # red
-)
-
-STRAW = spectrum(0.180, 0.265, 0.345, 0.385, 0.440)
-STRAW_WEATHERED = spectrum(0.130, 0.165, 0.200, 0.225, 0.270)
-DEAD_LEAF = spectrum(0.060, 0.095, 0.150, 0.190, 0.270)
-
-LEAVES: dict[str, Spectrum] = {
-    "beet": spectrum(0.034, 0.118, 0.052, 0.235, 0.520),
-    "bean": spectrum(0.036, 0.128, 0.062, 0.260, 0.560),
-    "maize": spectrum(0.038, 0.135, 0.068, 0.270, 0.500),
-    "goosefoot": spectrum(0.046, 0.112, 0.066, 0.215, 0.430),
-    "amaranth": spectrum(0.034, 0.104, 0.060, 0.220, 0.460),
-    "thistle": spectrum(0.050, 0.122, 0.072, 0.230, 0.440),
-    "seedling": spectrum(0.040, 0.140, 0.074, 0.270, 0.470),
-    "grass": spectrum(0.036, 0.124, 0.066, 0.245, 0.430),
-}
-YELLOWED = spectrum(0.050, 0.200, 0.175, 0.340, 0.470)
-"""Reflectance of a leaf that loses its chlorophyll: old leaves, and stress at higher difficulties."""
-
+SOILS = tuple(SoilKind(spectrum(*soil["dry"]), spectrum(*soil["stone"]), soil["moist"]) for soil in TABLES["soils"])
+SURFACES = spectra("rows")
+"""Reflectances of straw, dead leaves and leaves of plants."""
 
 _SUBPIXEL_BITS = 4
 _SUBPIXELS = 1 << _SUBPIXEL_BITS
@@ -158,10 +137,6 @@ class Canvas:
         return (leaf.brightness * np.clip(shading, 0.25, 1.8)).astype(np.float32)
 
 
-_AREA_PX = 480 * 640
-"""Area for which the numbers of clods and stones are given."""
-
-
 def paint_soil(
     rng: np.random.Generator, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float
 ) -> NDArray[np.float32]:
@@ -187,8 +162,7 @@ def _surface(
     height += (0.45 + 0.35 * roughness) * fractal_field(rng, rows, columns, 5, 3, 0.9)
     clods = np.zeros((rows, columns), dtype=np.float32)
     patchy = smooth_field(rng, rows, columns, 160)
-    area = rows * columns / _AREA_PX
-    for _ in range(int((420 + 1100 * roughness) * area)):
+    for _ in range(int(420 + 1100 * roughness)):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         size = float(rng.pareto(2.4) * (2.0 + 2.6 * roughness) + 2.0)
         size = min(size, 7.0 + 17.0 * roughness)
@@ -196,7 +170,7 @@ def _surface(
             continue
         _raise(clods, x, y, size, size * rng.uniform(0.6, 1.0), rng.uniform(0, np.pi), size * rng.uniform(0.35, 0.6))
     stones = np.zeros((rows, columns), dtype=np.float32)
-    for _ in range(int(int(rng.integers(2, 26)) * area)):
+    for _ in range(int(rng.integers(2, 26))):
         size = float(min(rng.pareto(2.2) * 1.6 + 1.4, 8.0))
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         shape = (size * rng.uniform(0.55, 1.0), rng.uniform(0, np.pi))

@@ -11,44 +11,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import fractal_field, smooth_field, spectrum
-
-BANDS = ("B", "G", "R", "NIR")
-"""Band order of the landscape: blue, green, red, near infrared."""
+from agrotools.build.scenes.scene import fractal_field, one_of, smooth_field, spectra
 
 Plane = NDArray[np.float32]
 Spectrum = NDArray[np.float32]
 
-# Reflectances are rounded estimates, typical of published libraries.
-SOILS = (
-    spectrum(0.075, 0.112, 0.155, 0.225),  # loam
-    spectrum(0.110, 0.160, 0.210, 0.290),  # sandy
-    spectrum(0.048, 0.064, 0.082, 0.120),  # humus-rich
-    spectrum(0.060, 0.092, 0.160, 0.240),  # red
-)
-DENSE_CROP = spectrum(0.028, 0.068, 0.034, 0.430)
-PALE_CROP = spectrum(0.042, 0.105, 0.062, 0.400)
-RIPE_CROP = spectrum(0.085, 0.142, 0.185, 0.310)
-STUBBLE = spectrum(0.105, 0.150, 0.195, 0.280)
-GRASS_GREEN = spectrum(0.036, 0.078, 0.050, 0.350)
-GRASS_DRY = spectrum(0.075, 0.112, 0.138, 0.260)
-TREE = spectrum(0.018, 0.036, 0.022, 0.320)
-ASPHALT = spectrum(0.075, 0.080, 0.084, 0.100)
-DIRT_ROAD = spectrum(0.140, 0.190, 0.245, 0.320)
-ROOFS = (
-    spectrum(0.180, 0.190, 0.200, 0.230),
-    spectrum(0.420, 0.430, 0.440, 0.460),
-    spectrum(0.080, 0.100, 0.190, 0.260),
-    spectrum(0.250, 0.150, 0.090, 0.200),
-)
-TOWN_ROOFS = (
-    *ROOFS,
-    spectrum(0.060, 0.062, 0.065, 0.080),
-    spectrum(0.105, 0.108, 0.112, 0.130),
-    spectrum(0.080, 0.095, 0.110, 0.140),
-    spectrum(0.110, 0.135, 0.160, 0.200),
-)
-"""Roofs of farms first, then shingles and concrete."""
+LAND = spectra("land")
+"""Reflectances of soils, plants, roads, roofs and water: blue, green, red, near infrared."""
+_FARM_ROOFS = 4
+"""Number of kinds of roofs on farms, the first ones; towns have all kinds."""
 
 
 @dataclass(frozen=True)
@@ -152,14 +123,14 @@ def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, 
         half = rng.uniform(2.5, 5.0)
         road = np.maximum(road, np.clip(half + 0.5 - np.abs(axis - place + sway), 0, 1))
     ground = Ground(
-        parcels, along, border, road.astype(np.float32), bool(rng.uniform() < 0.4), angle,
-        SOILS[int(rng.integers(len(SOILS)))], fractal_field(rng, rows, columns, 120, 4), float(rng.uniform(1.0, 3.0)),
+        parcels, along, border, road.astype(np.float32), bool(rng.uniform() < 0.4), angle, one_of(rng, LAND["soils"]),
+        fractal_field(rng, rows, columns, 120, 4), float(rng.uniform(1.0, 3.0)),
     )  # fmt: skip
     _stand_trees(rng, ground, trees)
     for _ in range(int(rng.integers(0, houses + 1))):
         x0, y0, half_length, half_width = rng.uniform((0, 0, 8, 5), (columns, rows, 17, 9))
         turn = angle + rng.normal(0, 0.1)
-        ground.houses.append(House(x0, y0, half_length, half_width, turn, int(rng.integers(len(ROOFS)))))
+        ground.houses.append(House(x0, y0, half_length, half_width, turn, int(rng.integers(_FARM_ROOFS))))
     return ground
 
 
@@ -204,7 +175,7 @@ def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
         if 0 <= x < columns and 0 <= y < rows:
             half = rng.uniform(6, 22), rng.uniform(5, 12)
             turn = ground.angle + rng.normal(0, 0.04) + (np.pi / 2 if rng.uniform() < 0.3 else 0.0)
-            ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(TOWN_ROOFS)))))
+            ground.houses.append(House(float(x), float(y), *half, float(turn), int(rng.integers(len(LAND["roofs"])))))
 
 
 def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[int, Stage]:
@@ -217,14 +188,15 @@ def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[
         patchy = float(rng.uniform(0.02, 0.16))
         if draw < green:
             blend = rng.uniform(0, 1)
-            plants = (blend * DENSE_CROP + (1 - blend) * PALE_CROP).astype(np.float32)
+            plants = (blend * LAND["dense_crop"] + (1 - blend) * LAND["pale_crop"]).astype(np.float32)
             stage = Stage(float(rng.uniform(0.35, 1.0)), plants, tone, lines, period, patchy)
         elif draw < green + 0.35 * (1 - green):
-            stage = Stage(float(rng.uniform(0.4, 0.95)), RIPE_CROP if rng.uniform() < 0.5 else STUBBLE, tone, lines,
-                          period, patchy)  # fmt: skip
+            cover = float(rng.uniform(0.4, 0.95))
+            ripe = LAND["ripe_crop"] if rng.uniform() < 0.5 else LAND["stubble"]
+            stage = Stage(cover, ripe, tone, lines, period, patchy)
         else:
             moist = 0.62 if rng.uniform() < 0.3 else 1.0
-            stage = Stage(float(rng.uniform(0.0, 0.12)), GRASS_GREEN, tone * moist, lines, period, patchy)
+            stage = Stage(float(rng.uniform(0.0, 0.12)), LAND["green_grass"], tone * moist, lines, period, patchy)
         stages[int(number)] = stage
     return stages
 
@@ -261,12 +233,12 @@ def paint_date(
     soil = np.clip(bright, 0.3, 1.8)[..., None] * ground.soil
     leaf = (1.0 + 0.07 * fine + 0.05 * coarse)[..., None] * plants[ground.parcels]
     out = soil + share[..., None] * (leaf - soil)
-    grass = (wet_season * GRASS_GREEN + (1 - wet_season) * GRASS_DRY) * (1 + 0.10 * fine)[..., None]
+    grass = (wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]) * (1 + 0.10 * fine)[..., None]
     bund = np.clip(ground.verge + 0.6 * fine - ground.border, 0, 1)[..., None]
     out += bund * (grass - out)
     verge = np.clip(cv2.GaussianBlur(ground.road, (0, 0), 2.5) * 2.5, 0, 1)[..., None] * 0.7
     out += verge * (grass - out)
-    surface = (ASPHALT if ground.paved else DIRT_ROAD) * (1 + 0.05 * fine + 0.04 * coarse)[..., None]
+    surface = (LAND["asphalt"] if ground.paved else LAND["dirt_road"]) * (1 + 0.05 * fine + 0.04 * coarse)[..., None]
     out += ground.road[..., None] * (surface - out)
     gy, gx = np.gradient(cv2.GaussianBlur(ground.relief, (0, 0), 3.0))
     out *= 1.0 + 0.8 * (gx * sun.dx + gy * sun.dy)[..., None]
@@ -282,7 +254,7 @@ def paint_objects(rng: np.random.Generator, bands: Plane, ground: Ground, sun: L
         cast = outline + np.array([sun.dx, sun.dy]) * sun.length * 8.0
         hull = cv2.convexHull(np.concatenate([outline, cast]).astype(np.float32)).reshape(-1, 2)
         _fill(bands, hull, 0.0, shade=0.55)
-        roof = TOWN_ROOFS[house.roof] * np.float32(rng.uniform(0.85, 1.1))
+        roof = LAND["roofs"][house.roof] * np.float32(rng.uniform(0.85, 1.1))
         _fill(bands, outline, 1.0, roof)
         lit = 0.75 if sun.dy * c - sun.dx * s > 0 else 1.15
         half = np.array([(-1, 0), (1, 0), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
@@ -293,7 +265,7 @@ def paint_objects(rng: np.random.Generator, bands: Plane, ground: Ground, sun: L
         _fill(bands, outline + np.array([sun.dx, sun.dy]) * sun.length * tree.radius * 0.9, 0.0, shade=0.55)
     for tree in ground.trees:
         outline = _crown(tree)
-        _fill(bands, outline, 0.95, TREE * np.float32(leaf_tone), texture=texture, lit=(sun, tree))
+        _fill(bands, outline, 0.95, LAND["tree"] * np.float32(leaf_tone), texture=texture, lit=(sun, tree))
 
 
 def _crown(tree: Tree) -> NDArray[np.float64]:

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
-    ASPHALT,
-    DIRT_ROAD,
-    GRASS_GREEN,
-    TOWN_ROOFS,
+    LAND,
     Ground,
     House,
     Light,
@@ -32,26 +29,10 @@ from agrotools.build.scenes.countryside import (
     second_stages,
     value_at,
 )
-from agrotools.build.scenes.scene import (
-    Difficulty,
-    Level,
-    Scene,
-    fractal_field,
-    levels,
-    one_thread,
-    smooth_field,
-    spectrum,
-)
+from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_thread, smooth_field
 
 _BASE_GSD_M = 0.5
 """Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""
-_WATERS = (
-    spectrum(0.030, 0.030, 0.022, 0.012),
-    spectrum(0.060, 0.058, 0.040, 0.016),
-    spectrum(0.034, 0.062, 0.040, 0.040),
-    spectrum(0.062, 0.088, 0.096, 0.048),
-)
-_CONCRETE = spectrum(0.200, 0.215, 0.225, 0.260)
 _CLOSE_PX = 12
 _TRIES = 60
 
@@ -105,21 +86,22 @@ def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: P
     coarse = fractal_field(rng, rows, columns, 30, 3, 0.7)
     tone = (1 + 0.06 * fine + 0.08 * coarse)[..., None]
     if patch.kind == "water":
-        colour = _WATERS[int(patch.look * len(_WATERS))] * (1 + 0.02 * coarse)[..., None]
+        colour = LAND["waters"][int(patch.look * len(LAND["waters"]))] * (1 + 0.02 * coarse)[..., None]
         rim = np.exp(-((np.minimum(patch.inward, 0) / 3.0) ** 2)) * (patch.inward < 1)
         bands += (0.6 * rim)[..., None] * (1.2 * ground.soil * tone - bands)
     elif patch.kind == "road":
         # The road is slightly wider than its surface, because the shoulders are bare.
-        surface = (ASPHALT if patch.look < 0.5 else DIRT_ROAD if patch.look < 0.7 else _CONCRETE) * tone
+        kind = "asphalt" if patch.look < 0.5 else "dirt_road" if patch.look < 0.7 else "concrete"
+        surface = LAND[kind] * tone
         shoulder = np.clip((2.2 - patch.inward) / 1.5, 0, 1)[..., None]
         colour = surface + shoulder * (1.1 * ground.soil * tone - surface)
     elif patch.kind == "building":
         # Concrete or gravel, because a yard of plain earth would have no visible edge.
-        yard = _CONCRETE if patch.look < 0.55 else 0.65 * _CONCRETE + 0.45 * ground.soil
+        yard = LAND["concrete"] if patch.look < 0.55 else 0.65 * LAND["concrete"] + 0.45 * ground.soil
         green = np.clip(0.5 * coarse - 0.2, 0, 0.7)[..., None]
-        colour = yard * tone + green * (GRASS_GREEN - yard * tone)
+        colour = yard * tone + green * (LAND["green_grass"] - yard * tone)
     elif patch.kind == "forest":
-        floor = 0.6 * GRASS_GREEN + 0.25 * ground.soil
+        floor = 0.6 * LAND["green_grass"] + 0.25 * ground.soil
         colour = (0.8 + 0.2 * patch.look) * floor * tone
     else:
         colour = _stripped(rng, ground, patch, sun, fine, coarse)
@@ -187,7 +169,7 @@ def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House
     if not len(spots):
         return []
     halls = rng.uniform() < 0.5
-    roof = int(rng.integers(len(TOWN_ROOFS)))
+    roof = int(rng.integers(len(LAND["roofs"])))
     roofs: list[House] = []
     for _ in range(80):
         if len(roofs) >= (3 if halls else 9):
@@ -200,7 +182,7 @@ def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House
             continue
         if patch.inward[row, column] < 0.75 * half[1]:
             continue
-        kind = roof if halls or rng.uniform() < 0.5 else int(rng.integers(len(TOWN_ROOFS)))
+        kind = roof if halls or rng.uniform() < 0.5 else int(rng.integers(len(LAND["roofs"])))
         roofs.append(House(float(column), float(row), float(half[0]), float(half[1]), float(turn), kind))
     return roofs
 
@@ -299,7 +281,7 @@ def make_farmland_pair(
         if name == "after":
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
-        images[name] = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
+        images[name] = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)
     lost = _lost_cropland(new, camera)
     return Scene(images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost})
 

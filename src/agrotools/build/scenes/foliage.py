@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import blurred, fractal_field, overlap, resized, smooth_field, spectrum
+from agrotools.build.scenes.scene import blurred, fractal_field, overlap, resized, smooth_field, spectra
 
 Rng = np.random.Generator
 Plane = NDArray[np.floating[Any]]
@@ -23,23 +23,8 @@ Colour = NDArray[np.floating[Any]]
 NOTHING = np.float32(np.inf)
 _SPRITE_LENGTH, _SPRITE_WIDTH = 72, 52
 _SPRITES = 8
-
-
-LEAF_GREENS: tuple[Colour, ...] = (
-    spectrum(0.038, 0.078, 0.022, 0.46),
-    spectrum(0.055, 0.105, 0.028, 0.50),
-    spectrum(0.085, 0.135, 0.030, 0.52),
-    spectrum(0.040, 0.070, 0.035, 0.44),
-)
-LEAF_PALE = spectrum(0.160, 0.190, 0.120, 0.52)
-"""Reflectance of the underside of a leaf."""
-LEAF_YELLOW = spectrum(0.330, 0.270, 0.050, 0.50)
-LEAF_RED = spectrum(0.260, 0.065, 0.040, 0.46)
-LEAF_BROWN = spectrum(0.170, 0.100, 0.050, 0.38)
-BARK = spectrum(0.145, 0.110, 0.080, 0.30)
-GRASS = spectrum(0.075, 0.120, 0.035, 0.42)
-SOIL = spectrum(0.200, 0.150, 0.105, 0.28)
-SKY = spectrum(1.05, 1.12, 1.25, 0.55)
+FOLIAGE = spectra("foliage")
+"""Reflectances of leaves, bark, ground and sky."""
 
 
 @dataclass(frozen=True)
@@ -125,10 +110,10 @@ def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> t
     trees = np.clip((y - skyline) * 14.0, 0.0, 1.0)
     mottle = np.clip(0.55 + 0.45 * fractal_field(rng, rows, columns, 26, 4, 0.8), 0.06, 1.9)
     ground = np.clip((y - rng.uniform(0.66, 0.95) + 0.02 * smooth_field(rng, rows, columns, 60)) * 9.0, 0.0, 1.0)
-    far = LEAF_GREENS[0] * np.float32(rng.uniform(0.45, 0.9))
+    far = FOLIAGE["greens"][0] * np.float32(rng.uniform(0.45, 0.9))
     soil = float(rng.uniform(0.0, 1.0)) ** 2
-    floor = GRASS * (1 - soil) + SOIL * soil
-    light: NDArray[np.floating[Any]] = np.broadcast_to(SKY * np.float32(sky), (rows, columns, 4)).copy()
+    floor = FOLIAGE["grass"] * (1 - soil) + FOLIAGE["soil"] * soil
+    light: NDArray[np.floating[Any]] = np.broadcast_to(FOLIAGE["sky"] * np.float32(sky), (rows, columns, 4)).copy()
     light += trees[..., None] * (mottle[..., None] * far - light)
     light += ground[..., None] * ((0.6 + 0.4 * mottle)[..., None] * floor - light)
     distance = np.where(trees > 0.5, np.float32(rng.uniform(4200, 6500)), NOTHING)
@@ -236,5 +221,5 @@ def twig(
         a, b = ((int(p[0] + 16 * lift * fall[0]), int(p[1] + 16 * lift * fall[1])) for p in (a, b))
         cv2.line(ridge, a, b, 255, max(1, round(0.5 * wide)), cv2.LINE_AA, 4)
     lit = blurred(ridge.astype(np.float32), max(0.8, 0.18 * max(widths))).astype(np.float32) / 255.0
-    light = (tone * (0.45 + 0.9 * lit))[..., None] * BARK
+    light = (tone * (0.45 + 0.9 * lit))[..., None] * FOLIAGE["bark"]
     view.lay(alpha.astype(np.float32) / 255.0, light.astype(np.float32), distance_mm, x0, y0, 0)

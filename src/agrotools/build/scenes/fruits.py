@@ -197,7 +197,6 @@ def _across(axis: Vector) -> tuple[Vector, Vector]:
 
 
 def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
-    """Return stripes from stalk to bottom."""
     first, second = _across(np.asarray(fruit.axis))
     around = np.arctan2(normal @ second.astype(np.float32), normal @ first.astype(np.float32))
     table = np.convolve(rng.standard_normal(128 + 2), [0.3, 0.5, 0.3], "valid").astype(np.float32)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agrotools.build.scenes.camera import snapshot
 from agrotools.build.scenes.canvas import SOILS, Sun, paint_soil
 from agrotools.build.scenes.foliage import Plane, Rng
-from agrotools.build.scenes.lesions import BLADES, KINDS, Blade, blade_colour, lay_out
+from agrotools.build.scenes.lesions import BLADES, KINDS, TONES, Blade, blade_colour, lay_out
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
@@ -22,6 +22,7 @@ from agrotools.build.scenes.scene import (
     fractal_field,
     levels,
     moved,
+    one_of,
     one_thread,
     overlap,
     smooth_field,
@@ -166,11 +167,7 @@ def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
 
 def _cloth(rng: Rng) -> NDArray[np.float32]:
     """Return woven cloth, dark or coloured, with a few folds."""
-    tones = (
-        spectrum(0.045, 0.047, 0.055, 0.2), spectrum(0.05, 0.09, 0.22, 0.3), spectrum(0.30, 0.28, 0.25, 0.5),
-        spectrum(0.17, 0.17, 0.18, 0.3), spectrum(0.42, 0.36, 0.36, 0.55),
-    )  # fmt: skip
-    tone = tones[int(rng.integers(len(tones)))]
+    tone = one_of(rng, TONES["cloths"])
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     pitch, turn = float(rng.uniform(2.6, 4.2)), float(rng.uniform(-0.3, 0.3))
     c, s = np.float32(np.cos(turn)), np.float32(np.sin(turn))

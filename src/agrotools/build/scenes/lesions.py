@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.foliage import Colour, Plane, Rng
-from agrotools.build.scenes.scene import TABLES, blurred, fractal_field, resized, smooth_field, spectrum
+from agrotools.build.scenes.scene import TABLES, blurred, fractal_field, resized, smooth_field, spectra, spectrum
 
-_NERVE = spectrum(0.150, 0.185, 0.075, 0.50)
-"""Reflectance of the midrib and the larger veins."""
+TONES = spectra("lesions")
+"""Reflectances of lesions, of the nerves of a leaf, and of the cloths it may lie on."""
 
 
 @dataclass(frozen=True)
@@ -149,24 +149,15 @@ def blade_colour(rng: Rng, blade: Blade, age: float) -> NDArray[np.float32]:
     pale = np.clip(0.5 * age * (0.6 + 0.5 * smooth_field(rng, rows, columns, 0.35 * blade.length_px)), 0.0, 0.5)
     body += pale[..., None] * (spectrum(0.150, 0.200, 0.045, 0.50) - body)
     nerve = 0.75 * blade.veins * (0.7 + 0.3 * pale)
-    return np.asarray(body + nerve[..., None] * (_NERVE - body), dtype=np.float32)
+    return np.asarray(body + nerve[..., None] * (TONES["nerve"] - body), dtype=np.float32)
 
 
 Mask = NDArray[np.bool_]
 Surface = NDArray[np.float32]
 """Reflectance of the leaf, (rows, columns, 4), which is painted in place."""
 
-_TAN, _BROWN, _DARK = (
-    spectrum(0.36, 0.25, 0.13, 0.42),
-    spectrum(0.16, 0.085, 0.040, 0.34),
-    spectrum(0.05, 0.032, 0.022, 0.22),
-)
-_GREY = spectrum(0.42, 0.37, 0.30, 0.45)
-_HALO = spectrum(0.36, 0.33, 0.060, 0.52)
-_RUST = spectrum(0.47, 0.19, 0.030, 0.42)
-_MILDEW = spectrum(0.60, 0.61, 0.57, 0.66)
 _MOST_STEPS = 900
-_CENTRES = (_TAN, _BROWN, _GREY, _BROWN)
+_CENTRES = (TONES["tan"], TONES["brown"], TONES["grey"], TONES["brown"])
 
 
 def _blend(surface: Surface, where: Plane, tone: Colour) -> None:
@@ -208,11 +199,11 @@ def _spots(
         area = inside[y0:y1, x0:x1]
         wide = 1.0 + halo * rng.uniform(0.6, 1.3)
         if halo:
-            _blend(part, strength * 0.85 * area * np.clip((wide - off) * 3.2, 0.0, 1.0), _HALO)
+            _blend(part, strength * 0.85 * area * np.clip((wide - off) * 3.2, 0.0, 1.0), TONES["halo"])
         edge = np.clip((1.0 - off) * r * 0.7 + 0.5, 0.0, 1.0)
         tone = (centre * rng.normal(1.0, 0.12)).astype(np.float32)
         if rim:
-            _blend(part, strength * area * edge, _DARK * 0.6 + _BROWN * 0.4)
+            _blend(part, strength * area * edge, TONES["dark"] * 0.6 + TONES["brown"] * 0.4)
             _blend(part, strength * area * np.clip((1.0 - rim - off) * r * 0.6 + 0.5, 0.0, 1.0), tone)
         else:
             _blend(part, strength * area * edge, tone)
@@ -233,13 +224,15 @@ def ring_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: fl
 def dead_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
     """Paint a few large brown spots without a halo."""
     top = float(rng.uniform(0.05, 0.10)) * blade.length_px
-    return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), _BROWN, 0.0, float(rng.choice([0.0, 0.2])))
+    rim = float(rng.choice([0.0, 0.2]))
+    return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), TONES["brown"], 0.0, rim)
 
 
 def rust(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
     """Paint many small orange pustules, each in a pale yellow ring."""
     top = max(3.0, 0.013 * blade.length_px)
-    return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), _RUST, float(rng.uniform(0.5, 0.9)), 0.0)
+    halo = float(rng.uniform(0.5, 0.9))
+    return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), TONES["rust"], halo, 0.0)
 
 
 def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
@@ -259,11 +252,10 @@ def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: floa
     field += 0.22 * fractal_field(rng, rows, columns, 8, 3)
     marked, level = _highest(field, blade.inside, goal)
     margin = np.clip((field - level) * 5.0 + 0.5, 0.0, 1.0) * blade.inside
-    _blend(surface, strength * 0.9 * margin, _HALO * 0.55 + _BROWN * 0.45)
-    _blend(
-        surface, strength * np.clip((field - level - 0.22) * 4.0, 0.0, 1.0) * blade.inside, _BROWN * 0.8 + _TAN * 0.2
-    )
-    _blend(surface, strength * 0.7 * np.clip((field - level - 0.8) * 2.0, 0.0, 1.0) * blade.inside, _GREY)
+    _blend(surface, strength * 0.9 * margin, TONES["halo"] * 0.55 + TONES["brown"] * 0.45)
+    dead = np.clip((field - level - 0.22) * 4.0, 0.0, 1.0) * blade.inside
+    _blend(surface, strength * dead, TONES["brown"] * 0.8 + TONES["tan"] * 0.2)
+    _blend(surface, strength * 0.7 * np.clip((field - level - 0.8) * 2.0, 0.0, 1.0) * blade.inside, TONES["grey"])
     return marked
 
 
@@ -289,7 +281,7 @@ def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float
     marked = chosen[cells] & blade.inside & (blade.veins < 0.5)
     soft = blurred(marked.astype(np.float32), 0.8) * blade.inside
     tones = rng.normal(1.0, 0.22, number).clip(0.5, 1.6).astype(np.float32)[cells]
-    tone = (_BROWN * 0.75 + _TAN * 0.25) * tones[..., None]
+    tone = (TONES["brown"] * 0.75 + TONES["tan"] * 0.25) * tones[..., None]
     surface += (strength * soft)[..., None] * (tone - surface)
     return marked
 
@@ -302,7 +294,7 @@ def mildew(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float)
     marked, level = _highest(field, blade.inside, goal)
     powder = np.clip(0.62 + 0.25 * fractal_field(rng, rows, columns, 5, 3, 0.9), 0.2, 1.0)
     cover = np.clip((field - level) * 2.4 + 0.55, 0.0, 1.0) * powder * blade.inside
-    _blend(surface, strength * 0.9 * cover, _MILDEW)
+    _blend(surface, strength * 0.9 * cover, TONES["mildew"])
     return marked
 
 
@@ -315,14 +307,8 @@ def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
     return (field >= level) & inside, level
 
 
-KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {
-    "ring_spots": ring_spots,
-    "dead_spots": dead_spots,
-    "blotches": blotches,
-    "angular": angular,
-    "rust": rust,
-    "mildew": mildew,
-}
+_PAINTERS = (ring_spots, dead_spots, blotches, angular, rust, mildew)
+KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {each.__name__: each for each in _PAINTERS}
 """Painting functions by name.
 
 Each paints about ``goal`` pixels of the leaf and returns the mask of diseased ones; ``strength``: 0.5 (faint) to 1.

@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import depth_frame, infrared_frame, snapshot
 from agrotools.build.scenes.foliage import (
-    LEAF_BROWN,
-    LEAF_GREENS,
-    LEAF_PALE,
-    LEAF_RED,
-    LEAF_YELLOW,
+    FOLIAGE,
     Colour,
     LeafAt,
     Rng,
@@ -30,9 +26,7 @@ from agrotools.build.scenes.foliage import (
     twig,
 )
 from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_thread
-
-_ODD = {"yellow": LEAF_YELLOW, "red": LEAF_RED, "brown": LEAF_BROWN}
+from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_of, one_thread
 
 
 @dataclass(frozen=True)
@@ -91,13 +85,13 @@ def lay_one(
     """Paint one leaf whose stalk is at ``at``. ``dim``: share of light on it, 1 at the front of the crown."""
     (x, y), (rows, columns) = at, view.size
     sunny = float(view.dapple[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)]) * (0.3 + 0.7 * dim)
-    tone = foliage.base * rng.uniform(0.5, 1.0) + LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))] * 0.4
+    tone = foliage.base * rng.uniform(0.5, 1.0) + one_of(rng, FOLIAGE["greens"]) * 0.4
     tone = tone * rng.normal(1.0, 0.10, 4).clip(0.7, 1.35)
     chance = rng.uniform()
     if chance < foliage.odd_leaves:
-        tone = tone + (_ODD[str(rng.choice(foliage.odd))] - tone) * rng.uniform(0.5, 1.0)
+        tone = tone + (FOLIAGE[str(rng.choice(foliage.odd))] - tone) * rng.uniform(0.5, 1.0)
     elif chance > 0.86:
-        tone = tone + (LEAF_PALE - tone) * 0.6
+        tone = tone + (FOLIAGE["underside"] - tone) * 0.6
     elif chance > 0.76 and sunny > 0.5:
         tone = tone * np.array([1.7, 1.75, 0.8, 1.0])  # light from the sun behind it shines through
     sky = (1.0 - view.sun.share) * rng.uniform(0.35, 0.9)
@@ -248,7 +242,7 @@ def _paint(rng: Rng, view: View, level: Level, camera: Camera, hung: list[Fruit]
     sprites = leaf_sprites(rng, float(rng.uniform(0.8, 1.1)))
     near = camera.near_mm
     foliage = Foliage(
-        sprites, LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))], float(rng.uniform(70, 100)) * near / 1100.0,
+        sprites, one_of(rng, FOLIAGE["greens"]), float(rng.uniform(70, 100)) * near / 1100.0,
         level.odd_leaves, level.odd,
     )  # fmt: skip
     half = Camera(camera.focal_px / 2, near)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import LEAVES, YELLOWED, Canvas, Leaf, Spectrum
+from agrotools.build.scenes.canvas import SURFACES, Canvas, Leaf, Spectrum
 
 Rng = np.random.Generator
 _POINTS = 26
@@ -191,7 +191,7 @@ class Species:
 
     @property
     def reflectance(self) -> Spectrum:
-        return LEAVES[self.name]
+        return SURFACES[self.name]
 
 
 CROPS: dict[str, Species] = {
@@ -214,5 +214,5 @@ def paint_plant(rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_
     reflectance = species.reflectance * np.float32(habit.vigour) ** np.array([-0.35, -0.25, -0.5, 0.2, 0.45]) * stray
     for leaf in species.leaves(rng, habit):
         old = float(np.clip(rng.normal(yellowing, 0.10), 0.0, 0.85)) if yellowing else abs(float(rng.normal(0, 0.04)))
-        colour = (reflectance * (1.0 - old) + YELLOWED * old) * rng.normal(1.0, 0.04)
+        colour = (reflectance * (1.0 - old) + SURFACES["yellowed"] * old) * rng.normal(1.0, 0.04)
         canvas.paint(leaf, colour.astype(np.float32), class_id)

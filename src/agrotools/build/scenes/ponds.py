@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
-    BANDS,
-    GRASS_DRY,
-    GRASS_GREEN,
+    LAND,
     Ground,
     Light,
     Plane,
-    Spectrum,
     draw_stages,
     lay_ground,
     light_of,
@@ -37,20 +34,14 @@ from agrotools.build.scenes.scene import (
     levels,
     one_thread,
     smooth_field,
-    spectrum,
+    spectra,
 )
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 EVENTS: tuple[PondEvent, ...] = get_args(PondEvent)
 
-WATERS: dict[str, Spectrum] = {
-    "clear": spectrum(0.030, 0.030, 0.022, 0.012),
-    "blue": spectrum(0.085, 0.075, 0.042, 0.018),
-    "green": spectrum(0.030, 0.062, 0.038, 0.045),
-    "turbid": spectrum(0.062, 0.088, 0.096, 0.048),
-    "muddy": spectrum(0.085, 0.120, 0.145, 0.070),
-}
+WATERS = spectra("ponds")
 """Reflectance of water in ponds, in the order of the bands: from clear to laden with clay or algae."""
 
 
@@ -82,24 +73,20 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     ``event``: event of the pond; None: drawn from the seed.
 
     Returns:
-        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
-        (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
+        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours. ``masks``, uint8 (384, 512):
         ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 inside a pond's embankment,
         wet or dry), each in the frame of its own picture. ``truth``: the event.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
-    drawn_event = EVENTS[int(rng.integers(len(EVENTS)))]
-    return _draw(rng, levels("ponds")[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
-
-
-def _draw(rng: np.random.Generator, level: Level, event: PondEvent, gsd_m: float) -> Scene:
+    drawn_event, level = EVENTS[int(rng.integers(len(EVENTS)))], levels("ponds")[difficulty]
+    event, gsd_m = event or drawn_event, float(rng.uniform(0.35, 0.65))
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
     green = rng.uniform(0.15, 0.7, 2)
     first = draw_stages(rng, ground, float(green[0]))
     second = second_stages(rng, ground, first, float(green[1]), kept=0.25)
-    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
+    images: dict[str, NDArray[np.uint8]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
@@ -122,11 +109,9 @@ def _draw(rng: np.random.Generator, level: Level, event: PondEvent, gsd_m: float
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
         if when:
             moved = [shifted(plane, shift) for plane in moved]
-        images[name], images[f"{name}_bands"] = photographed(
-            rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
-        )
+        images[name] = photographed(rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance)
         masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
-    return Scene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, {"event": event}, masks)
+    return Scene(images, {"gsd_m": gsd_m}, {"event": event}, masks)
 
 
 def _place_basins(
@@ -234,7 +219,7 @@ def _paint_basin(
     gy, gx = np.gradient(cv2.GaussianBlur(height.astype(np.float32), (0, 0), 0.8))
     light = np.clip(1.0 - 0.30 * (gx * sun.dx + gy * sun.dy), 0.45, 1.6)
     fine = fractal_field(rng, ROWS_PX, COLUMNS_PX, 5, 3, 0.9)
-    grass = wet_season * GRASS_GREEN + (1 - wet_season) * GRASS_DRY
+    grass = wet_season * LAND["green_grass"] + (1 - wet_season) * LAND["dry_grass"]
     subsoil = (ground.soil * basin.tone) * (1 + 0.07 * fine + 0.06 * basin.wobble)[..., None]
     overgrown = np.clip(basin.bank_grass + 0.45 * basin.wobble, 0, 1)[..., None]
     bank = subsoil + overgrown * (grass * (1 + 0.12 * fine)[..., None] - subsoil)

@@ -177,7 +177,6 @@ def make_pot(
 
 
 def _wall(rng: Rng, difficulty: Difficulty) -> Picture:
-    """Paint a plain wall and the bench in front of it."""
     wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array([1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32)
     picture = np.empty((ROWS_PX, COLUMNS_PX, 3), np.float32)
     picture[:] = wall

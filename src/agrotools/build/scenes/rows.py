@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED, Canvas, Leaf, Sun, paint_soil
+from agrotools.build.scenes.canvas import BANDS, SOILS, SURFACES, Canvas, Leaf, Sun, paint_soil
 from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
 from agrotools.build.scenes.scene import (
     Difficulty,
@@ -103,24 +103,14 @@ class _Field:
 
 
 @one_thread()
-def make_scene(
-    seed: int,
-    difficulty: Difficulty = 1,
-    size: tuple[int, int] = (ROWS_PX, COLUMNS_PX),
-    weed_pct: float | None = None,
-) -> Scene:
-    """Draw a scene, by default of 640 x 480 px (1.9 x 1.4 m at 3 mm per pixel). The same arguments give the same scene.
+def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None) -> Scene:
+    """Draw a scene of 640 x 480 px, 1.9 x 1.4 m at 3 mm per pixel. The same arguments give the same scene.
 
-    Args:
-        seed: 0 or more.
-        difficulty: 0 to 3.
-        size: rows and columns in pixels. A scene of another size is a different scene, not a part of the first; plants,
-            clods and straw have the same density.
-        weed_pct: approximate share of the ground covered by weeds, percent; None: drawn, 1 to 12 by difficulty.
+    ``weed_pct``: approximate share of the ground covered by weeds, percent; None: drawn, 1 to 12 by difficulty.
 
     Returns:
-        ``images``: ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16 (5, rows, columns) reflectance x 10,000.
-        ``masks``: ``classes`` uint8, see :data:`CLASSES`. ``truth``: ``weed_pct``.
+        ``images``: ``rgb`` uint8 (480, 640, 3), ``bands`` uint16 (5, 480, 640) reflectance x 10,000. ``masks``:
+        ``classes`` uint8, see :data:`CLASSES`. ``truth``: ``weed_pct``.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = levels("rows")[difficulty]
@@ -130,15 +120,15 @@ def make_scene(
         float(np.cos(fall)), float(np.sin(fall)), float(rng.uniform(0.35, 1.1)), float(rng.uniform(*level.darkness))
     )
     soil = SOILS[int(rng.integers(len(SOILS)))]
-    ground = paint_soil(rng, *size, soil, sun, float(rng.uniform(*level.roughness)))
-    canvas = Canvas(ground, sun, fractal_field(rng, *size, 12, 3, 0.8))
+    ground = paint_soil(rng, ROWS_PX, COLUMNS_PX, soil, sun, float(rng.uniform(*level.roughness)))
+    canvas = Canvas(ground, sun, fractal_field(rng, ROWS_PX, COLUMNS_PX, 12, 3, 0.8))
     _litter(rng, canvas, int(rng.integers(*level.straws)))
 
     quarter = rng.integers(2) * np.pi / 2
     spacing_m = float(rng.choice([0.38, 0.45, 0.50]))
     spacing = spacing_m / gsd_m
     angle = float(quarter + rng.uniform(-level.tilt, level.tilt))
-    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
+    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (COLUMNS_PX / 2, ROWS_PX / 2))
     crop = CROPS[str(rng.choice(list(CROPS)))]
     drawn_pct = float(rng.uniform(*level.weed_pct))
     weed_pct = drawn_pct if weed_pct is None else weed_pct
@@ -158,11 +148,10 @@ def make_scene(
 
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
-    """Paint straw and dead leaves of the previous crop; ``straws``: number on the area of a scene of default size."""
+    """Paint straw and dead leaves of the previous crop."""
     rows, columns = canvas.bands.shape[:2]
-    area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
-    for _ in range(int(straws * area)):
+    for _ in range(straws):
         length = float(min(rng.pareto(1.6) * 6.0 + 3.0, 75.0))
         x, y = rng.uniform(-20, columns + 20), rng.uniform(-20, rows + 20)
         leaf = Leaf(
@@ -170,20 +159,20 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
             rng.uniform(0.5, 1.8), veins=0.0, fold=0.12, brightness=rng.uniform(0.45, 1.0),
         )  # fmt: skip
         worn = rng.beta(2.0, 1.2)
-        canvas.paint(leaf, (STRAW * (1 - worn) + STRAW_WEATHERED * worn).astype(np.float32), SOIL)
-    for _ in range(int(int(rng.integers(0, 4 + straws // 12)) * area)):
+        straw = SURFACES["straw"] * (1 - worn) + SURFACES["weathered_straw"] * worn
+        canvas.paint(leaf, straw.astype(np.float32), SOIL)
+    for _ in range(int(rng.integers(0, 4 + straws // 12))):
         size = rng.uniform(5, 14)
         shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
         widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         leaf = Leaf(x, y, rng.uniform(0, 2 * np.pi), size, size * 0.3, widths, rng.normal(0, 0.2), 1.5, veins=3.0)
-        canvas.paint(leaf, DEAD_LEAF, SOIL)
+        canvas.paint(leaf, SURFACES["dead_leaf"], SOIL)
 
 
 def _plant_crop(
     rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: Level, gsd_m: float
 ) -> None:
-    """Sow the rows."""
     rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
@@ -219,7 +208,7 @@ def _plant_weeds(
     names = list(WEEDS)
     shares = rng.dirichlet(np.full(len(names), 1.2))
     goal = weed_pct / 100.0 * canvas.classes.size
-    for _ in range(int(4000 * canvas.classes.size / (ROWS_PX * COLUMNS_PX))):
+    for _ in range(4000):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         if patches[int(y), int(x)] + 0.8 * rng.normal() < 0:
             continue

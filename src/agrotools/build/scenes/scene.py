@@ -56,6 +56,16 @@ def spectrum(*values: float) -> NDArray[np.float32]:
     return np.asarray(values, dtype=np.float32)
 
 
+def spectra(place: str) -> dict[str, NDArray[np.float32]]:
+    """Return the reflectances of a table of ``kinds.toml``: each is (bands,), or (kinds, bands) for several kinds."""
+    return {name: np.asarray(values, np.float32) for name, values in TABLES["spectra"][place].items()}
+
+
+def one_of(rng: np.random.Generator, kinds: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return one row of ``kinds``, drawn at random."""
+    return kinds[int(rng.integers(len(kinds)))]
+
+
 def bounds(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     """Return the smallest box around the pixels of a mask: x0, y0, x1, y1, half-open."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))

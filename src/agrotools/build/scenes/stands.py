@@ -21,8 +21,10 @@ from agrotools.build.scenes.scene import (
     fractal_field,
     jpeg_of,
     levels,
+    one_of,
     one_thread,
     smooth_field,
+    spectra,
     spectrum,
     srgb_of,
 )
@@ -87,7 +89,6 @@ def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: Leve
 
 
 def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
-    """Raise the crown of a tree over the surface."""
     heights, gsd_m = surface.heights, surface.gsd_m
     rows, columns = heights.shape
     reach = 1.35 * tree.radius
@@ -117,23 +118,7 @@ def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: in
     surface.owner[y0:y1, x0:x1][above] = number
 
 
-_SOILS = (
-    spectrum(0.175, 0.135, 0.095),
-    spectrum(0.235, 0.190, 0.140),
-    spectrum(0.120, 0.095, 0.070),
-    spectrum(0.205, 0.125, 0.080),
-)
-_GRASS = spectrum(0.062, 0.092, 0.036)
-_DRY_GRASS = spectrum(0.165, 0.142, 0.082)
-_LEAVES = {
-    "conifer": spectrum(0.030, 0.046, 0.024),
-    "broadleaf": spectrum(0.044, 0.074, 0.026),
-    "fruit": spectrum(0.046, 0.076, 0.032),
-    "shrub": spectrum(0.060, 0.080, 0.036),
-}
-"""Red, green and blue reflectances, rounded estimates in the range of published libraries."""
-_TURNED = spectrum(0.150, 0.115, 0.055)
-"""Reflectance of a tree that is dying or in autumn colours."""
+_TONES = spectra("stands")
 
 
 @dataclass(frozen=True)
@@ -189,7 +174,7 @@ def paint_orchard_floor(rng: np.random.Generator, shape: tuple[int, int], gsd_m:
 
 
 def _soil(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
-    base = _SOILS[int(rng.integers(len(_SOILS)))] * np.float32(rng.uniform(0.8, 1.2))
+    base = one_of(rng, _TONES["soils"]) * np.float32(rng.uniform(0.8, 1.2))
     fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 4, 0.9)
     tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, rows, columns, 25.0 / gsd_m)
     return np.asarray(np.clip(tone, 0.4, 1.7)[..., None] * base, np.float32)
@@ -198,13 +183,13 @@ def _soil(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Pl
 def _sward(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
     dry = np.clip(rng.uniform(0, 0.9) + 0.25 * fractal_field(rng, rows, columns, 10.0 / gsd_m, 3), 0, 1)[..., None]
     tone = 1 + 0.13 * fractal_field(rng, rows, columns, 1.5 / gsd_m, 3, 0.9)
-    return ((_GRASS + dry * (_DRY_GRASS - _GRASS)) * tone[..., None]).astype(np.float32)
+    return ((_TONES["grass"] + dry * (_TONES["dry_grass"] - _TONES["grass"])) * tone[..., None]).astype(np.float32)
 
 
 def _colour(tree: Tree) -> Plane:
-    base = _LEAVES[tree.kind]
+    base = _TONES[tree.kind]
     turned = np.float32(np.clip(tree.hue, 0, 1))
-    mixed = base + turned * (_TURNED - base)
+    mixed = base + turned * (_TONES["turned"] - base)
     yellower = 0.6 * min(max(tree.hue, -0.3), 0.3)
     return (mixed * tree.tone * spectrum(1 + yellower, 1 + 0.2 * yellower, 1 - 0.5 * yellower)).astype(np.float32)
 

@@ -29,17 +29,36 @@ for _name in DATASETS:
     SOURCES.add(_name, build_public(_name))
 
 
-def build_source(
-    source: str, out: Path, progress: Progress = no_progress, allow_missing: bool = False
+def build_sources(
+    sources: Sequence[str],
+    out: Path,
+    progress: Progress = no_progress,
+    queries: int | None = None,
+    allow_missing: bool = False,
 ) -> BenchmarkHeader:
-    """Build the benchmark from ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
+    """Build one benchmark from sources (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
+
+    Several public data sets contribute in proportion to their shares of the published benchmark, or of ``queries``
+    samples in total.
 
     Raises:
-        UsageError: ``source`` is not of the form ``NAME=DIR``, or there is no such source (with the closest names).
-        BenchmarkError: the data set is incomplete, or ``out`` holds something other than a benchmark.
+        UsageError: a source is not of the form ``NAME=DIR``, there is no such source (with the closest names), or
+            several are given and one is not a public data set or is named twice.
+        BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
     """
-    name, folder = _parse_source(source)
-    _require(folder)
+    folders = [_parse_source(source) for source in sources]
+    is_joined = len(folders) != 1 or queries is not None
+    alone = [name for name, _ in folders if name not in DATASETS]
+    if is_joined and (alone or len({name for name, _ in folders}) < len(folders)):
+        what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
+        raise UsageError(what, hint=f"several --source may be given of: {_public()}")
+    for _, folder in folders:
+        if not folder.exists():
+            hint = "give the folder of the data set: --source NAME=DIR"
+            raise NoFileError(f"there is no folder {folder}", hint=hint)
+    if is_joined:
+        return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing)
+    ((name, folder),) = folders
     if name.startswith(PREFIX):
         build = build_agml(name, allow_missing)
     elif name in DATASETS:
@@ -50,34 +69,6 @@ def build_source(
         build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
-
-
-def build_sources(
-    sources: Sequence[str],
-    out: Path,
-    progress: Progress = no_progress,
-    queries: int | None = None,
-    allow_missing: bool = False,
-) -> BenchmarkHeader:
-    """Build one benchmark from several public data sets, each given as ``NAME=DIR``.
-
-    The data sets contribute in proportion to their shares of the published benchmark, or of ``queries`` samples in
-    total.
-
-    Raises:
-        UsageError: as :func:`build_source`; also if a source is not a public data set or is named twice.
-        BenchmarkError: as :func:`build_source`.
-    """
-    if len(sources) == 1 and queries is None:
-        return build_source(sources[0], out, progress, allow_missing)
-    folders = [_parse_source(source) for source in sources]
-    alone = [name for name, _ in folders if name not in DATASETS]
-    if alone or len({name for name, _ in folders}) < len(folders):
-        what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
-        raise UsageError(what, hint=f"several --source may be given of: {_public()}")
-    for _, folder in folders:
-        _require(folder)
-    return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing)
 
 
 def _public() -> str:
@@ -94,9 +85,4 @@ def _parse_source(source: str) -> tuple[str, Path]:
     return name, Path(folder).expanduser()
 
 
-def _require(folder: Path) -> None:
-    if not folder.exists():
-        raise NoFileError(f"there is no folder {folder}", hint="give the folder of the data set: --source NAME=DIR")
-
-
-__all__ = ["SOURCES", "build_source", "build_sources"]
+__all__ = ["SOURCES", "build_sources"]

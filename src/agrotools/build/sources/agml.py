@@ -116,11 +116,6 @@ def diseases_of(of: AgmlDataSet) -> dict[str, Disease]:
     return diseases if len(diseases) > 1 else {}
 
 
-def are_known_weeds(of: AgmlDataSet) -> bool:
-    """Return True if every class is a weed that questions can name, or ``negative``."""
-    return all(name == "negative" or kb_names().of_shipped(name) for name in of.classes)
-
-
 def is_healthy(name: str) -> bool:
     """Return True if a class is of plants without a disease."""
     return any(word in _noun(name) for word in _HEALTHY)
@@ -191,7 +186,8 @@ def _reader(of: AgmlDataSet) -> Callable[[AgmlDataSet, DataSet], Part] | None:
         case "object_detection", _:
             return _counted if of.nouns else None
         case "image_classification", "weed_classification":
-            return _weeds if are_known_weeds(of) else None
+            are_known = all(name == "negative" or kb_names().of_shipped(name) for name in of.classes)
+            return _weeds if are_known else None
         case "image_classification", "disease_classification" | "leaf_classification":
             return _diseased if diseases_of(of) else None
         case "semantic_segmentation", "weed_segmentation":

@@ -11,7 +11,6 @@ from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, choose
 from agrotools.build.export import write_benchmark
-from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
 from agrotools.build.twins import with_twins
@@ -70,9 +69,7 @@ def assembled(
             for stored in sorted(used_paths & part.files.keys()):
                 shutil.copyfile(part.files[stored], partial / stored)
             groups.append(Group(part.name, part.source.name, ours))
-        tally = Tally()
-        samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)
-        tally.check()
+        samples, tally = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress)
         if not samples:
             raise BenchmarkError("nothing can be asked: no sample is left", hint="check the data and what is asked")
         metadata_of_parts: dict[str, JsonValue] = {}

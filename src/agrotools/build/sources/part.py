@@ -31,6 +31,11 @@ def first_few(names: Sequence[str | Path]) -> str:
     return f"{', '.join(map(str, names[:3]))}{more}"
 
 
+def listed(names: Sequence[str], last: str) -> str:
+    """Return the names with ``last`` before the last one: ``a, b or c``."""
+    return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
 def reasons(dropped: Counter[str]) -> str:
     """Return the counts as text (``7 empty, 2 unreadable``), the most frequent first; empty if nothing was dropped."""
     return ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())

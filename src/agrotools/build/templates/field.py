@@ -57,7 +57,6 @@ def field_picture(
     width: int,
     height: int,
     noun: str = "photo",
-    remarks: tuple[str, ...] = (),
 ) -> FieldPicture:
     """Return a picture for questions about crop, weeds and soil.
 
@@ -66,7 +65,6 @@ def field_picture(
         arguments: arguments of the measuring tool.
         area: returns the true counts of a region, or of the whole picture for None.
         noun: word for the picture in questions.
-        remarks: sentences that may be appended to a question ("The class map is in {files}.").
     """
     name = files[0].name
     return FieldPicture(
@@ -76,7 +74,6 @@ def field_picture(
         called=name,
         thought=f"I need the areas of crop, weeds and bare soil in {name}.",
         words={"photo": noun, "photos": f"{noun}s"},
-        remarks=remarks,
         width=width,
         height=height,
         area=area,

@@ -8,18 +8,23 @@ lists phrasings that contradict it. A phrasing is a group of terms (:mod:`agroto
 
 Facts only repeat what the entry says on that topic, so anyone who reads the entry can state all of them. Facts shared
 by many entries weigh less, and the floor of the score is what the advice of another entry would earn.
+
+Harmful claims are those of withdrawn products, of products for another organism (``rules/harms.toml``), and the
+opposite of a fact, or another number in it, with the source and date of the claim that states the fact.
 """
 
 import math
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from agrotools.build.templates.harms import harmful_claims
 from agrotools.core import ExcludedBranch, Fact, HarmfulClaim
-from agrotools.knowledge.entries import Claim, load
+from agrotools.core.files import read_table
+from agrotools.knowledge.entries import Claim, Entry, Section, load
 from agrotools.scoring.open_text import read_fact
 
 HIGHEST_FLOOR = 0.6
@@ -35,6 +40,14 @@ called a fungus.
 
 _ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
 """Kinds and topics with a single right answer: naming that of another entry as well is a contradiction."""
+
+ADVICE: tuple[Section, ...] = ("management", "thresholds")
+"""Topics whose answers are advice."""
+_HARMS = Path(__file__).with_name("rules") / "harms.toml"
+_MITES = "Trombidiformes"
+_VAGUE = re.compile(r"(?:where|check)\b|.*\bthem$")
+"""Facts on where and how to look, and facts without an object."""
+_NUMBER = re.compile(r"\d")
 
 
 class OpenGold(NamedTuple):
@@ -74,14 +87,10 @@ def topics_with_facts() -> tuple[tuple[str, str], ...]:
     return tuple((entry, topic) for entry, topics in _facts().items() for topic in topics)
 
 
-def entry_text(entry: str) -> str:
-    """Return the text of an entry of the knowledge base; empty if there is no such entry."""
-    return "\n".join(claim.text for claim in _claims().get(entry, ()))
-
-
-@cache
-def _claims() -> dict[str, tuple[Claim, ...]]:
-    return {entry.id: tuple(entry.claims) for entry in load().entries}
+def _text_of(entry: str, section: str | None = None) -> str:
+    """Return the text of an entry, or of one section of it; empty if there is no such entry."""
+    claims = known.claims if (known := _entries().get(entry)) else ()
+    return "\n".join(claim.text for claim in claims if section in (None, claim.section))
 
 
 @lru_cache(maxsize=1024)
@@ -99,7 +108,7 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
         return None
     same = [each for each, of in topics_with_facts() if of == topic and each != entry]
     peers = [each for each in same if each.partition(".")[0] == entry.partition(".")[0]]
-    stated = {each: _stated(topic_facts, _full_answer(each, topic)) for each in peers}
+    stated = {each: _stated(topic_facts, _sentences(facts_about(each, topic))) for each in peers}
     weights = [
         math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1))
         for number in range(len(topic_facts))
@@ -108,7 +117,7 @@ def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGol
     total = sum(fact.weight for fact in facts)
     shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
     floor = min(round(max(shares, default=0.0), 3), 0.95)
-    text = f"{entry_text(entry)}\n{_sentences(topic_facts)}"
+    text = f"{_text_of(entry)}\n{_sentences(topic_facts)}"
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
         wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
@@ -128,8 +137,7 @@ def _excluded(entry: str, branch: str, topic: str) -> ExcludedBranch | None:
     """Return a branch that does not apply, without the facts that the entry's own text on ``topic`` states."""
     if (gold := open_gold(entry, branch)) is None:
         return None
-    text = "\n".join(claim.text for claim in _claims().get(entry, ()) if claim.section == topic)
-    facts = tuple(fact for fact in gold.facts if fact in _unsaid(gold.facts, text))
+    facts = tuple(_unsaid(gold.facts, _text_of(entry, topic)))
     return ExcludedBranch(facts=facts, floor=gold.floor) if facts else None
 
 
@@ -151,12 +159,8 @@ def _names(text: str, fact: Fact) -> bool:
     return bool(read.said or read.denied)
 
 
-def _full_answer(entry: str, topic: str) -> str:
-    """Return a full answer on an entry's topic: its facts in each phrasing, one sentence each."""
-    return _sentences(facts_about(entry, topic))
-
-
 def _sentences(facts: Sequence[Fact]) -> str:
+    """Return a full answer: the facts in each phrasing, one sentence each."""
     return "\n".join(f"{phrase}." for fact in facts for phrase in fact.phrases)
 
 
@@ -168,3 +172,51 @@ def _fact(written: Any) -> Fact:
     if isinstance(written, list):
         return Fact(phrases=tuple(written))
     return Fact.model_validate({"phrases": tuple(written["phrases"]), "not": tuple(written.get("not", ()))})
+
+
+@cache
+def _entries() -> dict[str, Entry]:
+    return {entry.id: entry for entry in load().entries}
+
+
+def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[HarmfulClaim, ...]:
+    """Return the harmful claims of advice on an entry; none on a topic that is no advice."""
+    entry = _entries().get(entry_id)
+    if entry is None or topic not in ADVICE:
+        return ()
+    section: Section = "thresholds" if topic == "thresholds" else "management"
+    kinds = {entry.kind, f"{entry.kind}.{entry.taxonomy.pathogen_type}"}
+    nature = (entry.claims_of("causes") if entry.kind == "disease" else ()) or entry.claims
+    harms: list[HarmfulClaim] = []
+    for use in read_table(_HARMS)["use"]:
+        # Some fungicides, such as sulfur, act on mites.
+        if kinds & {*use["of"]} and (use["kind"] != "wrong_organism" or entry.taxonomy.order != _MITES):
+            source = {} if "source" in use else _source(entry, nature)
+            fields = {name: value for name, value in use.items() if name != "of"}
+            harms.append(HarmfulClaim.model_validate({**fields, **source, "match": "use"}))
+    for fact in facts:
+        if kind := _contrary_kind(fact, topic):
+            stating = [claim for claim in entry.claims_of(section) if read_fact(fact, claim.text).said]
+            what = "another number than in" if kind == "wrong_dose" else "the opposite of"
+            claim = f"{what}: {fact.phrases[0]}"
+            source = _source(entry, stating or entry.claims_of(section))
+            fields = {"kind": kind, "claim": claim, "phrases": fact.phrases, "match": "contrary"}
+            harms.append(HarmfulClaim.model_validate({**fields, **source}))
+    return tuple(harms)
+
+
+def _contrary_kind(fact: Fact, topic: str) -> str | None:
+    """Return the kind of harm of contradicting a fact; None if the fact has neither a number nor an action."""
+    first = fact.phrases[0]
+    if _VAGUE.match(first):
+        return None
+    if _NUMBER.search(first):
+        return "wrong_dose"
+    acts = not {*re.findall(r"\w+", first)}.isdisjoint(read_table(_HARMS)["actions"].split())
+    return "opposite_action" if topic != "thresholds" and (fact.not_ or acts) else None
+
+
+def _source(entry: Entry, claims: Iterable[Claim]) -> dict[str, str]:
+    """Return source and date of the first claim."""
+    source = entry.sources[next(iter(claims)).sources[0]]
+    return {"source": f"{source.publisher}: {source.title}", "date": source.checked.isoformat()}

@@ -222,15 +222,12 @@ class Template(FrozenModel):
             return None
         if not all(other is not None and all(map(same_answer, slots, other)) for other in answers):
             return None
-        files = " and ".join(dict.fromkeys(file.name for thing in things for file in thing.files[1:]))
-        remarks = things[0].remarks if self.language == "en" else ()
         return QuestionInstance(
             files=distinct_files(things),
             calls=(*measured, *(_planned(step, words) for step in self.steps)),
             slots=slots,
             answer_type=self.answer_type,
             words=words,
-            remarks=tuple(filled(remark, {**words, "files": files}) for remark in remarks),
         )
 
     def _answer(

@@ -1,7 +1,6 @@
 """Subjects and things of questions (files, measuring call, truth), and questions with their values filled in."""
 
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -82,7 +81,6 @@ class Thing:
     called: str
     thought: str
     words: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
     closer: tuple[PlannedCall, ...] = ()
     before: tuple[PlannedCall, ...] = ()
     readings: tuple[dict[str, JsonValue], ...] = ()
@@ -160,7 +158,7 @@ class Subject:
 class QuestionInstance:
     """A question about given things with its answer: everything that a sample needs except the observations.
 
-    ``words`` fill the wording; one of ``remarks``, if there are any, is appended.
+    ``words`` fill the wording.
     """
 
     files: tuple[SampleFile, ...]
@@ -168,11 +166,7 @@ class QuestionInstance:
     slots: tuple[Slot, ...]
     answer_type: AnswerType
     words: Mapping[str, str]
-    remarks: tuple[str, ...] = ()
 
     def query(self, wording: str) -> str:
         """Return the question as the user asks it."""
-        text = wording.format(**self.words)
-        if not self.remarks:
-            return text
-        return f"{text} {self.remarks[zlib.crc32(wording.encode()) % len(self.remarks)]}"
+        return wording.format(**self.words)

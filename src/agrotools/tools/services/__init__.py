@@ -7,10 +7,12 @@ from which the tool builds its result.
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.tools.workspace import replies_in_use
+
+T = TypeVar("T")
 
 VLM = "vlm"
 """Back-end that uses a vision model behind an OpenAI-compatible endpoint instead of the tool's own method."""
@@ -106,12 +108,13 @@ def request_service(request: ServiceRequest) -> dict[str, Any]:
     if replies is not None:
         return replies.send(request)
     try:
-        return _run(answer(request))
+        return run_now(answer(request))
     except (UsageError, InfrastructureError) as error:
         raise ToolError("backend_unavailable", error.message, hint=error.hint) from None
 
 
-def _run(reply: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+def run_now(reply: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, also in a notebook, whose event loop is running."""
     import asyncio  # not at the top: workers, which never come here, start sooner
     from concurrent.futures import ThreadPoolExecutor
 
@@ -119,7 +122,7 @@ def _run(reply: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(reply)
-    with ThreadPoolExecutor(1) as thread:  # in a notebook, whose loop is running
+    with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, reply).result()
 
 

@@ -9,12 +9,7 @@ from pathlib import Path
 from agrotools import __version__
 from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import (
-    Chosen,
-    Stock,
-    ask_subject,
-    choose_allocated,
-)
+from agrotools.build.choosing import Chosen, Stock, ask_subject, choose_allocated
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.scenes.processes import Order
@@ -23,6 +18,7 @@ from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import Language
+from agrotools.core import Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
 from agrotools.formats.writing import canary_of, check_replaceable, replace_folder
@@ -127,12 +123,36 @@ def _orders(wanted: Marginals, seed: int) -> list[Order]:
     return orders
 
 
+def _backends() -> dict[str, str]:
+    return {tool: backend for kind in SCENE_KINDS.values() for tool, backend in kind.backends.items()}
+
+
+def scene_samples(
+    folder: Path,
+    chosen: Mapping[str, Sequence[Chosen]],
+    originals: Originals,
+    toolset: tuple[str, ...],
+    progress: Progress,
+    workers: int = 2,
+) -> tuple[list[Sample], Tally]:
+    """Copy the files of the questions ``chosen``, by kind of scene, to the empty ``folder``, and run their calls.
+
+    Raises:
+        BenchmarkError: more than half of the chains of calls break.
+        InfrastructureError: no tool worker can be started.
+    """
+    (folder / FILES_FOLDER).mkdir(parents=True)
+    for stored in {file.path for items in chosen.values() for item in items for file in item.instance.files}:
+        shutil.copyfile(originals.files[stored], folder / stored)
+    groups = [Group(kind, f"scenes.{kind}", items) for kind, items in chosen.items()]
+    return build_samples(groups, folder, toolset=toolset, progress=progress, workers=workers, backends=_backends())
+
+
 def write_scenes(
     folder: Path,
     questions: DrawnQuestions,
     name: str,
     *,
-    version: str = "1",
     progress: Progress = no_progress,
     workers: int = 2,
 ) -> BenchmarkHeader:
@@ -142,30 +162,21 @@ def write_scenes(
         BenchmarkError: more than half of the chains of calls break.
         InfrastructureError: no tool worker can be started.
     """
-    (folder / FILES_FOLDER).mkdir(parents=True)
-    for stored in sorted({file.path for item in questions.chosen for file in item.instance.files}):
-        shutil.copyfile(questions.originals.files[stored], folder / stored)
-    backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
-    tally = Tally()
-    groups: list[Group] = []
+    by_kind: dict[str, list[Chosen]] = {}
     for kind, stock in questions.stocks.items():
         subject_ids = {id(subject) for subject in stock.subjects}
-        chosen = [item for item in questions.chosen if id(item.subject) in subject_ids]
-        groups.append(Group(kind, f"scenes.{kind}", chosen))
-    samples = build_samples(
-        groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends, tally=tally
-    )
-    tally.check()
+        by_kind[kind] = [item for item in questions.chosen if id(item.subject) in subject_ids]
+    samples, tally = scene_samples(folder, by_kind, questions.originals, AGROTOOLS, progress, workers)
     header = BenchmarkHeader(
         name=name,
-        version=version,
+        version="1",
         licence="Apache-2.0",
         description="Questions on drawn scenes, composed as the AgroTools benchmark is, without recognition of pests "
         "and weeds. No photographs.",
         synthetic=True,
-        canary=canary_of(name, version),
+        canary=canary_of(name, "1"),
         toolset=AGROTOOLS,
-        backends=backends,
+        backends=_backends(),
         sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
         metadata={
             "agrotools": __version__,

@@ -15,8 +15,7 @@ from select import select
 import orjson
 
 import agrotools.build
-from agrotools.build.scenes.look import look_of
-from agrotools.build.scenes.processes import RECORD_FILE, DrawingProcesses, Order, each_finished, read_record
+from agrotools.build.scenes.processes import RECORD_FILE, DrawingProcesses, Order, each_finished, look_of, read_record
 from agrotools.build.sources.drawn import (
     DrawnScene,
     SceneKind,

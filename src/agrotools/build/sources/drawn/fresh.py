@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agrotools import __version__
-from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject, worded
 from agrotools.build.export import write_benchmark
-from agrotools.build.references import Tally
 from agrotools.build.scenes.processes import Order
 from agrotools.build.sources.drawn import DrawnScene
+from agrotools.build.sources.drawn.benchmark import scene_samples
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all, subjects_of
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
@@ -25,7 +24,7 @@ from agrotools.build.templates.wording import sentences
 from agrotools.build.twins import with_twin
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress
-from agrotools.formats.benchmark import FILES_FOLDER, FRESH, Benchmark
+from agrotools.formats.benchmark import FRESH, Benchmark
 from agrotools.formats.writing import canary_of, replace_folder
 
 STRIDE = 4 * 27_720
@@ -40,12 +39,8 @@ def fresh_version(version: str, seed: int) -> str:
     return f"{version}{FRESH}{seed}"
 
 
-def write_fresh(
-    published: Benchmark, seed: int, folder: Path, *, quick: bool = False, progress: Progress, workers: int = 2
-) -> None:
-    """Draw new scenes and write the benchmark to ``folder``, completely or not at all.
-
-    Drawn scenes are kept until then.
+def write_fresh(published: Benchmark, seed: int, folder: Path, *, quick: bool = False, progress: Progress) -> None:
+    """Draw new scenes and write the benchmark to ``folder``, completely or not at all. Scenes are kept until then.
 
     With ``quick``, only the samples of the quick part are replaced.
 
@@ -61,24 +56,9 @@ def write_fresh(
         )
     work = folder.parent / f".{folder.name}-scenes"
     originals = Originals(work)
-    items = _new_questions(asked, seed, originals, work, progress, workers)
+    items = _new_questions(asked, seed, originals, work, progress)
     with replace_folder(folder) as partial:
-        (partial / FILES_FOLDER).mkdir(parents=True)
-        for stored in {file.path for each in items.values() for item in each for file in item.instance.files}:
-            shutil.copyfile(originals.files[stored], partial / stored)
-        backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
-        groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in items.items()]
-        tally = Tally()
-        new = build_samples(
-            groups,
-            partial,
-            toolset=published.header.toolset,
-            progress=progress,
-            workers=workers,
-            backends=backends,
-            tally=tally,
-        )
-        tally.check()
+        new, tally = scene_samples(partial, items, originals, published.header.toolset, progress)
         version = fresh_version(published.version, seed)
         header = published.header.model_copy(
             update={
@@ -93,7 +73,7 @@ def write_fresh(
 
 
 def _new_questions(
-    samples: Sequence[Sample], seed: int, originals: Originals, work: Path, progress: Progress, workers: int
+    samples: Sequence[Sample], seed: int, originals: Originals, work: Path, progress: Progress
 ) -> Mapping[str, list[Chosen]]:
     """Return the new questions by kind of scene; samples without a clear answer in any of their scenes are left out."""
     by_kind: defaultdict[str, list[Chosen]] = defaultdict(list)
@@ -102,7 +82,7 @@ def _new_questions(
     missing = list(samples)
     for attempt in range(_ATTEMPTS):
         orders = {each.id: _order(each, seed, attempt) for each in missing}
-        drawn = draw_all([*dict.fromkeys(orders.values())], work / "scenes", progress, workers)
+        drawn = draw_all([*dict.fromkeys(orders.values())], work / "scenes", progress)
         scenes = dict(zip(dict.fromkeys(orders.values()), drawn, strict=True))
         unanswered: list[Sample] = []
         for sample in missing:

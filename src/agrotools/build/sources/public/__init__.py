@@ -44,7 +44,7 @@ def build_public(name: str, allow_missing: bool = False) -> Callable[[Path, Path
     """Return the builder of one data set's benchmark, in the form of :data:`agrotools.build.sources.SOURCES`."""
 
     def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-        return _built({name: folder}, out, name, progress, allow_missing=allow_missing)
+        return build_all({name: folder}, out, progress, allow_missing=allow_missing, name=name)
 
     return build
 
@@ -65,25 +65,15 @@ def build_all(
     progress: Progress = no_progress,
     queries: int = QUERIES,
     allow_missing: bool = False,
+    name: str = "public-sources",
 ) -> BenchmarkHeader:
     """Build one benchmark from these data sets, each with its share of ``queries``; shares of absent ones stay unused.
 
-    Shortfalls and their reasons are in the header's metadata under ``shares``.
+    Shortfalls and their reasons are in the header's metadata under ``shares``. ``name``: name of the benchmark.
 
     Raises:
         BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
     """
-    return _built(folders, out, "public-sources", progress, queries, allow_missing)
-
-
-def _built(
-    folders: Mapping[str, Path],
-    out: Path,
-    name: str,
-    progress: Progress,
-    queries: int = QUERIES,
-    allow_missing: bool = False,
-) -> BenchmarkHeader:
     check_replaceable(out)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         shares = apportioned(DATASETS, queries)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.build.sources.part import DataSet
+from agrotools.build.sources.part import DataSet, listed
 from agrotools.build.templates.key_facts import facts_about
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import ToolError
@@ -165,7 +165,7 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "names": JOINED.join(known_as(pest)),
         "others": JOINED.join(dict.fromkeys(one.name for one in shuffled[:_MOST_OTHERS])),
         "choices": JOINED.join(one.name for one in offered),
-        "offered": _listed([one.name for one in offered], "or"),
+        "offered": listed([one.name for one in offered], "or"),
         "offered_zh": "、".join(zh(one) for one in offered),
         "suspected": suspected.name,
         "suspected_zh": zh(suspected),
@@ -175,7 +175,7 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "family": family,
         "families": str(len(near) + 1) if family else "0",
         "other_families": JOINED.join(near),
-        "offered_families": _listed(sorted([family, *near]), "or"),
+        "offered_families": listed(sorted([family, *near]), "or"),
         "at": "1" if pest.entry.claims_of("identification") else "0",
         "is_insect": str(order != "Trombidiformes"),
     }
@@ -207,7 +207,3 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
 def _alone(pest: Pest, pests: Sequence[Pest], trait: str) -> bool:
     """Return True if the others belong to orders that certainly do not cause this damage."""
     return all(one is pest or one.entry.taxonomy.order in TRAITS[trait]["not"] for one in pests)
-
-
-def _listed(names: Sequence[str], last: str) -> str:
-    return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_subject, photo_thing
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, listed, photo_subject, photo_thing
 from agrotools.build.sources.photos import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
@@ -177,7 +177,6 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
     offered = sorted([disease, *wrong], key=lambda one: one.short)
     suspected = wrong[0] if wrong and draw.random() < 0.5 else disease
     looked_for = next(one for one in of_plant if one.label == sought)
-    shorts = [one.short for one in offered]
     words = {
         "plant": disease.plant,
         "disease": disease.short,
@@ -186,7 +185,7 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
         "label": disease.label,
         "kb_name": disease.entry.names.en,
         "choices": str(len(offered)),
-        "offered": " or ".join(part for part in (", ".join(shorts[:-1]), shorts[-1]) if part),
+        "offered": listed([one.short for one in offered], "or"),
         "suspected": suspected.short,
         "suspected_id": suspected.entry.id,
         "sought": looked_for.short,

@@ -22,7 +22,7 @@ from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, named, pairs_of, photo_thing, reasons
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, listed, named, pairs_of, photo_thing, reasons
 from agrotools.build.sources.photos import describe_separation
 from agrotools.build.sources.reading import find_root, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
@@ -193,7 +193,8 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
             data.dropped["mostly outside the map"] += 1
             continue
         names = MAPS[tile.map]
-        facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": _note(names)}
+        note = _NOTE.format(listed([WORDS[name] for name in names], "and"))
+        facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": note}
         # 0 marks missing data, so the darkest valid value becomes 1.
         stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
         content = geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK")
@@ -205,12 +206,10 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
     return {name: [*some.values()] for name, some in by_map.items()}
 
 
-def _note(names: Sequence[str]) -> str:
-    return (
-        "Sugar beet field seen straight from above by a drone, about 1 cm a pixel. Bands"
-        f" {_listed([WORDS[name] for name in names])}, 8 bits each. Pixels that are 0 lie outside the map and do not"
-        " count."
-    )
+_NOTE = (
+    "Sugar beet field seen straight from above by a drone, about 1 cm a pixel. Bands {}, 8 bits each. Pixels that are "
+    "0 lie outside the map and do not count."
+)
 
 
 def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
@@ -247,7 +246,7 @@ def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonVal
         thought = f"I need to know how well the bands of {file.name} tell crop, weeds and soil apart."
         words = {
             "bands": str(len(names)),
-            "listed": _listed([f"{name} ({WORDS[name]})" for name in names]),
+            "listed": listed([f"{name} ({WORDS[name]})" for name in names], "and"),
             "listed_zh": "、".join(f"{name}（{WORDS_ZH[name]}）" for name in names),
         }
         words |= {f"band_{place}": names[min(place, len(names)) - 1] for place in range(1, 6)}
@@ -269,11 +268,8 @@ def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[s
         numbers: Any = {band: tile.names.index(band) + 1 for band in chosen}
         called = "-".join(chosen)
         thought = f"I need to know how well {called} tell crop, weeds and soil apart."
-        words = {"in_words": _listed([WORDS[band] for band in chosen]), "zh": "、".join(WORDS_ZH[b] for b in chosen)}
+        in_words, zh = ([table[band] for band in chosen] for table in (WORDS, WORDS_ZH))
+        words = {"in_words": listed(in_words, "and"), "zh": "、".join(zh)}
         return Thing((file,), MEASURE, {"image": file.name, "bands": numbers}, truth(index), called, thought, words)
 
     return Subject(name, len(sets), shown, metadata, of="band_set")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"

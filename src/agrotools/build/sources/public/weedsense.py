@@ -147,7 +147,6 @@ def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
 
 
 def _values(frame: Frame) -> NDArray[np.uint8]:
-    """Return the mask of a frame."""
     values = read_mask(frame.mask, ({*_CLASSES, IGNORE},)).astype(np.uint8)
     read_photo(frame.image, (values.shape[0], values.shape[1]))
     return values
