@@ -468,7 +468,7 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
 
     run(work())
     records = {record.sample.id: record for record in RecordIndex(folder)}
-    assert len(RecordIndex(tmp_path / "recorded-2").keys) == 1
+    assert len(list(RecordIndex(tmp_path / "recorded-2").each_key())) == 1
     assert [record.sample.query for record in records.values()] == [
         "(not stated)",
         "How much of the field is green?",
