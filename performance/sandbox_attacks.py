@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "sandb
 from attacks import Host, breach, held_how, run_attack
 from hostile_code import ATTACKS, ATTACKS_ON_THE_CHANNEL
 
-from agrotools.sandbox.probe import available_runners
+from agrotools.sandbox.probe import probe
+from agrotools.sandbox.runners import RUNNERS
 
 WIDTH = 100
 
@@ -28,7 +29,7 @@ def main() -> int:
     arguments = parser.parse_args()
     rows: list[dict[str, object]] = []
     for attack in (*ATTACKS, *ATTACKS_ON_THE_CHANNEL):
-        for runner in arguments.runner or available_runners():
+        for runner in arguments.runner or [each for each in RUNNERS if probe(each).holds]:
             with Host() as host:
                 started = time.perf_counter()
                 result = run_attack(attack, runner, host)

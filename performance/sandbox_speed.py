@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from agrotools.sandbox.pool import Worker, close_pools, pool_size
-from agrotools.sandbox.probe import available_runners
-from agrotools.sandbox.runners import interpreter
+from agrotools.sandbox.probe import probe
+from agrotools.sandbox.runners import RUNNERS, interpreter
 from agrotools.sandbox.running import run_code
 
 PLOT = """
@@ -76,7 +76,7 @@ def measure(times: int) -> dict[str, dict[str, float]]:
     add("plain: start of the interpreter", lambda: subprocess.run([interpreter(), "-S", "-c", ""], check=True))
     run_plain(PLAIN)
     add("plain: python plot.py", lambda: run_plain(PLAIN))
-    for runner in available_runners():
+    for runner in [each for each in RUNNERS if probe(each).holds]:
         # In turns: whatever else the machine does befalls both alike.
         starts = [(elapsed_ms("none"), elapsed_ms(runner)) for _ in range(4 * times)]
         rows["plain: start of a worker"] = summary([plain for plain, _ in starts])

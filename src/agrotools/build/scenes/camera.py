@@ -26,25 +26,30 @@ def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
 
 def photographed(
     rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
-) -> NDArray[np.uint8]:
-    """Return a natural-colour picture of a satellite or aircraft camera after JPEG compression, (rows, columns, 3).
+) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
+    """Simulate a satellite or aircraft camera.
 
     Args:
         reflectance: (rows, columns, 4): blue, green, red, near infrared.
         noise: standard deviation of the sensor noise at full scale.
         haze: reflectance that air adds to blue.
         balance: standard deviation of the white-balance gains.
+
+    Returns:
+        A natural-colour picture after JPEG compression, uint8 (rows, columns, 3), and calibrated reflectance x 10,000,
+            uint16 (4, rows, columns).
     """
     sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
     grain = rng.standard_normal(sharp.shape, dtype=np.float32)
-    rng.standard_normal(4, dtype=np.float32)  # of no use, but without it the same seed gives another picture
+    raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * noise * grain * np.sqrt(sharp)
+    bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)
     air = rng.uniform(0.2, 1.0) * haze * np.array([1.0, 0.72, 0.5], np.float32)
     linear = sharp[..., :3] + air
     linear = linear * (1 + balance * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
     linear += noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
     linear = np.clip(linear, 0, 1)
-    return jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97)))
+    return jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97))), np.ascontiguousarray(bands)
 
 
 Rng = np.random.Generator

@@ -281,7 +281,7 @@ def make_farmland_pair(
         if name == "after":
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
-        images[name] = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)
+        images[name], _ = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)
     lost = _lost_cropland(new, camera)
     return Scene(images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost})
 

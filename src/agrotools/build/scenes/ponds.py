@@ -73,7 +73,8 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     ``event``: event of the pond; None: drawn from the seed.
 
     Returns:
-        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours. ``masks``, uint8 (384, 512):
+        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
+        (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
         ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 inside a pond's embankment,
         wet or dry), each in the frame of its own picture. ``truth``: the event.
     """
@@ -86,7 +87,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     green = rng.uniform(0.15, 0.7, 2)
     first = draw_stages(rng, ground, float(green[0]))
     second = second_stages(rng, ground, first, float(green[1]), kept=0.25)
-    images: dict[str, NDArray[np.uint8]] = {}
+    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
@@ -109,9 +110,11 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]
         if when:
             moved = [shifted(plane, shift) for plane in moved]
-        images[name] = photographed(rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance)
+        images[name], images[f"{name}_bands"] = photographed(
+            rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
+        )
         masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
-    return Scene(images, {"gsd_m": gsd_m}, {"event": event}, masks)
+    return Scene(images, {"gsd_m": gsd_m, "bands": ["B", "G", "R", "NIR"]}, {"event": event}, masks)
 
 
 def _place_basins(
