@@ -50,6 +50,7 @@ WORKLOADS = (
     Workload("questions", 200, 2_000),
     Workload("agents", 0, 500),
     Workload("agents", 50, 500),
+    Workload("agents", 200, 500),
     Workload("exam", 0, 14_697),
     Workload("exam", 50, 14_697),
     Workload("exam", 200, 14_697),
