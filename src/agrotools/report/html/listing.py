@@ -54,7 +54,7 @@ def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, 
     """Read all records of the runs, and choose those to list: at most ``most`` of whole samples."""
     total, n_read = sum(len(run.records) for run in runs), 0
     has_lost: dict[str, bool] = {}
-    """Whether a sample lost points, or is invalid, in a record."""
+    """By sample: True if it lost points, or is invalid, in a record."""
     kinds = set[tuple[int, str, int]]()
     lost: list[dict[str, dict[str, Any]]] = []
     for at, run in enumerate(runs):

@@ -4,6 +4,7 @@ import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,9 @@ def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_col
     """Save an 8-bit colour picture (rows, columns, 3) as a JPEG; ``full_colour`` keeps colours at full resolution."""
     from PIL import Image
 
-    Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
-    content = path.read_bytes()
+    buffer = BytesIO()
+    Image.fromarray(rgb).save(buffer, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
+    content = buffer.getvalue()
     path.write_bytes(_padded(content, path.suffix, -len(content) % _BLOCK))
 
 
@@ -60,12 +62,12 @@ def save_blank(path: Path, original: Path, seed: int) -> None:
 def _padded(content: bytes, suffix: str, missing: int) -> bytes:
     """Return the file ``missing`` bytes longer, by parts that readers of its format skip."""
     if suffix == ".jpg":  # comments of at most 65,533 bytes behind the JFIF header
-        at, comments = 4 + int.from_bytes(content[4:6]), b""
+        header_end, comments = 4 + int.from_bytes(content[4:6]), b""
         while missing > 3:
             size = min(missing - 4, 65_529)
             comments += b"\xff\xfe" + (size + 2).to_bytes(2) + bytes(size)
             missing -= size + 4
-        return content[:at] + comments + content[at:]
+        return content[:header_end] + comments + content[header_end:]
     if suffix == ".png":  # a text chunk ahead of the end chunk
         chunk = b"tEXtComment\0" + b" " * (missing - _CHUNK)
         return content[:-12] + (len(chunk) - 4).to_bytes(4) + chunk + zlib.crc32(chunk).to_bytes(4) + content[-12:]
