@@ -12,7 +12,6 @@ from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import locate_by_model
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
@@ -174,6 +173,8 @@ def count_objects(
         )
         if by_model:
             if chosen == "vlm":
+                from agrotools.tools.services.vision import locate_by_model
+
                 located = locate_by_model(display, box, target)
             else:
                 located = find_learned(backend, display, box, target, score_min)

@@ -14,7 +14,6 @@ from agrotools.knowledge.entries import Entry
 from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import MOST_NAMES, choose_name
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
@@ -281,6 +280,7 @@ def choose_by_larger_model(
             errors of the back-end.
     """
     from agrotools.tools.recognition.calibration import calibrate_names
+    from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     if backend == VLM:

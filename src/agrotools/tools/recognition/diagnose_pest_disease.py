@@ -32,7 +32,6 @@ from agrotools.tools.recognition.candidates import (
     without_scores,
 )
 from agrotools.tools.result import ResultPart
-from agrotools.tools.services.vision import MOST_NAMES
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 
@@ -353,6 +352,8 @@ def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> di
     Raises:
         ToolError: ``backend_unavailable``: there are none for ``crop``.
     """
+    from agrotools.tools.services.vision import MOST_NAMES
+
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
         why = f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from"
