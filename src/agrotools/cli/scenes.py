@@ -16,7 +16,9 @@ def scenes(
     helpers: HelperOptions,
     count: Annotated[
         int | None,
-        typer.Option(min=20, help="Number of questions, unanswerable ones included. Default and maximum: as in embedded."),
+        typer.Option(
+            min=20, help="Number of questions with the unanswerable ones; at most and by default, as in embedded."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 0,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the questions.")] = "en",

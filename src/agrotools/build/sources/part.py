@@ -160,15 +160,16 @@ def photo_subject(
     thing: Callable[[SampleFile, T, int], Thing],
     metadata: dict[str, JsonValue],
     of: str,
+    stem: str = "image",
 ) -> Subject:
-    """Return a subject with one thing per picture.
+    """Return a subject with one thing per picture, whose file is called ``stem`` and its place in the sample.
 
     ``thing``: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
     """
 
     def shown(index: int, place: int) -> Thing:
         file, known = photos[index]
-        return thing(named(file, "image", place), known, place)
+        return thing(named(file, stem, place), known, place)
 
     return Subject(name, len(photos), shown, metadata, of=of)
 
@@ -179,10 +180,12 @@ def photo_pairs(
     thing: Callable[[SampleFile, T, int], Thing],
     metadata: Mapping[str, JsonValue],
     of: str,
+    size: int = 2,
 ) -> list[Subject]:
-    """Return a subject, as made by :func:`photo_subject`, for every pair of :func:`pairs_of`."""
-    pairs = enumerate(pairs_of(photos))
-    return [photo_subject(f"{name}-{number}", pair, thing, {"pair": number, **metadata}, of) for number, pair in pairs]
+    """Return a subject, as made by :func:`photo_subject`, for every ``size`` pictures in the order of their hashes."""
+    members = [photo for pair in pairs_of(photos) for photo in pair]
+    groups = enumerate(members[at : at + size] for at in range(0, len(members), size))
+    return [photo_subject(f"{name}-{number}", some, thing, {"pair": number, **metadata}, of) for number, some in groups]
 
 
 class DataSet:

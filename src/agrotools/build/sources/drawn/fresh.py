@@ -171,9 +171,7 @@ def _order(sample: Sample, seed: int, attempt: int) -> Order:
     return Order(scene["kind"], new_seed, sample.metadata.get("difficulty", 0))  # pyright: ignore[reportArgumentType]
 
 
-def _asked(
-    sample: Sample, scene: DrawnScene, originals: Originals, seed: int, language: Language
-) -> Iterator[Chosen]:
+def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int, language: Language) -> Iterator[Chosen]:
     """Yield the question of a sample about the things of a new scene, the corresponding thing first."""
     kind = SCENE_KINDS[scene.name]
     every = (each for file in kind.templates for each in load_templates(file, language))
