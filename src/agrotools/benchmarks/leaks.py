@@ -47,11 +47,15 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)")
 
 
+_BOX = re.compile(r"\d+(?:,\s+\d+){3}(?!\d)")
+"""Four whole numbers in a row: a box in pixels, whose sides tell nothing of a measured value."""
+
+
 def revealed_answer(slot: object, text: str) -> str | None:
     """Return the part of ``text`` that reveals the slot's value, or None.
 
     A label is not a leak if the text names another choice as well; a number is one only if it has at least two
-    significant digits.
+    significant digits and is not a side of a box.
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
         stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
@@ -65,7 +69,7 @@ def revealed_answer(slot: object, text: str) -> str | None:
     value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    matches = (match[0] for match in _NUMBER.finditer(text))
+    matches = (match[0] for match in _NUMBER.finditer(_BOX.sub(" ", text)))
     return next((digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None)
 
 

@@ -196,7 +196,7 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> l
 def _chosen(
     allocation: Mapping[Offer, int], offered: Mapping[Offer, Sequence[Chosen]]
 ) -> tuple[list[Chosen], dict[str, int]]:
-    """Choose a subject and a wording for each allotted question; also count the wordings of templates that ran short."""
+    """Choose subject and wording of each allotted question; also return the wordings of templates that have too few."""
     question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)
     used_sentences: set[str] = set()
