@@ -6,9 +6,9 @@
     python training/fit_guess.py charts DIR/101.jsonl DIR/102.jsonl     # writes src/agrotools/data/guess_charts.json
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
-``questions`` writes every question that can be asked of the pictures in DATA, no picture for two seeds. ``packed`` draws
-other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times: that
-is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the best
+``questions`` writes every question that can be asked of the pictures in DATA, no picture for two seeds. ``packed``
+draws other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times:
+that is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the best
 constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on the
 others; gradient boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of what
 the last two score beyond constants. Needs scikit-learn.

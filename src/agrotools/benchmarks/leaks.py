@@ -32,7 +32,8 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
             if revealed := revealed_answer(slot, text):
                 message = f"{revealed!r} is (part of) the answer {slot.name!r}"
                 yield code, where, message, "leave it out, or name the other choices too"
-    right = [label for slot in at.sample.answer for label in labels_of(slot)]
+    names = {file.name for file in at.sample.files}
+    right = [label for slot in at.sample.answer for label in labels_of(slot) if label not in names]
     hint = "use neutral names such as image_1.jpg"
     for index, file in enumerate(at.sample.files):
         where, words = f"files[{index}].name", normalise_words(file.name)

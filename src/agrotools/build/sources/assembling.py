@@ -13,10 +13,10 @@ from agrotools.build.allocation import Marginals, composition
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, Stock, choose, choose_allocated
 from agrotools.build.export import write_benchmark
-from agrotools.build.sources.part import Part
+from agrotools.build.sources.part import REACH, Part
 from agrotools.build.templates.wording import sentences
 from agrotools.build.twins import with_twins
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
@@ -72,6 +72,7 @@ def assembled(
         samples, tally = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress)
         if not samples:
             raise BenchmarkError("nothing can be asked: no sample is left", hint="check the data and what is asked")
+        samples = [_with_reach(sample, parts) for sample in samples]
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}
@@ -122,6 +123,12 @@ def _chosen_together(parts: Sequence[Part], wanted: Marginals) -> list[list[Chos
     chosen = choose_allocated(stocks, replace(wanted, sources=shares), SEED)
     subjects = [{id(subject) for subject in part.subjects} for part in parts]
     return [[item for item in chosen if id(item.subject) in ours] for ours in subjects]
+
+
+def _with_reach(sample: Sample, parts: Sequence[Part]) -> Sample:
+    part = next(part for part in parts if part.name == sample.id.rpartition("-")[0])
+    side = part.reach.get(str(sample.template))
+    return sample.model_copy(update={"groups": {**sample.groups, REACH: side}}) if side else sample
 
 
 def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:

@@ -21,6 +21,11 @@ from agrotools.core.files import pairs_by_hash, read_table
 from agrotools.formats.benchmark import FILES_FOLDER, SourceNote
 
 T = TypeVar("T")
+REACH = "reach of the tools"
+"""Name of the group in ``Sample.groups`` that says what is known of the sample's template on other pictures.
+
+``reached``: the tools of the package give the answer, ``beyond``: they do not, ``undecided``: it was not measured.
+"""
 TABLES: dict[str, Any] = read_table(Path(__file__).with_name("tables.toml"))
 """Names and numbers that adapters use, by the name of their table."""
 
@@ -74,6 +79,7 @@ class Part:
         files: originals by their path in the benchmark; those that a sample shows are copied unchanged.
         described: returns further metadata for the benchmark, given the finished samples.
         dropped: number of items of the data set that were left out, by reason.
+        reach: value of the group :data:`REACH` by template; samples of an empty one are not in the group.
     """
 
     name: str
@@ -85,6 +91,7 @@ class Part:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {}
     dropped: Mapping[str, int] = field(default_factory=dict)
+    reach: Mapping[str, str] = field(default_factory=dict)
 
 
 class Originals:
@@ -218,7 +225,21 @@ class DataSet:
         """Return the finished part; ``questions`` are templates or names of template files."""
         templates = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
         name, source, shown = self.listing.part, self.listing.source, self.originals.files
-        return Part(name, source, subjects, templates, self.samples, shown, metadata or {}, described, self.dropped)
+        facts = metadata or {}
+        reach = _reach_of(name, templates) if name in _public_parts() else {}
+        return Part(name, source, subjects, templates, self.samples, shown, facts, described, self.dropped, reach)
+
+
+@cache
+def _public_parts() -> frozenset[str]:
+    tables = read_table(Path(__file__).with_name("sources.toml"))
+    return frozenset(listing_of(name).part for name in tables if name != "field")
+
+
+def _reach_of(part: str, templates: Sequence[Template]) -> dict[str, str]:
+    decided = read_table(Path(__file__).with_name("reach.toml")).get(part, {})
+    known = {template: side for side, names in decided.items() for template in names}
+    return {each.template: known.get(each.template, "undecided") for each in templates}
 
 
 @dataclass(frozen=True)
