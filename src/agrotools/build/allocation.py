@@ -1,7 +1,7 @@
 """Composition of the published AgroTools benchmark (arXiv 2605.22366, section 3), scaled and allocated to templates."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -54,13 +54,13 @@ class Marginals:
     files: int
 
 
-def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
-    """Return the published figures of these ``sources``, scaled to ``queries`` by the largest-remainder method."""
+def published(queries: int = QUERIES) -> Marginals:
+    """Return the published figures, scaled to ``queries`` by the largest-remainder method."""
     return Marginals(
         queries=queries,
         distinct_tools=apportioned(DISTINCT_TOOLS, queries),
         answer_types=apportioned(ANSWER_TYPES, queries),
-        sources=apportioned({name: share for name, share in SOURCE_PCTS.items() if name in sources}, queries),
+        sources=apportioned(SOURCE_PCTS, queries),
         calls=round(CALLS * queries / QUERIES),
         files=round(FILES * queries / QUERIES),
     )

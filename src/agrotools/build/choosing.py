@@ -163,16 +163,11 @@ def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
     return [member for row in zip_longest(*groups) for member in row if member is not None]
 
 
-@dataclass(frozen=True)
-class Stock:
-    """Subjects and questions available from one data set (``source``), whose share of the samples they fill."""
-
-    source: str
-    subjects: Sequence[Subject]
-    questions: Sequence[Template]
+Stocks = Mapping[str, tuple[Sequence[Subject], Sequence[Template]]]
+"""Subjects and questions available from each source."""
 
 
-def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> list[Chosen]:
+def choose_allocated(stocks: Stocks, wanted: Marginals, seed: int) -> list[Chosen]:
     """Choose questions that meet the wanted marginals as closely as possible, in an order that mixes sources.
 
     No two questions share a sentence, no subject is asked the same kind of question twice, and subjects with few
@@ -183,7 +178,7 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> l
     """
     offered = _offered(stocks, seed)
     available = {offer: len(items) for offer, items in offered.items()}
-    ways = {question.template: len(question.wordings) for stock in stocks for question in stock.questions}
+    ways = {question.template: len(question.wordings) for _, questions in stocks.values() for question in questions}
     while True:
         allocation = allocate(available, wanted, ways)
         chosen, short = _chosen(allocation, offered)
@@ -218,13 +213,13 @@ def _chosen(
     return chosen, short
 
 
-def _offered(stocks: Sequence[Stock], seed: int) -> dict[Offer, list[Chosen]]:
+def _offered(stocks: Stocks, seed: int) -> dict[Offer, list[Chosen]]:
     offered: dict[Offer, list[Chosen]] = defaultdict(list)
-    for stock in stocks:
-        for subject in stock.subjects:
-            for question in stock.questions:
+    for source, (subjects, questions) in stocks.items():
+        for subject in subjects:
+            for question in questions:
                 if (item := ask_subject(subject, question, seed)) is not None:
-                    offered[_offer(stock.source, item)].append(item)
+                    offered[_offer(source, item)].append(item)
     return offered
 
 

@@ -6,17 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from data_sets import WRITERS
+from data_sets import PONDS, WRITERS
+from data_sets import SHARES as SHARES_PCT
+from fake_clcd import write_clcd
+from fake_deepnir import write_deepnir
+from fake_deepweeds import write_deepweeds
+from fake_fpcd import write_fpcd
+from fake_hi_cna import write_hi_cna
+from fake_ip102 import write_ip102
+from fake_open_canopy import ROW, write_open_canopy
+from fake_papple import write_papple
 from fake_plantseg import DISEASES, write_plantseg
+from fake_weedmap import write_weedmap
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.allocation import SOURCE_PCTS, apportioned
+from agrotools.build.allocation import SOURCE_PCTS, apportioned, published
+from agrotools.build.choosing import choose_allocated
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
 from agrotools.cli.main import app
-from agrotools.core import ReferenceStep, Sample
+from agrotools.core import FAMILY_OF_TASK_TYPE, ReferenceStep, Sample
 from agrotools.formats.benchmark import Benchmark
 from support.caches import separate_cache
 
@@ -27,7 +38,7 @@ TASK_TYPES = {
     "agromind": {"tree_counting", "organ_counting"}, "clcd": {"farmland_change"}, "deepnir": {"organ_counting"},
     "deepweeds": {"weed_identification"}, "fpcd": {"farm_pond_change"}, "hi_cna": {"farmland_change"},
     "ip102": {"pest_diagnosis"}, "open_canopy": {"canopy_height"}, "papple": {"apple_size"},
-    "plantseg": {"crop_disease"}, "weedmap": {"weed_crop_area", "band_selection"},
+    "plantseg": {"crop_disease", "lesion_severity"}, "weedmap": {"weed_crop_area", "band_selection"},
     "weedsense": {"weed_crop_area"},
 }  # fmt: skip
 """Kinds of questions asked of each data set, beside charts."""
@@ -43,6 +54,39 @@ def built(tmp_path_factory: pytest.TempPathFactory, data_set: Callable[[str], Pa
         separate_cache(patch, base / "cache")
         build_all(folders_in(base / "sets"), base / "out", queries=QUERIES)
     return load_folder(base / "out")
+
+
+ENLARGED: dict[str, Callable[[Path], Path]] = WRITERS | {
+    "clcd": lambda folder: write_clcd(folder, SHARES_PCT * 12),
+    "deepnir": lambda folder: write_deepnir(folder, of_each=8),
+    "deepweeds": lambda folder: write_deepweeds(folder, of_each=10),
+    "fpcd": lambda folder: write_fpcd(folder, PONDS * 9),
+    "hi_cna": lambda folder: write_hi_cna(folder, SHARES_PCT * 12),
+    "ip102": lambda folder: write_ip102(folder, of_each=10),
+    "open_canopy": lambda folder: write_open_canopy(folder, dict.fromkeys((2021, 2022, 2023), ROW * 4)),
+    "papple": lambda folder: write_papple(folder, crops=16),
+    "plantseg": lambda folder: write_plantseg(folder, of_each=4),
+    "weedmap": lambda folder: write_weedmap(folder, frames=36),
+}
+"""Writers of data sets with pictures for all questions of the published benchmark."""
+
+
+@pytest.mark.slow
+def test_with_enough_pictures_the_composition_is_the_published_one(tmp_path: Path, scratch: Path) -> None:
+    wanted = published()
+    stocks = {}
+    for name, write in ENLARGED.items():
+        part = adapter_of(name)(write(tmp_path / name), scratch, wanted.sources[name])
+        stocks[name] = (part.subjects, part.questions)
+    chosen = choose_allocated(stocks, wanted, 1)
+    asked = [item.instance for item in chosen]
+    assert Counter(len({call.tool for call in each.calls}) for each in asked) == {1: 59, 2: 412, 3: 49, 4: 19}
+    answers = {"tolerance": 177, "exact": 154, "plot": 139, "open_text": 69}
+    assert Counter(each.answer_type for each in asked) == answers
+    assert sum(len(each.calls) for each in asked) == 1447
+    of = {id(subject): name for name, (subjects, _) in stocks.items() for subject in subjects}
+    assert Counter(of[id(item.subject)] for item in chosen) == wanted.sources
+    assert {item.question.task_type for item in chosen} == FAMILY_OF_TASK_TYPE.keys()
 
 
 def _by_source(benchmark: Benchmark) -> Counter[str]:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from agrotools import __version__
 from agrotools.build.allocation import Marginals, composition
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, Stock, choose, choose_allocated
+from agrotools.build.choosing import Chosen, choose, choose_allocated
 from agrotools.build.export import write_benchmark
 from agrotools.build.sources.part import REACH, Part
 from agrotools.build.templates.wording import sentences
@@ -118,7 +118,7 @@ def _chosen_evenly(parts: Sequence[Part]) -> list[list[Chosen]]:
 
 
 def _chosen_together(parts: Sequence[Part], wanted: Marginals) -> list[list[Chosen]]:
-    stocks = [Stock(part.name, part.subjects, part.questions) for part in parts]
+    stocks = {part.name: (part.subjects, part.questions) for part in parts}
     shares = {part.name: part.samples for part in parts}
     chosen = choose_allocated(stocks, replace(wanted, sources=shares), SEED)
     subjects = [{id(subject) for subject in part.subjects} for part in parts]

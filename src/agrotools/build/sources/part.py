@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -225,21 +225,7 @@ class DataSet:
         """Return the finished part; ``questions`` are templates or names of template files."""
         templates = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
         name, source, shown = self.listing.part, self.listing.source, self.originals.files
-        facts = metadata or {}
-        reach = _reach_of(name, templates) if name in _public_parts() else {}
-        return Part(name, source, subjects, templates, self.samples, shown, facts, described, self.dropped, reach)
-
-
-@cache
-def _public_parts() -> frozenset[str]:
-    tables = read_table(Path(__file__).with_name("sources.toml"))
-    return frozenset(listing_of(name).part for name in tables if name != "field")
-
-
-def _reach_of(part: str, templates: Sequence[Template]) -> dict[str, str]:
-    decided = read_table(Path(__file__).with_name("reach.toml")).get(part, {})
-    known = {template: side for side, names in decided.items() for template in names}
-    return {each.template: known.get(each.template, "undecided") for each in templates}
+        return Part(name, source, subjects, templates, self.samples, shown, metadata or {}, described, self.dropped)
 
 
 @dataclass(frozen=True)
@@ -264,7 +250,12 @@ class Adapter:
         listing = listing_of(self.name)
         with hint_on_error(listing.get_it):
             wanted = listing.samples if samples is None else samples
-            return self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
+            part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
+        if self.name.startswith("field."):
+            return part
+        decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
+        known = {template: side for side, names in decided.items() for template in names}
+        return replace(part, reach={each.template: known.get(each.template, "undecided") for each in part.questions})
 
 
 def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:

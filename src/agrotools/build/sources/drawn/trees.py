@@ -149,7 +149,9 @@ def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
             region = mark["regions"][0]["inner_box"]
         save_picture(folder / f"picture_{number}.jpg", picture, int(rng.integers(86, 94)))
         save_heights(folder / f"heights_{number}.tif", scene.images["chm"], gsd_m)
+        heights = cut_out(known, region).astype(np.float64)
         truth = height_truth(known, region, gsd_m)
+        truth["mean_canopy_m"] = round_significant(float(heights[heights >= BREAK_M].mean()), _DIGITS)
         files = {"picture": f"picture_{number}.jpg", "heights": f"heights_{number}.tif"}
         tracts.append({**files, "gsd_m": gsd_m, "size": [columns, rows], "mark": mark, "truth": truth})
     return {"mode": mode, "tracts": tracts}
