@@ -45,7 +45,7 @@ REPEATED = ("40410.jpg", "40432.jpg", "65553.jpg", "66152.jpg")
 """Pictures that are in both the train and the test split."""
 _SEED = 12
 _TURNS = (
-    "pest_group", "pest_photo", "pest_advice", "pest_group", "pest_advice", "pest_damage", "pest_group", "pest_photo",
+    "pest_group", "pest_photo", "pest_advice", "pest_group", "pest_photo", "pest_damage", "pest_group", "pest_photo",
     "pest_advice", "pest_group",
 )  # fmt: skip
 """Order in which kinds of subjects are made; their frequencies follow the number of templates for each."""
