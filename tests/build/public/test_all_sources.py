@@ -24,10 +24,10 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import SOURCE_PCTS, apportioned, published
 from agrotools.build.choosing import choose_allocated
-from agrotools.build.sources.part import listing_of
+from agrotools.build.sources.part import REACH, listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
 from agrotools.cli.main import app
-from agrotools.core import FAMILY_OF_TASK_TYPE, ReferenceStep, Sample
+from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError, ReferenceStep, Sample
 from agrotools.formats.benchmark import Benchmark
 from support.caches import separate_cache
 
@@ -116,6 +116,18 @@ def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
         assert licence in built.header.licence
 
 
+@pytest.mark.slow
+def test_samples_say_what_tools_reach_of_their_template_and_what_is_missed_is_told(built: Benchmark) -> None:
+    reached = {sample.template: sample.groups[REACH] for sample in built.samples}
+    assert set(reached.values()) == {"reached", "beyond", "undecided"}
+    assert all(side == "undecided" for template, side in reached.items() if template.startswith("pest_"))
+    composed: Any = built.header.metadata["composition"]
+    assert composed["reached"]["questions"] == [len(built.samples), QUERIES]
+    assert composed["reached"]["with 1 tools"][1] == published(QUERIES).distinct_tools[1]
+    missing = FAMILY_OF_TASK_TYPE.keys() - {sample.task_type for sample in built.samples}
+    assert composed["absent_task_types"] == sorted(missing)
+
+
 def _agree(step: ReferenceStep) -> bool:
     """True where the real tool finds about what the truth of the data set says."""
     seen: Any = step.observation.result
@@ -152,6 +164,18 @@ def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, s
     # Two pictures a sample; pairs of dates and depth are two files.
     assert 3 <= len(first.files) <= 16
     assert first.files == again.files
+
+
+def test_a_data_set_that_cannot_be_read_is_told_and_the_others_are_used(tmp_path: Path) -> None:
+    write_deepweeds(tmp_path / "sets" / "deepweeds", 1)
+    (tmp_path / "sets" / "papple" / "demo").mkdir(parents=True)
+    arguments = ["build", "--all-sources", str(tmp_path / "sets"), "--out", str(tmp_path / "out"), "--queries", "20"]
+    assert isinstance(CliRunner().invoke(app, arguments).exception, BenchmarkError)
+    result = CliRunner().invoke(app, [*arguments, "--allow-missing"])
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert "papple: 0 of 1 samples (papple has no " in told
+    assert "composition, in brackets as published: questions 1 (20)" in told
 
 
 def test_what_falls_short_is_told_with_its_reason_on_the_command_line(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def build_all(
                 except BenchmarkError as error:
                     if not allow_missing or len(folders) == 1:
                         raise
-                    why = str(error).replace(str(folders[one]), one)
+                    why = error.message.replace(str(folders[one]), one)
             missing[one] = {"wanted": shares[one], "made": 0, "why": why}
         return assembled(
             parts,
