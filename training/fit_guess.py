@@ -8,10 +8,10 @@
 
 ``questions`` writes every question that can be asked of the pictures in DATA, no picture for two seeds. ``packed``
 draws other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times:
-that is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the best
-constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on the
-others; gradient boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of what
-the last two score beyond constants. Needs scikit-learn.
+that is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the
+best constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on
+the others; gradient boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of
+what the last two score beyond constants. Needs scikit-learn.
 """
 
 import argparse

@@ -23,19 +23,10 @@ ANSWER_TYPES: dict[AnswerType, int] = {"tolerance": 177, "exact": 154, "plot": 1
 the figure itself among its answers, so that no answer is right without drawing it.
 """
 
-IP102_PCT, WEEDMAP_PCT, OPEN_CANOPY_PCT = 21.34, 11.50, 10.20
-"""Shares of the queries that the paper gives, in percent; the other nine data sets have 3.34 to 7.61 % each."""
-_OTHERS = (
-    "agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense",
-)  # fmt: skip
-_REST_PCT = (100 - IP102_PCT - WEEDMAP_PCT - OPEN_CANOPY_PCT) / len(_OTHERS)
-SOURCE_PCTS: Mapping[str, float] = {
-    **dict.fromkeys(_OTHERS, _REST_PCT),
-    "ip102": IP102_PCT,
-    "open_canopy": OPEN_CANOPY_PCT,
-    "weedmap": WEEDMAP_PCT,
-}
-"""Percent of the queries by data set. Data sets for which the paper gives only a range share the rest equally."""
+_RANGE = ("agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense")
+_GIVEN = {"ip102": 21.34, "open_canopy": 10.20, "weedmap": 11.50}
+SOURCE_PCTS: Mapping[str, float] = {**dict.fromkeys(_RANGE, (100 - sum(_GIVEN.values())) / len(_RANGE)), **_GIVEN}
+"""Percent of the queries by data set. Those for which the paper gives only a range, 3.34 to 7.61, have equal shares."""
 
 
 @dataclass(frozen=True)

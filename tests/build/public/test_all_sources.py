@@ -151,8 +151,9 @@ def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(bu
     assert {sample.task_type for sample in samples} <= {"plotting", *TASK_TYPES[name]}
     steps = [step for sample in samples if sample.reference for step in sample.reference.steps]
     errors = {step.tool: step.observation.error.kind for step in steps if step.observation and step.observation.error}
-    # The shipped nets know few of the plants, and a marked region may not be found. That is recorded.
-    assert set(errors.values()) <= {"backend_unavailable", "low_confidence", "nothing_found", "invalid_argument"}
+    # The shipped nets know few of the plants; drawn ponds are not found and drawn fields look shifted. It is recorded.
+    lost = {"region_empty", "shape_mismatch"}
+    assert set(errors.values()) <= {"backend_unavailable", "low_confidence", "nothing_found", "invalid_argument", *lost}
     for step in steps:
         assert step.truth is not None
         assert step.tool in errors or _agree(step), step
