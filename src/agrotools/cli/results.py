@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
-    from agrotools.plugin import PaperTables, TextComparisons
+    from agrotools.plugin import TextComparisons
+    from agrotools.report.paper import PaperTables
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
@@ -161,7 +162,7 @@ def show_runs(
         an answer that can be scored, unless ``allow_invalid``.
     """
     from agrotools.report.html import incomparable
-    from agrotools.report.settings import paper_tables
+    from agrotools.report.paper import paper_tables
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
@@ -193,7 +194,7 @@ def show_runs(
     code = int(any(part.invalid.n or not part.headline for part in parts) or any(each.missing for each in summaries))
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
-    papers = paper_tables(runs, comparisons) if paper or evaluated else []
+    papers = paper_tables(runs, summaries, comparisons) if paper or evaluated else []
     if not evaluated:
         _print_papers(runs, papers, paper=paper, as_json=as_json)
     if evaluated:
@@ -281,7 +282,7 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.report.layout import print_parts
-    from agrotools.report.settings import benchmarks_with_papers
+    from agrotools.report.paper import benchmarks_with_papers
     from agrotools.runner.store import read_manifest
 
     known = benchmarks_with_papers()

@@ -10,7 +10,7 @@ figures: compare by :attr:`PublishedRow.group_checked`, not by :attr:`PublishedR
 
 import csv
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -118,6 +118,10 @@ class Paper:
     about: Mapping[str, Any] = field(repr=False)
 
     @property
+    def short_title(self) -> str:
+        return self.title.partition(":")[0]
+
+    @property
     def url(self) -> str:
         return f"https://arxiv.org/abs/{self.arxiv}{self.version}"
 
@@ -178,6 +182,13 @@ def same_model(first: str, second: str) -> bool:
 
     Case, an organisation before a slash and a provider (``openai:gpt-4o``) are ignored."""
     return _plain_name(first) == _plain_name(second)
+
+
+def denotes(model: str, names: Collection[str]) -> set[str]:
+    """Return those of ``names`` that denote the model: equal ones, else those of which one is cut off."""
+    plain = {name: _plain_name(name) for name in names}
+    whole, key = {name for name in names if plain[name] == _plain_name(model)}, _plain_name(model)
+    return whole or {name for name in names if plain[name].startswith(key) or key.startswith(plain[name])}
 
 
 def _plain_name(model: str) -> str:

@@ -1,25 +1,14 @@
-"""Settings of the report (mode and metrics of each table), and the tables of the benchmarks' papers."""
+"""Settings of the report: mode and metrics of each table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import RenderableType
 
 from agrotools.core import BENCHMARKS, Mode
-from agrotools.plugin import (
-    NO_COMPARISONS,
-    BenchmarkPlugin,
-    PaperTables,
-    TextComparisons,
-    plugin_of,
-    plugins,
-    plugins_of_metrics,
-)
+from agrotools.plugin import BenchmarkPlugin, plugins_of_metrics
 from agrotools.report.layout import Notes, of_runs
-from agrotools.runner.records import iter_records
-from agrotools.runner.store import read_manifest
-from agrotools.scoring import Metric, Summary, score_record
+from agrotools.scoring import Metric, Summary
 from agrotools.scoring.metrics import own_metric
 from agrotools.scoring.summary import GAIN_METRICS
 
@@ -135,27 +124,3 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
             if (notes := plugin.reporting.notes) is not None:
                 lines += [f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)]
     return lines
-
-
-def paper_tables(runs: Sequence[Path], comparisons: TextComparisons = NO_COMPARISONS) -> list[PaperTables]:
-    """Score the records of ``runs`` whose benchmark has a paper with tables, and return these, filled.
-
-    Raises:
-        RunStoreError: a folder is not a run, or its records cannot be read.
-    """
-    by_benchmark: dict[str, PaperTables] = {}
-    for run in runs:
-        manifest = read_manifest(run)
-        plugin = plugin_of(manifest.benchmark)
-        if plugin is None or plugin.reporting.paper is None:
-            continue
-        tables = by_benchmark.setdefault(manifest.benchmark, plugin.reporting.paper())
-        tables.begin_run(manifest)
-        for record in iter_records(run):
-            tables.add(record, score_record(record, comparisons))
-    return [tables for tables in by_benchmark.values() if tables]
-
-
-def benchmarks_with_papers() -> list[str]:
-    """Return the names of the benchmarks whose papers have tables in the report."""
-    return [plugin.name for plugin in plugins() if plugin.reporting.paper is not None]

@@ -1,0 +1,357 @@
+"""Runs beside the figures of their benchmark's paper (``agrotools score RUN --paper``).
+
+Which printed figures correspond to which values of a run is data: ``[[comparisons]]`` in the paper's ``paper.toml``,
+whose entries are explained there. Where table headers of a paper contradict its figures, a figure is shown in the
+column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+from types import MappingProxyType
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agrotools.core import Record, Score
+from agrotools.plugin import NO_COMPARISONS, PaperLabels, TextComparisons, plugin_of, plugins
+from agrotools.report.layout import DASH, Notes, harmless, new_table, stacked, value_cell
+from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import Estimate, Summary, score_record
+from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
+from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_difference, estimate_mean
+
+MARK = "†"
+OVERALL = "overall"
+_SECONDS = "seconds"
+_COLUMNS_SIDE_BY_SIDE = 7
+_ARROWS = {"": "", "up": "↑", "down": "↓"}
+_NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class Comparison(NamedTuple):
+    """Printed tables and the values of a run that stand above them, as ``paper.toml`` explains the fields."""
+
+    title: str
+    tables: Mapping[str, Sequence[str]]
+    columns: Mapping[str, str]
+    scores: str = ""
+    metric: str = ""
+    errors: Mapping[str, Sequence[str]] = _NOTHING
+    best: Mapping[str, str] = MappingProxyType({})
+    where: Mapping[str, Sequence[str]] = _NOTHING
+    required_group: str = ""
+    note: str = ""
+
+    def key(self, row: PublishedRow) -> str:
+        """Return the column that a printed figure belongs to."""
+        return row.group_checked if self.metric else row.metric.partition(".")[2]
+
+
+@dataclass
+class _Item:
+    """Question of a run: the columns that it counts in, and its values in all epochs (and rotations)."""
+
+    cluster: str
+    columns: frozenset[str]
+    values: list[float] = field(default_factory=list[float])
+
+
+@dataclass
+class _Part:
+    """Records of a run in one setting."""
+
+    manifest: Manifest
+    setting: str
+    differs: str = ""
+    """Reasons why the part is not comparable with printed figures; empty if none is known."""
+    items: dict[tuple[str, str], _Item] = field(default_factory=dict[tuple[str, str], _Item])
+    """Questions by metric and name."""
+    errors: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Class and cluster of each error."""
+    unknown: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Reasons why classes of errors cannot be counted, by class."""
+    counted: Errors = field(default_factory=Errors)
+
+    @property
+    def model(self) -> str:
+        return self.manifest.model
+
+    def add(self, record: Record, name: str, columns: Collection[str], values: Mapping[str, float]) -> None:
+        cluster = record.sample.cluster or record.sample.id
+        for metric, value in values.items():
+            item = self.items.setdefault((metric, name), _Item(cluster, frozenset(columns)))
+            item.values.append(value)
+
+    def add_errors(self, record: Record) -> None:
+        before, cluster = dict(self.counted.counts), record.sample.cluster or record.sample.id
+        add_record(record, self.counted, self.manifest.protocol)
+        for error, n in self.counted.counts.items():
+            self.errors += [(error, cluster)] * (n - before[error])
+        self.unknown = not_looked_for(record.mode, self.manifest.protocol, self.counted)
+
+    def estimate(self, comparison: Comparison, column: str) -> Estimate | None:
+        """Return the value in a column; None if nothing counts in it."""
+        if comparison.errors:
+            known = {error for classes in comparison.errors.values() for error in classes}
+            rows = [(error in comparison.errors[column], cluster) for error, cluster in self.errors if error in known]
+            return estimate_mean([float(hit) for hit, _ in rows], [cluster for _, cluster in rows]) if rows else None
+        metric = comparison.scores or _SECONDS
+        items = [item for (name, _), item in self.items.items() if name == metric]
+        if comparison.scores:
+            items = [item for item in items if column in (OVERALL, *item.columns)]
+        means, clusters = [fmean(item.values) for item in items], [item.cluster for item in items]
+        if not items:
+            return None
+        return (
+            estimate_mean(means, clusters)
+            if comparison.scores
+            else estimate_difference(means, [0.0] * len(means), clusters)
+        )
+
+    def uncounted(self, comparison: Comparison) -> str:
+        """Return the reason why the errors of a comparison cannot be counted; empty if they can."""
+        classes = [error for each in comparison.errors.values() for error in each]
+        return next((self.unknown[error] for error in classes if error in self.unknown), "")
+
+    def mismatch(self, comparison: Comparison) -> str:
+        """Return the setting of the part of which no figures are printed; empty if there are some."""
+        for option, values in comparison.where.items():
+            value = self.manifest.benchmark_options.get(option)
+            if value is not None and value not in values:
+                return f"{option} {value}"
+        return "" if self.setting in comparison.tables else self.setting
+
+
+class PaperTables:
+    """Tables of a benchmark's paper, filled with runs on it. One object collects all runs of a report."""
+
+    def __init__(self, family: str, labels: PaperLabels | None = None) -> None:
+        self.paper = paper(family)
+        self._labels = labels
+        self._parts: list[_Part] = []
+        self._run: tuple[Manifest, Summary | None] | None = None
+        self._of_run: dict[str, _Part] = {}
+        self._comparisons = [Comparison(**each) for each in self.paper.about.get("comparisons", ())]
+        self._metrics = {each.scores for each in self._comparisons}
+        self._has_errors = any(each.errors for each in self._comparisons)
+
+    def begin_run(self, manifest: Manifest, summary: Summary | None = None) -> None:
+        """Start a run; the records that follow belong to it."""
+        self._run, self._of_run = (manifest, summary), {}
+
+    def add(self, record: Record, scores: Sequence[Score]) -> None:
+        """Add a record of the run and its score rows."""
+        assert self._run is not None
+        manifest, summary = self._run
+        setting = self._labels.setting_of(manifest) if self._labels else record.mode
+        if setting not in self._of_run:
+            figures = summary.modes[record.mode].published if summary and record.mode in summary.modes else None
+            self._of_run[setting] = _Part(manifest, setting, "; ".join(figures.differs) if figures else "")
+            self._parts.append(self._of_run[setting])
+        if is_invalid(record):
+            return
+        part = self._of_run[setting]
+        values = {row.metric: row.value for row in scores if row.metric in self._metrics}
+        name, columns = self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
+        part.add(record, name, columns, {**values, _SECONDS: record.seconds})
+        if self._has_errors:
+            part.add_errors(record)
+
+    def __bool__(self) -> bool:
+        return any(part.items for part in self._parts)
+
+    def terminal(self) -> list[RenderableType]:
+        """Return a table for each comparison in which runs have values, with the figures of the paper, and notes."""
+        notes = Notes()
+        parts = [part for part in self._parts if part.items]
+        tables = [table for each in self._comparisons for table in self._tables(each, parts, notes)]
+        return [*tables, Text("\n".join([*self._explanations(parts), *notes.numbered()]), style="dim")]
+
+    def _tables(self, comparison: Comparison, parts: Sequence[_Part], notes: Notes) -> list[Table]:
+        rows: list[tuple[_Part, Mapping[str, Estimate]]] = []
+        for part in parts:
+            if reason := part.uncounted(comparison):
+                notes.mark(f"{comparison.title}: not of {harmless(part.model)}, {part.setting}: {reason}.")
+                continue
+            estimates = {code: part.estimate(comparison, code) for code in comparison.columns.values()}
+            if cells := {code: each for code, each in estimates.items() if each is not None}:
+                rows.append((part, cells))
+        columns = {
+            heading: code for heading, code in comparison.columns.items() if any(code in cells for _, cells in rows)
+        }
+        if [*columns.values()] == [OVERALL] and comparison.required_group:
+            lack = f"The files do not tell the {comparison.required_group} of any question"
+            notes.mark(f"{lack}: there is no table by it.")
+            return []
+        names = _names([part for part, _ in rows])
+        for name, (part, _) in zip(names, rows, strict=True):
+            if mismatch := part.mismatch(comparison):
+                name[0] += notes.mark(f"{comparison.title}: no figures are printed of {harmless(mismatch)}.")
+            elif part.differs:
+                name[0] += notes.mark(f"Not comparable with the printed rows: {harmless(part.differs)}.")
+        printed = self._printed(comparison, [part for part, _ in rows])
+        n_tables = ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE)
+        size = ceil(len(columns) / n_tables) if columns else 1
+        tables: list[Table] = []
+        for start in range(0, len(columns), size):
+            headings = [*columns][start : start + size]
+            table = new_table(f"{self.paper.short_title}. {comparison.title}")
+            table.add_column("", overflow="fold", min_width=22)
+            for heading in headings:
+                table.add_column(heading, justify="right")
+            codes = [columns[heading] for heading in headings]
+            for name, (_, cells) in zip(names, rows, strict=True):
+                table.add_row(stacked(name, value_style=""), *(_cell(cells.get(code), comparison) for code in codes))
+            add_printed(table, codes, printed, notes)
+            tables.append(table)
+        return tables
+
+    def _printed(
+        self, comparison: Comparison, parts: Sequence[_Part]
+    ) -> dict[tuple[str, ...], dict[str, PublishedRow]]:
+        """Return the printed figures by model and setting, then by column."""
+        lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
+        all_rows = published_rows(self.paper.benchmark)
+        for setting in dict.fromkeys(part.setting for part in parts if not part.mismatch(comparison)):
+            rows = [row for row in all_rows if row.table in comparison.tables[setting] and row.setting in (setting, "")]
+            ranked = rows if not comparison.best else [row for row in all_rows if row.table == comparison.best["table"]]
+            metric = f"{self.paper.benchmark}.{comparison.best.get('metric', comparison.metric)}"
+            ranked = [row for row in ranked if row.metric == metric and row.group_checked in ("", OVERALL)]
+            for row in rows_beside(rows, [part.model for part in parts], ranked):
+                name = (row.model, row.setting) if row.setting else (row.model,)
+                lines.setdefault(name, {})[comparison.key(row)] = row
+        return lines
+
+    def _explanations(self, parts: Sequence[_Part]) -> list[str]:
+        lines = [
+            "Values in percent where the heading names no unit, beneath them 95 % intervals over clusters of samples "
+            f"(none under {MIN_CLUSTERS} clusters); n: questions, epochs averaged, or errors.",
+            *filter(None, [self.paper.about.get("legend", "")]),
+            f"{MARK} as printed in {self.paper.title} (arXiv {self.paper.arxiv}): {self.paper.protocol}. Its "
+            "questions, prompts and reading of answers are not those of the runs: differences need not be of models.",
+        ]
+        lines += [each.note for each in self._comparisons if each.note]
+        settings = {part.setting for part in parts}
+        metrics = tuple(f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric)
+        return lines + [
+            _sentence(row)
+            for row in published_rows(self.paper.benchmark)
+            if row.table == IN_TEXT
+            and row.metric.startswith(metrics)
+            and (row.access == "people" or row.setting in settings)
+        ]
+
+
+def paper_tables(
+    runs: Sequence[Path], summaries: Sequence[Summary], comparisons: TextComparisons = NO_COMPARISONS
+) -> list[PaperTables]:
+    """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables.
+
+    Raises:
+        RunStoreError: a folder is not a run, or its records cannot be read.
+    """
+    by_benchmark: dict[str, PaperTables] = {}
+    for run, summary in zip(runs, summaries, strict=True):
+        manifest = read_manifest(run)
+        plugin = plugin_of(manifest.benchmark)
+        if plugin is None or plugin.published is None:
+            continue
+        if manifest.benchmark not in by_benchmark:
+            by_benchmark[manifest.benchmark] = PaperTables(plugin.published.family, plugin.reporting.paper)
+        tables = by_benchmark[manifest.benchmark]
+        tables.begin_run(manifest, summary)
+        for record in iter_records(run):
+            tables.add(record, score_record(record, comparisons))
+    return [tables for tables in by_benchmark.values() if tables]
+
+
+def benchmarks_with_papers() -> list[str]:
+    """Return the names of the benchmarks whose papers have figures beside runs."""
+    return [plugin.name for plugin in plugins() if plugin.published is not None]
+
+
+def rows_beside(
+    rows: Sequence[PublishedRow], models: Collection[str], ranked: Sequence[PublishedRow]
+) -> list[PublishedRow]:
+    """Return the rows of the evaluated ``models``, of the best open and of the best API model.
+
+    ``ranked``: figures by which the best are chosen; they may be of another table, with names that are cut off."""
+    printed = {row.model for row in rows}
+    shown = {name for name in printed for model in models if same_model(name, model)}
+    for access in ("open", "api"):
+        best = sorted((row for row in ranked if row.access == access), key=lambda row: -row.number)
+        shown |= next((names for row in best if (names := denotes(row.model, printed))), set())
+    return [row for row in rows if row.model in shown]
+
+
+def add_printed(
+    table: Table,
+    columns: Sequence[str],
+    lines: Mapping[tuple[str, ...], Mapping[str, PublishedRow]],
+    notes: Notes,
+    source: str = "",
+) -> None:
+    """Add printed figures to a table of runs: those in ``columns``, for each name (in lines); ``source``: a note."""
+    shown = [row for line in lines.values() for code in columns if (row := line.get(code))]
+    if not shown:
+        return
+    common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
+    marks = " ".join(notes.mark(each) for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)])
+    table.add_row(stacked([f"printed {MARK}{marks}"]), *(stacked([""]) for _ in columns))
+    sizes = [
+        next((n for line in lines.values() if (row := line.get(code)) and (n := row.n_implied)), None)
+        for code in columns
+    ]
+    if any(sizes):
+        table.add_row("  n (implied)", *(str(n or DASH) for n in sizes), style="dim")
+    for name, line in lines.items():
+        cells = (_printed_cell(line.get(code), common, notes) for code in columns)
+        table.add_row(stacked([f"  {each}" for each in name], value_style=""), *cells, style="dim")
+
+
+def _cell(estimate: Estimate | None, comparison: Comparison) -> Text:
+    if estimate is None:
+        return stacked([DASH])
+    is_share = comparison.scores or comparison.errors
+    return value_cell(estimate, below=[f"n {estimate.n}"], out_of=100 if is_share else 1)
+
+
+def _names(parts: Sequence[_Part]) -> list[list[str]]:
+    """Return lines that name each part: model and setting, and the benchmark options if these two are ambiguous."""
+    count = Counter((part.model, part.setting) for part in parts)
+    options = [
+        ", ".join(f"{name}={value}" for name, value in part.manifest.benchmark_options.items()) for part in parts
+    ]
+    return [
+        [
+            harmless(part.model).rpartition("/")[2],
+            part.setting,
+            *([harmless(option)] if count[part.model, part.setting] > 1 else []),
+        ]
+        for part, option in zip(parts, options, strict=True)
+    ]
+
+
+def _printed_cell(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:
+    if row is None:
+        return DASH
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in row.doubts if doubt not in common)
+    return f"{row.percent or row.value}{_ARROWS[row.arrow]}{marks}"
+
+
+def _sentence(row: PublishedRow) -> str:
+    """Return a figure of the paper's running text as a sentence."""
+    what = ", ".join(part for part in (row.model, row.setting, row.variant) if part)
+    n = f" (n {row.n:,})" if row.n is not None else ""
+    unit = "points" if row.unit == "points" else "%"
+    return " ".join([f"{MARK} {what}: {row.percent} {unit}{n}.", *row.notes, *row.doubts])
