@@ -26,9 +26,8 @@ def test_every_comparison_names_printed_columns_and_known_classes(family: str):
 
 def tables_of(family: str, **values: object) -> str:
     tables = PaperTables(family)
-    tables.begin_run(manifest(model="openai:gpt-4o", **values))
-    for at in range(12):
-        tables.add(record(f"s{at}", mode="end-to-end", seconds=2 + at % 2), [])
+    records = [record(f"s{at}", mode="end-to-end", seconds=2 + at % 2) for at in range(12)]
+    tables.add_run(manifest(model="openai:gpt-4o", **values), [(each, []) for each in records])
     return rendered(tables.terminal(), 100)
 
 

@@ -281,11 +281,11 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 
 def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
+    from agrotools.plugin import plugins
     from agrotools.report.layout import print_parts
-    from agrotools.report.paper import benchmarks_with_papers
     from agrotools.runner.store import read_manifest
 
-    known = benchmarks_with_papers()
+    known = [plugin.name for plugin in plugins() if plugin.published is not None]
     if paper and not papers:
         names = ", ".join(known)
         typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)

@@ -5,21 +5,20 @@ whose entries are explained there. Where table headers of a paper contradict its
 column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from agrotools.core import Record, Score
-from agrotools.plugin import NO_COMPARISONS, PaperLabels, TextComparisons, plugin_of, plugins
+from agrotools.plugin import NO_COMPARISONS, PaperLabels, TextComparisons, plugin_of
 from agrotools.report.layout import DASH, Notes, harmless, new_table, stacked, value_cell
 from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
 from agrotools.runner.manifest import Manifest
@@ -58,42 +57,23 @@ class Comparison(NamedTuple):
 
 
 @dataclass
-class _Item:
-    """Question of a run: the columns that it counts in, and its values in all epochs (and rotations)."""
-
-    cluster: str
-    columns: frozenset[str]
-    values: list[float] = field(default_factory=list[float])
-
-
-@dataclass
 class _Part:
     """Records of a run in one setting."""
 
     manifest: Manifest
     setting: str
-    differs: str = ""
+    differs: str
     """Reasons why the part is not comparable with printed figures; empty if none is known."""
-    items: dict[tuple[str, str], _Item] = field(default_factory=dict[tuple[str, str], _Item])
-    """Questions by metric and name."""
-    errors: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    items: dict[tuple[str, str], tuple[str, Collection[str], list[float]]] = field(default_factory=dict[Any, Any])
+    """Cluster, columns and values (of all epochs and rotations) of each question, by metric and name."""
+    errors: list[tuple[str, str]] = field(default_factory=list[Any])
     """Class and cluster of each error."""
     unknown: Mapping[str, str] = field(default_factory=dict[str, str])
     """Reasons why classes of errors cannot be counted, by class."""
     counted: Errors = field(default_factory=Errors)
 
-    @property
-    def model(self) -> str:
-        return self.manifest.model
-
-    def add(self, record: Record, name: str, columns: Collection[str], values: Mapping[str, float]) -> None:
-        cluster = record.sample.cluster or record.sample.id
-        for metric, value in values.items():
-            item = self.items.setdefault((metric, name), _Item(cluster, frozenset(columns)))
-            item.values.append(value)
-
-    def add_errors(self, record: Record) -> None:
-        before, cluster = dict(self.counted.counts), record.sample.cluster or record.sample.id
+    def add_errors(self, record: Record, cluster: str) -> None:
+        before = dict(self.counted.counts)
         add_record(record, self.counted, self.manifest.protocol)
         for error, n in self.counted.counts.items():
             self.errors += [(error, cluster)] * (n - before[error])
@@ -103,32 +83,27 @@ class _Part:
         """Return the value in a column; None if nothing counts in it."""
         if comparison.errors:
             known = {error for classes in comparison.errors.values() for error in classes}
-            rows = [(error in comparison.errors[column], cluster) for error, cluster in self.errors if error in known]
-            return estimate_mean([float(hit) for hit, _ in rows], [cluster for _, cluster in rows]) if rows else None
-        metric = comparison.scores or _SECONDS
-        items = [item for (name, _), item in self.items.items() if name == metric]
-        if comparison.scores:
-            items = [item for item in items if column in (OVERALL, *item.columns)]
-        means, clusters = [fmean(item.values) for item in items], [item.cluster for item in items]
-        if not items:
+            hits = comparison.errors[column]
+            rows = [(float(error in hits), cluster) for error, cluster in self.errors if error in known]
+        else:
+            rows = [
+                (fmean(values), cluster)
+                for (metric, _), (cluster, columns, values) in self.items.items()
+                if metric == (comparison.scores or _SECONDS)
+                and (not comparison.scores or column.rstrip("?") in (OVERALL, *columns))
+            ]
+        means, clusters = [mean for mean, _ in rows], [cluster for _, cluster in rows]
+        if not rows:
             return None
-        return (
-            estimate_mean(means, clusters)
-            if comparison.scores
-            else estimate_difference(means, [0.0] * len(means), clusters)
-        )
-
-    def uncounted(self, comparison: Comparison) -> str:
-        """Return the reason why the errors of a comparison cannot be counted; empty if they can."""
-        classes = [error for each in comparison.errors.values() for error in each]
-        return next((self.unknown[error] for error in classes if error in self.unknown), "")
+        if not (comparison.scores or comparison.errors):
+            return estimate_difference(means, [0.0] * len(means), clusters)  # an interval for values above 1
+        return estimate_mean(means, clusters)
 
     def mismatch(self, comparison: Comparison) -> str:
         """Return the setting of the part of which no figures are printed; empty if there are some."""
-        for option, values in comparison.where.items():
-            value = self.manifest.benchmark_options.get(option)
-            if value is not None and value not in values:
-                return f"{option} {value}"
+        for name, value in self.manifest.benchmark_options.items():
+            if value not in comparison.where.get(name, [value]):
+                return f"{name} {value}"
         return "" if self.setting in comparison.tables else self.setting
 
 
@@ -137,51 +112,49 @@ class PaperTables:
 
     def __init__(self, family: str, labels: PaperLabels | None = None) -> None:
         self.paper = paper(family)
+        self.name = self.paper.title.partition(":")[0]
         self._labels = labels
         self._parts: list[_Part] = []
-        self._run: tuple[Manifest, Summary | None] | None = None
-        self._of_run: dict[str, _Part] = {}
         self._comparisons = [Comparison(**each) for each in self.paper.about.get("comparisons", ())]
         self._metrics = {each.scores for each in self._comparisons}
         self._has_errors = any(each.errors for each in self._comparisons)
 
-    def begin_run(self, manifest: Manifest, summary: Summary | None = None) -> None:
-        """Start a run; the records that follow belong to it."""
-        self._run, self._of_run = (manifest, summary), {}
-
-    def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """Add a record of the run and its score rows."""
-        assert self._run is not None
-        manifest, summary = self._run
-        setting = self._labels.setting_of(manifest) if self._labels else record.mode
-        if setting not in self._of_run:
-            figures = summary.modes[record.mode].published if summary and record.mode in summary.modes else None
-            self._of_run[setting] = _Part(manifest, setting, "; ".join(figures.differs) if figures else "")
-            self._parts.append(self._of_run[setting])
-        if is_invalid(record):
-            return
-        part = self._of_run[setting]
-        values = {row.metric: row.value for row in scores if row.metric in self._metrics}
-        name, columns = self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
-        part.add(record, name, columns, {**values, _SECONDS: record.seconds})
-        if self._has_errors:
-            part.add_errors(record)
+    def add_run(
+        self, manifest: Manifest, scored: Iterable[tuple[Record, Sequence[Score]]], summary: Summary | None = None
+    ) -> None:
+        """Add the records of a run, each with its score rows."""
+        parts: dict[str, _Part] = {}
+        for record, scores in scored:
+            if is_invalid(record):
+                continue
+            setting = self._labels.setting_of(manifest) if self._labels else record.mode
+            name, columns = self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
+            if setting not in parts:
+                figures = summary.modes[record.mode].published if summary and record.mode in summary.modes else None
+                parts[setting] = _Part(manifest, setting, "; ".join(figures.differs) if figures else "")
+            part, cluster = parts[setting], record.sample.cluster or record.sample.id
+            values = {row.metric: row.value for row in scores if row.metric in self._metrics}
+            for metric, value in {**values, _SECONDS: record.seconds}.items():
+                part.items.setdefault((metric, name), (cluster, columns, []))[2].append(value)
+            if self._has_errors:
+                part.add_errors(record, cluster)
+        self._parts += parts.values()
 
     def __bool__(self) -> bool:
-        return any(part.items for part in self._parts)
+        return bool(self._parts and self._comparisons)
 
     def terminal(self) -> list[RenderableType]:
         """Return a table for each comparison in which runs have values, with the figures of the paper, and notes."""
         notes = Notes()
-        parts = [part for part in self._parts if part.items]
-        tables = [table for each in self._comparisons for table in self._tables(each, parts, notes)]
-        return [*tables, Text("\n".join([*self._explanations(parts), *notes.numbered()]), style="dim")]
+        tables = [table for each in self._comparisons for table in self._tables(each, notes)]
+        return [*tables, Text("\n".join([*self._explanations(), *notes.numbered()]), style="dim")]
 
-    def _tables(self, comparison: Comparison, parts: Sequence[_Part], notes: Notes) -> list[Table]:
+    def _tables(self, comparison: Comparison, notes: Notes) -> list[Table]:
         rows: list[tuple[_Part, Mapping[str, Estimate]]] = []
-        for part in parts:
-            if reason := part.uncounted(comparison):
-                notes.mark(f"{comparison.title}: not of {harmless(part.model)}, {part.setting}: {reason}.")
+        for part in self._parts:
+            classes = [error for each in comparison.errors.values() for error in each]
+            if reason := next((part.unknown[error] for error in classes if error in part.unknown), ""):
+                notes.mark(f"{comparison.title}: not of {harmless(part.manifest.model)}, {part.setting}: {reason}.")
                 continue
             estimates = {code: part.estimate(comparison, code) for code in comparison.columns.values()}
             if cells := {code: each for code, each in estimates.items() if each is not None}:
@@ -193,25 +166,33 @@ class PaperTables:
             lack = f"The files do not tell the {comparison.required_group} of any question"
             notes.mark(f"{lack}: there is no table by it.")
             return []
-        names = _names([part for part, _ in rows])
+        names = [_name_of(part) for part, _ in rows]
         for name, (part, _) in zip(names, rows, strict=True):
             if mismatch := part.mismatch(comparison):
                 name[0] += notes.mark(f"{comparison.title}: no figures are printed of {harmless(mismatch)}.")
             elif part.differs:
                 name[0] += notes.mark(f"Not comparable with the printed rows: {harmless(part.differs)}.")
         printed = self._printed(comparison, [part for part, _ in rows])
-        n_tables = ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE)
-        size = ceil(len(columns) / n_tables) if columns else 1
+        size = ceil(len(columns) / (ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE) or 1)) or 1
         tables: list[Table] = []
         for start in range(0, len(columns), size):
             headings = [*columns][start : start + size]
-            table = new_table(f"{self.paper.short_title}. {comparison.title}")
+            table = new_table(f"{self.name}. {comparison.title}")
             table.add_column("", overflow="fold", min_width=22)
             for heading in headings:
                 table.add_column(heading, justify="right")
-            codes = [columns[heading] for heading in headings]
+            codes, out_of = (
+                [columns[heading] for heading in headings],
+                100 if comparison.scores or comparison.errors else 1,
+            )
             for name, (_, cells) in zip(names, rows, strict=True):
-                table.add_row(stacked(name, value_style=""), *(_cell(cells.get(code), comparison) for code in codes))
+                figures = (
+                    value_cell(each, below=[f"n {each.n}"], out_of=out_of)
+                    if (each := cells.get(code))
+                    else stacked([DASH])
+                    for code in codes
+                )
+                table.add_row(stacked(name, value_style=""), *figures)
             add_printed(table, codes, printed, notes)
             tables.append(table)
         return tables
@@ -227,28 +208,28 @@ class PaperTables:
             ranked = rows if not comparison.best else [row for row in all_rows if row.table == comparison.best["table"]]
             metric = f"{self.paper.benchmark}.{comparison.best.get('metric', comparison.metric)}"
             ranked = [row for row in ranked if row.metric == metric and row.group_checked in ("", OVERALL)]
-            for row in rows_beside(rows, [part.model for part in parts], ranked):
+            for row in rows_beside(rows, [part.manifest.model for part in parts], ranked):
                 name = (row.model, row.setting) if row.setting else (row.model,)
                 lines.setdefault(name, {})[comparison.key(row)] = row
         return lines
 
-    def _explanations(self, parts: Sequence[_Part]) -> list[str]:
-        lines = [
+    def _explanations(self) -> list[str]:
+        settings = {part.setting for part in self._parts}
+        metrics = tuple(f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric)
+        return [
             "Values in percent where the heading names no unit, beneath them 95 % intervals over clusters of samples "
             f"(none under {MIN_CLUSTERS} clusters); n: questions, epochs averaged, or errors.",
             *filter(None, [self.paper.about.get("legend", "")]),
             f"{MARK} as printed in {self.paper.title} (arXiv {self.paper.arxiv}): {self.paper.protocol}. Its "
             "questions, prompts and reading of answers are not those of the runs: differences need not be of models.",
-        ]
-        lines += [each.note for each in self._comparisons if each.note]
-        settings = {part.setting for part in parts}
-        metrics = tuple(f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric)
-        return lines + [
-            _sentence(row)
-            for row in published_rows(self.paper.benchmark)
-            if row.table == IN_TEXT
-            and row.metric.startswith(metrics)
-            and (row.access == "people" or row.setting in settings)
+            *(each.note for each in self._comparisons if each.note),
+            *(
+                _sentence(row)
+                for row in published_rows(self.paper.benchmark)
+                if row.table == IN_TEXT
+                and row.metric.startswith(metrics)
+                and (row.access == "people" or row.setting in settings)
+            ),
         ]
 
 
@@ -266,18 +247,10 @@ def paper_tables(
         plugin = plugin_of(manifest.benchmark)
         if plugin is None or plugin.published is None:
             continue
-        if manifest.benchmark not in by_benchmark:
-            by_benchmark[manifest.benchmark] = PaperTables(plugin.published.family, plugin.reporting.paper)
-        tables = by_benchmark[manifest.benchmark]
-        tables.begin_run(manifest, summary)
-        for record in iter_records(run):
-            tables.add(record, score_record(record, comparisons))
+        new = PaperTables(plugin.published.family, plugin.reporting.paper)
+        tables = by_benchmark.setdefault(manifest.benchmark, new)
+        tables.add_run(manifest, ((each, score_record(each, comparisons)) for each in iter_records(run)), summary)
     return [tables for tables in by_benchmark.values() if tables]
-
-
-def benchmarks_with_papers() -> list[str]:
-    """Return the names of the benchmarks whose papers have figures beside runs."""
-    return [plugin.name for plugin in plugins() if plugin.published is not None]
 
 
 def rows_beside(
@@ -308,10 +281,8 @@ def add_printed(
     common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
     marks = " ".join(notes.mark(each) for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)])
     table.add_row(stacked([f"printed {MARK}{marks}"]), *(stacked([""]) for _ in columns))
-    sizes = [
-        next((n for line in lines.values() if (row := line.get(code)) and (n := row.n_implied)), None)
-        for code in columns
-    ]
+    implied = {code: row.n_implied for line in lines.values() for code, row in line.items()}
+    sizes = [implied.get(code) for code in columns]
     if any(sizes):
         table.add_row("  n (implied)", *(str(n or DASH) for n in sizes), style="dim")
     for name, line in lines.items():
@@ -319,27 +290,10 @@ def add_printed(
         table.add_row(stacked([f"  {each}" for each in name], value_style=""), *cells, style="dim")
 
 
-def _cell(estimate: Estimate | None, comparison: Comparison) -> Text:
-    if estimate is None:
-        return stacked([DASH])
-    is_share = comparison.scores or comparison.errors
-    return value_cell(estimate, below=[f"n {estimate.n}"], out_of=100 if is_share else 1)
-
-
-def _names(parts: Sequence[_Part]) -> list[list[str]]:
-    """Return lines that name each part: model and setting, and the benchmark options if these two are ambiguous."""
-    count = Counter((part.model, part.setting) for part in parts)
-    options = [
-        ", ".join(f"{name}={value}" for name, value in part.manifest.benchmark_options.items()) for part in parts
-    ]
-    return [
-        [
-            harmless(part.model).rpartition("/")[2],
-            part.setting,
-            *([harmless(option)] if count[part.model, part.setting] > 1 else []),
-        ]
-        for part, option in zip(parts, options, strict=True)
-    ]
+def _name_of(part: _Part) -> list[str]:
+    """Return lines with the model, the setting and the options of the benchmark."""
+    options = ", ".join(f"{name}={value}" for name, value in part.manifest.benchmark_options.items())
+    return [harmless(part.manifest.model).rpartition("/")[2], part.setting, *filter(None, [harmless(options)])]
 
 
 def _printed_cell(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:

@@ -118,10 +118,6 @@ class Paper:
     about: Mapping[str, Any] = field(repr=False)
 
     @property
-    def short_title(self) -> str:
-        return self.title.partition(":")[0]
-
-    @property
     def url(self) -> str:
         return f"https://arxiv.org/abs/{self.arxiv}{self.version}"
 
@@ -186,9 +182,9 @@ def same_model(first: str, second: str) -> bool:
 
 def denotes(model: str, names: Collection[str]) -> set[str]:
     """Return those of ``names`` that denote the model: equal ones, else those of which one is cut off."""
-    plain = {name: _plain_name(name) for name in names}
-    whole, key = {name for name in names if plain[name] == _plain_name(model)}, _plain_name(model)
-    return whole or {name for name in names if plain[name].startswith(key) or key.startswith(plain[name])}
+    plain, key = {name: _plain_name(name) for name in names}, _plain_name(model)
+    cut_off = {name for name in names if plain[name].startswith(key) or key.startswith(plain[name])}
+    return {name for name in names if plain[name] == key} or cut_off
 
 
 def _plain_name(model: str) -> str:

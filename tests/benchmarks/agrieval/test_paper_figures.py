@@ -45,7 +45,8 @@ def add_run(
 
     Item i of all has domain i mod 6, type i mod 3, and a cluster of its own.
     """
-    tables.begin_run(Manifest.model_construct(benchmark="agrieval", model=model, benchmark_options=options or {}))
+    manifest = Manifest.model_construct(benchmark="agrieval", model=model, benchmark_options=options or {})
+    scored: list[tuple[Record, list[Score]]] = []
     for epoch, more in enumerate(epochs):
         entries = [(code, at < right + more) for code, (n, right) in plan.items() for at in range(n)]
         for number, (code, is_right) in enumerate(entries):
@@ -61,7 +62,8 @@ def add_run(
             )
             metric = "agrieval.rouge_l" if code[0] == "G" else "agrieval.accuracy"
             score = Score(metric=metric, version="1", sample_id=sample.id, epoch=epoch, value=float(is_right))
-            tables.add(Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score])
+            scored.append((Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score]))
+    tables.add_run(manifest, scored)
     return tables
 
 

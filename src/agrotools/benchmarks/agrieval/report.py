@@ -23,9 +23,6 @@ _CATEGORIES = read_table(Path(__file__).with_name("categories.toml"))
 TASKS: Mapping[str, Sequence[str]] = _CATEGORIES["tasks"]
 DOMAINS: Mapping[str, Sequence[str]] = _CATEGORIES["domains"]
 """Names of each task and domain by its abbreviation, the English one first."""
-FORMATS = {"single_choice": "single", "multiple_choice": "multiple", "true_false": "true_false"}
-OPEN_COLUMNS = {"G-QA": "G-QA?", "G-CA": "G-CA?"}
-"""Columns of the paper's tables by type of choice question, and by task of open questions where they are doubtful."""
 
 
 def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:
@@ -55,7 +52,7 @@ def paper_item(sample: Sample) -> tuple[str, Collection[str]]:
     name = sample.id.rpartition("-r")[0] if "rotation" in sample.metadata else sample.id
     task = code_of(sample.groups.get("task", ""), TASKS)
     domain = code_of(sample.groups.get("domain") or sample.groups.get("type", ""), DOMAINS)
-    return name, (OPEN_COLUMNS.get(task, task), domain, FORMATS.get(sample.task_type, ""))
+    return name, (task, domain, sample.task_type.removesuffix("_choice"))
 
 
 _COLUMNS = tuple(

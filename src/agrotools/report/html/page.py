@@ -292,7 +292,7 @@ class Page:
         tables: dict[str, Any] = {
             "results": result_tables(summaries),
             "errors": errors_section(summaries, [run.name for run in self._runs]),
-            "papers": [(tables.paper.short_title, html_tables(tables.terminal())) for tables in papers],
+            "papers": [(tables.name, html_tables(tables.terminal())) for tables in papers],
         }
         if self.scrubber:
             for each in (*facts, *head["runs"]):
