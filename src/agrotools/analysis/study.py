@@ -208,11 +208,10 @@ def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
     """Return a study of runs that were made one by one; RunStoreError if a folder is not a run."""
     states: list[RunState] = []
     for folder in folders:
-        run, index = read_manifest(folder), record_index(folder)
+        run, n = read_manifest(folder), len(record_index(folder))
         config = EvalConfig(model=run.model, mode=",".join(run.modes), tools=run.tools, out=folder)
         label = f"{Path(run.model).name.removesuffix('.gguf')}, {run.protocol}"
-        n = sum(run.planned.values())
-        states.append(RunState(StudyRun(label, run.benchmark, config), n, len(index), len(index.failed)))
+        states.append(RunState(StudyRun(label, run.benchmark, config), sum(run.planned.values()), n))
     return Study(Path(), None, tuple(state.run for state in states)), states
 
 

@@ -22,10 +22,7 @@ def study(
     ] = False,
     allow_invalid: AllowInvalid = False,
 ) -> None:
-    """Run all combinations of a study file and compare them in one table. Run the same command again to resume.
-
-    Given run folders, only print the table of these runs.
-    """
+    """Run all combinations of a study file and compare them in one table; again to resume. Or compare given runs."""
     import sys
 
     from agrotools.analysis.study import read_study, run_study, study_of_runs, study_result

@@ -163,8 +163,7 @@ class PaperTables:
             heading: code for heading, code in comparison.columns.items() if any(code in cells for _, cells in rows)
         }
         if [*columns.values()] == [OVERALL] and comparison.required_group:
-            lack = f"The files do not tell the {comparison.required_group} of any question"
-            notes.mark(f"{lack}: there is no table by it.")
+            notes.mark(f"The files do not tell the {comparison.required_group} of any question: no table by it.")
             return []
         names = [_name_of(part) for part, _ in rows]
         for name, (part, _) in zip(names, rows, strict=True):
@@ -247,8 +246,8 @@ def paper_tables(
         plugin = plugin_of(manifest.benchmark)
         if plugin is None or plugin.published is None:
             continue
-        new = PaperTables(plugin.published.family, plugin.reporting.paper)
-        tables = by_benchmark.setdefault(manifest.benchmark, new)
+        tables = PaperTables(plugin.published.family, plugin.reporting.paper)
+        tables = by_benchmark.setdefault(manifest.benchmark, tables)
         tables.add_run(manifest, ((each, score_record(each, comparisons)) for each in iter_records(run)), summary)
     return [tables for tables in by_benchmark.values() if tables]
 
