@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from agrotools.report.paper import Comparison, PaperTables
+from agrotools.report.paper import Comparison, RunsBesidePaper
 from agrotools.report.published import benchmarks_with_figures, paper, rows_of_table
 from agrotools.scoring.error_classes import CLASSES
 from support.runs import manifest, record
@@ -25,7 +25,7 @@ def test_every_comparison_names_printed_columns_and_known_classes(family: str):
 
 
 def tables_of(family: str, **values: object) -> str:
-    tables = PaperTables(family)
+    tables = RunsBesidePaper(family)
     records = [record(f"s{at}", mode="end-to-end", seconds=2 + at % 2) for at in range(12)]
     tables.add_run(manifest(model="openai:gpt-4o", **values), [(each, []) for each in records])
     return rendered(tables.terminal(), 100)

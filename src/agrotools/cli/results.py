@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
-    from agrotools.report.paper import PaperTables
+    from agrotools.report.settings import PaperTables
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
@@ -162,7 +162,7 @@ def show_runs(
         an answer that can be scored, unless ``allow_invalid``.
     """
     from agrotools.report.html import incomparable
-    from agrotools.report.paper import paper_tables
+    from agrotools.report.settings import paper_tables
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
@@ -291,7 +291,7 @@ def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, pape
         typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)
     elif paper and not as_json:
         with allow_closed_pipe():
-            print_parts(part for tables in papers for part in tables.terminal())
+            print_parts(part for _, tables in papers for part in tables)
     elif not as_json and any(read_manifest(run).benchmark in known for run in runs):
         with allow_closed_pipe():
             typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")

@@ -8,7 +8,6 @@ column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,13 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from agrotools.core import Record, Score
-from agrotools.plugin import NO_COMPARISONS, PaperLabels, TextComparisons, plugin_of
+from agrotools.plugin import PaperLabels
 from agrotools.report.layout import DASH, Notes, harmless, new_table, stacked, value_cell
 from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.records import iter_records
-from agrotools.runner.store import read_manifest
-from agrotools.scoring import Estimate, Summary, score_record
+from agrotools.scoring import Estimate, Summary
 from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_difference, estimate_mean
@@ -107,7 +104,7 @@ class _Part:
         return "" if self.setting in comparison.tables else self.setting
 
 
-class PaperTables:
+class RunsBesidePaper:
     """Tables of a benchmark's paper, filled with runs on it. One object collects all runs of a report."""
 
     def __init__(self, family: str, labels: PaperLabels | None = None) -> None:
@@ -117,7 +114,6 @@ class PaperTables:
         self._parts: list[_Part] = []
         self._comparisons = [Comparison(**each) for each in self.paper.about.get("comparisons", ())]
         self._metrics = {each.scores for each in self._comparisons}
-        self._has_errors = any(each.errors for each in self._comparisons)
 
     def add_run(
         self, manifest: Manifest, scored: Iterable[tuple[Record, Sequence[Score]]], summary: Summary | None = None
@@ -136,15 +132,14 @@ class PaperTables:
             values = {row.metric: row.value for row in scores if row.metric in self._metrics}
             for metric, value in {**values, _SECONDS: record.seconds}.items():
                 part.items.setdefault((metric, name), (cluster, columns, []))[2].append(value)
-            if self._has_errors:
+            if any(each.errors for each in self._comparisons):
                 part.add_errors(record, cluster)
         self._parts += parts.values()
 
-    def __bool__(self) -> bool:
-        return bool(self._parts and self._comparisons)
-
     def terminal(self) -> list[RenderableType]:
-        """Return a table for each comparison in which runs have values, with the figures of the paper, and notes."""
+        """Return a table for each comparison in which runs have values, and notes; empty without any."""
+        if not self._parts or not self._comparisons:
+            return []
         notes = Notes()
         tables = [table for each in self._comparisons for table in self._tables(each, notes)]
         return [*tables, Text("\n".join([*self._explanations(), *notes.numbered()]), style="dim")]
@@ -165,14 +160,16 @@ class PaperTables:
         if [*columns.values()] == [OVERALL] and comparison.required_group:
             notes.mark(f"The files do not tell the {comparison.required_group} of any question: no table by it.")
             return []
-        names = [_name_of(part) for part, _ in rows]
+        names = [[harmless(part.manifest.model).rpartition("/")[2], part.setting] for part, _ in rows]
         for name, (part, _) in zip(names, rows, strict=True):
+            name += [harmless(f"{option}={value}") for option, value in part.manifest.benchmark_options.items()]
             if mismatch := part.mismatch(comparison):
                 name[0] += notes.mark(f"{comparison.title}: no figures are printed of {harmless(mismatch)}.")
             elif part.differs:
                 name[0] += notes.mark(f"Not comparable with the printed rows: {harmless(part.differs)}.")
         printed = self._printed(comparison, [part for part, _ in rows])
         size = ceil(len(columns) / (ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE) or 1)) or 1
+        out_of = 100 if comparison.scores or comparison.errors else 1
         tables: list[Table] = []
         for start in range(0, len(columns), size):
             headings = [*columns][start : start + size]
@@ -180,16 +177,12 @@ class PaperTables:
             table.add_column("", overflow="fold", min_width=22)
             for heading in headings:
                 table.add_column(heading, justify="right")
-            codes, out_of = (
-                [columns[heading] for heading in headings],
-                100 if comparison.scores or comparison.errors else 1,
-            )
+            codes = [columns[heading] for heading in headings]
             for name, (_, cells) in zip(names, rows, strict=True):
+                found = [cells.get(code) for code in codes]
                 figures = (
-                    value_cell(each, below=[f"n {each.n}"], out_of=out_of)
-                    if (each := cells.get(code))
-                    else stacked([DASH])
-                    for code in codes
+                    value_cell(each, below=[f"n {each.n}"], out_of=out_of) if each else stacked([DASH])
+                    for each in found
                 )
                 table.add_row(stacked(name, value_style=""), *figures)
             add_printed(table, codes, printed, notes)
@@ -232,32 +225,11 @@ class PaperTables:
         ]
 
 
-def paper_tables(
-    runs: Sequence[Path], summaries: Sequence[Summary], comparisons: TextComparisons = NO_COMPARISONS
-) -> list[PaperTables]:
-    """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables.
-
-    Raises:
-        RunStoreError: a folder is not a run, or its records cannot be read.
-    """
-    by_benchmark: dict[str, PaperTables] = {}
-    for run, summary in zip(runs, summaries, strict=True):
-        manifest = read_manifest(run)
-        plugin = plugin_of(manifest.benchmark)
-        if plugin is None or plugin.published is None:
-            continue
-        tables = PaperTables(plugin.published.family, plugin.reporting.paper)
-        tables = by_benchmark.setdefault(manifest.benchmark, tables)
-        tables.add_run(manifest, ((each, score_record(each, comparisons)) for each in iter_records(run)), summary)
-    return [tables for tables in by_benchmark.values() if tables]
-
-
 def rows_beside(
     rows: Sequence[PublishedRow], models: Collection[str], ranked: Sequence[PublishedRow]
 ) -> list[PublishedRow]:
-    """Return the rows of the evaluated ``models``, of the best open and of the best API model.
-
-    ``ranked``: figures by which the best are chosen; they may be of another table, with names that are cut off."""
+    """Return the rows of the evaluated ``models``, of the best open and of the best API model by ``ranked``, figures of
+    the same or of another table, where names may be cut off."""
     printed = {row.model for row in rows}
     shown = {name for name in printed for model in models if same_model(name, model)}
     for access in ("open", "api"):
@@ -287,12 +259,6 @@ def add_printed(
     for name, line in lines.items():
         cells = (_printed_cell(line.get(code), common, notes) for code in columns)
         table.add_row(stacked([f"  {each}" for each in name], value_style=""), *cells, style="dim")
-
-
-def _name_of(part: _Part) -> list[str]:
-    """Return lines with the model, the setting and the options of the benchmark."""
-    options = ", ".join(f"{name}={value}" for name, value in part.manifest.benchmark_options.items())
-    return [harmless(part.manifest.model).rpartition("/")[2], part.setting, *filter(None, [harmless(options)])]
 
 
 def _printed_cell(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:

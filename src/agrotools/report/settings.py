@@ -1,14 +1,17 @@
-"""Settings of the report: mode and metrics of each table."""
+"""Settings of the report (mode and metrics of each table), and the tables of the benchmarks' papers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import RenderableType
 
 from agrotools.core import BENCHMARKS, Mode
-from agrotools.plugin import BenchmarkPlugin, plugins_of_metrics
+from agrotools.plugin import NO_COMPARISONS, BenchmarkPlugin, TextComparisons, plugin_of, plugins_of_metrics
 from agrotools.report.layout import Notes, of_runs
-from agrotools.scoring import Metric, Summary
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import Metric, Summary, score_record
 from agrotools.scoring.metrics import own_metric
 from agrotools.scoring.summary import GAIN_METRICS
 
@@ -124,3 +127,33 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
             if (notes := plugin.reporting.notes) is not None:
                 lines += [f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)]
     return lines
+
+
+PaperTables = tuple[str, list[RenderableType]]
+"""Short title of a paper, and its tables filled with runs, for a terminal."""
+
+
+def paper_tables(
+    runs: Sequence[Path], summaries: Sequence[Summary], comparisons: TextComparisons = NO_COMPARISONS
+) -> list[PaperTables]:
+    """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables.
+
+    Raises:
+        RunStoreError: a folder is not a run, or its records cannot be read.
+    """
+    shown: list[PaperTables] = []
+    manifests = [read_manifest(run) for run in runs]
+    for name in dict.fromkeys(manifest.benchmark for manifest in manifests):
+        plugin = plugin_of(name)
+        if plugin is None or plugin.published is None:
+            continue
+        from agrotools.report.paper import RunsBesidePaper
+
+        paper = RunsBesidePaper(plugin.published.family, plugin.reporting.paper)
+        for run, manifest, summary in zip(runs, manifests, summaries, strict=True):
+            if manifest.benchmark == name:
+                scored = ((record, score_record(record, comparisons)) for record in iter_records(run))
+                paper.add_run(manifest, scored, summary)
+        if tables := paper.terminal():
+            shown.append((paper.name, tables))
+    return shown

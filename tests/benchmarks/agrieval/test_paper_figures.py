@@ -12,7 +12,7 @@ import pytest
 from agrotools.benchmarks.agrieval.report import DOMAINS, REPORTING, TASKS, code_of
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
-from agrotools.report.paper import PaperTables
+from agrotools.report.paper import RunsBesidePaper
 from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -28,19 +28,19 @@ COUNT = sum(n for n, _ in PLAN.values())
 RIGHT = sum(right for _, right in PLAN.values())
 
 
-def tables_of_agrieval() -> PaperTables:
-    return PaperTables("agrieval", REPORTING.paper)
+def tables_of_agrieval() -> RunsBesidePaper:
+    return RunsBesidePaper("agrieval", REPORTING.paper)
 
 
 def add_run(
-    tables: PaperTables,
+    tables: RunsBesidePaper,
     plan: dict[str, tuple[int, int]] = PLAN,
     *,
     model: str = "maker/model-a",
     epochs: Sequence[int] = (0,),
     options: dict[str, Any] | None = None,
     groups: tuple[str, ...] = ("task", "domain"),
-) -> PaperTables:
+) -> RunsBesidePaper:
     """A run whose first items of each task are right, in epoch ``e`` as many more as ``epochs[e]`` says.
 
     Item i of all has domain i mod 6, type i mod 3, and a cluster of its own.
@@ -67,7 +67,7 @@ def add_run(
     return tables
 
 
-def text_of(tables: PaperTables, width: int = 100) -> str:
+def text_of(tables: RunsBesidePaper, width: int = 100) -> str:
     return rendered(tables.terminal(), width)
 
 

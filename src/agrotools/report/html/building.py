@@ -16,7 +16,7 @@ from agrotools.report.html.page import DETAIL_BYTES, Page
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures
 from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
 from agrotools.report.html.sharing import Scrubber
-from agrotools.report.paper import PaperTables, paper_tables
+from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.scoring import RunAggregator, Summary
 
 

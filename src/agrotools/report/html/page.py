@@ -36,7 +36,7 @@ from agrotools.report.html.runs import (
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
-from agrotools.report.paper import PaperTables
+from agrotools.report.settings import PaperTables
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
@@ -292,7 +292,7 @@ class Page:
         tables: dict[str, Any] = {
             "results": result_tables(summaries),
             "errors": errors_section(summaries, [run.name for run in self._runs]),
-            "papers": [(tables.name, html_tables(tables.terminal())) for tables in papers],
+            "papers": [(name, html_tables(tables)) for name, tables in papers],
         }
         if self.scrubber:
             for each in (*facts, *head["runs"]):

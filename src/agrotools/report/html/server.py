@@ -26,8 +26,8 @@ from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.result_tables import templates
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
-from agrotools.report.paper import PaperTables, paper_tables
 from agrotools.report.run_list import list_runs, run_folders
+from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
