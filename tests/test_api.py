@@ -80,7 +80,7 @@ def test_public_names_for_plugins():
             "Judging", "Loading",
         ),
         *("Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "NO_COMPARISONS"),
-        *("Observation", "Originals", "PaperTables", "Part", "PartColumn", "PredictionContent"),
+        *("Observation", "Originals", "PaperLabels", "Part", "PartColumn", "PredictionContent"),
         *("PredictionFormat", "PredictionInput", "Progress", "PromptTemplates", "PublishedFiles", "PublishedRun"),
         *("Record", "RecordErrors", "ReferenceStep", "ReferenceTrajectory", "Reporting", "RunProtocol", "Sample"),
         *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step"),
