@@ -186,7 +186,7 @@ def composition(samples: Sequence[Sample], wanted: Marginals) -> dict[str, JsonV
         "shown files": (sum(len(sample.files) for sample in samples), wanted.files),
     }
     absent = FAMILY_OF_TASK_TYPE.keys() - {sample.task_type for sample in samples}
-    return {"reached": {name: [*pair] for name, pair in reached.items()}, "absent_task_types": sorted(absent)}
+    return {"reached": {name: [*pair] for name, pair in reached.items()}, "absent_task_types": [*sorted(absent)]}
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:
