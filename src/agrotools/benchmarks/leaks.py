@@ -60,7 +60,8 @@ def revealed_answer(slot: object, text: str) -> str | None:
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
         stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
-        return None if any(has_word(text, other) for other in slot.distractors) else stated
+        others = [name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))]
+        return None if any(has_word(text, other) for other in others) else stated
     if isinstance(slot, ChoiceSetSlot):
         choices = [choice for choice in slot.choices if has_word(text, choice)]
         return ", ".join(choices) if choices and set(choices) == set(slot.value) != set(slot.choices) else None
