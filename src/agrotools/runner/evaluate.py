@@ -247,7 +247,7 @@ def prepare_run(
             images=settings.images,
             max_steps=settings.max_steps,
             benchmark=benchmark,
-            specs=partial(tool_specs, may_be_absent=settings.recorded),
+            specs=partial(tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared),
             agent=config.agent,
         ),
         seed=config.seed or 0,
@@ -365,7 +365,8 @@ async def _execute(
             if note := executor.place:
                 bar.note(note)
             if source.stats is not None and runs_tools:
-                await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
+                executed = [tool for tool in benchmark.toolset if tool not in settings.recorded]
+                await executor.prepare(benchmark.header.installed(executed))
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
             faults = None
             if config.faults:
