@@ -36,7 +36,7 @@ NOT_RUN = {
     r"zhwiki": "needs a download of Wikipedia",
     r"--shard \d|agrotools merge part": "draws the quick part: tests/runner/test_merge.py",
     r"study examples/thirteen_models": "runs thirteen models: tests/analysis/test_study_files.py",
-    r"--count 539|cmmlu": "takes many minutes",
+    r"--count 500|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
     r"agrotools grade": "serves until it is stopped, or needs grades: tests/build/test_grading_browser.py",

@@ -221,11 +221,6 @@ def prepare_run(
     Raises:
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
     """
-    if "proposed" in benchmark.header.metadata:
-        raise UsageError(
-            f"{benchmark.name} holds questions that a model proposed and nobody reviewed",
-            hint="agrotools review DIR, then agrotools review DIR --apply --out NEW, and evaluate NEW",
-        )
     if config.quick and not benchmark.header.quick:
         raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
