@@ -1,19 +1,19 @@
 """Measure the pack of pests: new photographs, look-alikes, the test pictures, and pictures of other things.
 
-    python training/measure_pests.py --data ../shared/data --pools ../shared/train
+    python training/measure_pests.py --data ../shared/data --pools ../shared/train --features features.npz
 
 Needs the pack (``agrotools data get pests``, ``agrotools packs train pests``) and the extra ``train``. Writes Markdown
 tables. "Named" is what the tool names: a picture that is not refused, with a best candidate of 0.5 or more. Pictures of
 other things come from every folder and pool but those of pests; kinds of which pictures were looked at when the share
-kept was chosen are apart from the others.
+kept was chosen are apart from the others. What the nets see in a picture is stored in --features by its hash.
 """
 
 import argparse
 import csv
+import hashlib
 import json
 import zipfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from agrotools.benchmarks.loading import data_folder
 from agrotools.benchmarks.pests import FACTS, LIST
 from agrotools.tools.recognition import pack_training as training
 from agrotools.tools.recognition.candidates import NAMED_FROM, PESTS
-from agrotools.tools.recognition.labelled_pictures import read_labelled
+from agrotools.tools.recognition.net import SHIPPED, picture_features, probabilities, shipped_net
 from agrotools.tools.recognition.packs import Pack, load_pack
 
 MOST = 400
@@ -41,34 +41,53 @@ CHOSEN_ON = (
     "rgbd_apples bean_leaf_class coffee_leaf_class coffee_lesions"
 ).split()
 """Weeds of rangeland, fruit trees, and leaves of five crops."""
-LEFT_OUT = ("mask", "vegetation/", "label", "ip102", "_trimmed", "0_image_4.jpg")
+LEFT_OUT = ("mask", "vegetation/", "label", "ip102", "_trimmed", "IP003000336")
 """Parts of the names of masks, pictures of pests (a moth among those of ag_vqa) and second copies."""
 Read = Callable[[], bytes]
 
 
 def other_pictures(data: Path, pools: Path) -> Iterator[tuple[str, Read]]:
     """Yield folder or pool, and reader, of pictures that show no pest."""
-    draw = np.random.default_rng(0)
     for folder in (*sorted(data.iterdir()), Path(skimage.__file__).parent / "data"):
         if folder.is_dir() and folder.name != "jute_pests":
             paths = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES]
             names = {path: path.relative_to(folder.parent).as_posix() for path in paths}
             paths = [path for path in paths if not any(part in names[path] for part in LEFT_OUT)]
-            for place in sorted(draw.permutation(len(paths))[:MOST]):
+            for place in sorted(np.random.default_rng(0).permutation(len(paths))[:MOST]):
                 yield ("scikit-image" if folder.name == "data" else folder.name), paths[place].read_bytes
     for pool, name in POOLS.items():
         archive = zipfile.ZipFile(pools / pool / name)
         members = [each for each in sorted(archive.namelist()) if each.endswith(SUFFIXES) and "mask" not in each]
-        for place in sorted(draw.permutation(len(members))[:MOST]):
+        for place in sorted(np.random.default_rng(0).permutation(len(members))[:MOST]):
             yield pool, lambda archive=archive, member=members[place]: archive.read(member)
 
 
-def answer_of(pack: Pack, content: bytes) -> tuple[str, bool]:
-    """Return the likeliest label, and whether it is named."""
-    pixels = np.asarray(ImageOps.exif_transpose(Image.open(BytesIO(content))).convert("RGB"))
-    judgement = pack.judge(pixels)
-    shares = judgement.probabilities()
-    return judgement.classes[int(shares.argmax())], judgement.is_known and float(shares.max()) >= NAMED_FROM
+class Features:
+    """Features of pictures by the hash of their files, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.rows = path, dict[str, NDArray[np.float32]]()
+        if path.is_file():
+            with np.load(path) as stored:
+                self.rows = dict(zip(stored["names"].tolist(), stored["rows"], strict=True))
+
+    def of(self, contents: Iterable[bytes]) -> NDArray[np.float32]:
+        nets = [shipped_net(name) for name in SHIPPED]
+        names: list[str] = []
+        for content in contents:
+            names.append(name := hashlib.sha256(content).hexdigest())
+            if name not in self.rows:
+                pixels = np.asarray(ImageOps.exif_transpose(Image.open(BytesIO(content))).convert("RGB"))
+                self.rows[name] = np.concatenate(picture_features(pixels, nets))
+        np.savez(self.path, names=np.array([*self.rows]), rows=np.stack([*self.rows.values()]))
+        return np.stack([self.rows[name] for name in names])
+
+
+def answers_of(pack: Pack, features: NDArray[np.float32]) -> tuple[list[str], NDArray[np.bool_]]:
+    """Return the likeliest labels, and whether they are named."""
+    shares = probabilities(pack.head.logits(features), pack.info.temperature)
+    is_known = pack.head.familiarity(features) >= pack.info.threshold
+    return [pack.info.classes[place] for place in shares.argmax(axis=1)], is_known & (shares.max(axis=1) >= NAMED_FROM)
 
 
 def share(right: int, count: int) -> str:
@@ -76,54 +95,53 @@ def share(right: int, count: int) -> str:
     return f"{right} of {count}: {right / count:.4f} ({low:.4f} to {high:.4f})"
 
 
-def cross_validated(pools: Path, strength: float) -> None:
+def cross_validated(pools: Path, strength: float, features: Features) -> None:
     """Print shares right out of fold, by photograph and by the pool's groups of look-alikes."""
     folder = data_folder() / PESTS
-    nets = [training.shipped_net(name) for name in training.SHIPPED]
-    data = training._extract_features(read_labelled(folder, folder / LIST), nets, False, print)
-    with (folder / LIST).open(encoding="utf-8") as listed, (pools / "pests/labels.csv").open(encoding="utf-8") as rows:
-        pool = {row["source"].partition(":")[2]: row for row in csv.DictReader(rows)}
-        likes = [pool[row["source"]]["group"] for row in csv.DictReader(listed)]
-    for name, groups in (("photographs", data.groups), ("look-alikes", tuple(likes))):
-        grouped = training.replace(data, groups=groups)
-        logits = training._out_of_fold(grouped, training._folds(grouped), strength)
-        right = logits.argmax(axis=1) == data.classes
-        weights = np.array([1 / Counter(groups)[group] for group in set(groups)])
-        print(f"| {name} apart | {len(right)} in {len(weights)} | {right.mean():.3f} |")
-        by_class: dict[str, NDArray[np.bool_]] = {
-            label: right[data.classes == number] for number, label in enumerate(data.names)
-        }
-        print("|  | by class | " + ", ".join(f"{label} {some.mean():.2f}" for label, some in by_class.items()) + " |")
+    rows = [*csv.DictReader((folder / LIST).read_text(encoding="utf-8").splitlines())]
+    pool = csv.DictReader((pools / "pests/labels.csv").read_text(encoding="utf-8").splitlines())
+    look_alikes = {row["source"].partition(":")[2]: row["group"] for row in pool}
+    names = tuple(sorted({row["label"] for row in rows}))
+    classes = np.array([names.index(row["label"]) for row in rows])
+    seen = features.of((folder / row["image"]).read_bytes() for row in rows)
+    widths = (*(shipped_net(name).info.outputs["embedding"] for name in SHIPPED),)
+    by = {"photographs": [row["group"] for row in rows], "look-alikes": [look_alikes[row["source"]] for row in rows]}
+    for name, groups in by.items():
+        data = training._Data(seen, (*widths, seen.shape[1] - sum(widths)), classes, tuple(groups), names, ())
+        logits = training._out_of_fold(data, training._folds(data), strength)
+        right = logits.argmax(axis=1) == classes
+        each = ", ".join(f"{label} {right[classes == number].mean():.2f}" for number, label in enumerate(names))
+        print(
+            f"{name} apart: right {right.mean():.3f} of {len(right)} in {len(set(groups))} groups; {each}", flush=True
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pools", type=Path, required=True)
+    parser.add_argument("--features", type=Path, required=True)
     options = parser.parse_args()
-    pack = load_pack(PESTS)
+    pack, features = load_pack(PESTS), Features(options.features)
     tests = json.loads((options.data / "jute_pests/truth.json").read_text())
-    answers = [
-        (
-            FACTS["classes"].get(one["label"]),
-            *answer_of(pack, (options.data / "jute_pests" / one["image"]).read_bytes()),
-        )
-        for one in tests
-    ]
-    known = [(truth == label, named) for truth, label, named in answers if truth]
-    print(f"test pictures, likeliest right: {share(sum(right for right, _ in known), len(known))}")
-    print(f"named: {sum(named for _, named in known)}, right {sum(right and named for right, named in known)}; ")
-    print(f"of dropped classes named: {sum(named for truth, _, named in answers if not truth)}")
-    counts: dict[str, list[bool]] = defaultdict(list)
-    for name, read in other_pictures(options.data, options.pools):
-        counts[name].append(answer_of(pack, read())[1])
-    print("| other pictures | named |\n|---|---|")
-    for name, some in counts.items():
-        print(f"| {name} | {share(sum(some), len(some))} |")
-    for words, wanted in (("kinds chosen on", True), ("other kinds", False), ("all", None)):
-        some = [each for name, row in counts.items() if wanted in (None, name in CHOSEN_ON) for each in row]
-        print(f"| {words} | {share(sum(some), len(some))} |", flush=True)
-    cross_validated(options.pools, pack.info.regularisation)
+    seen = features.of((options.data / "jute_pests" / one["image"]).read_bytes() for one in tests)
+    labels, named = answers_of(pack, seen)
+    truths = [FACTS["classes"].get(one["label"]) for one in tests]
+    right = np.array([truth == label for truth, label in zip(truths, labels, strict=True)])
+    known = np.array([truth is not None for truth in truths])
+    print(f"test pictures, likeliest right: {share(int(right[known].sum()), int(known.sum()))}")
+    print(
+        f"named {int(named[known].sum())}, right {int((named & right).sum())}; of dropped classes {named[~known].sum()}"
+    )
+    others = [*other_pictures(options.data, options.pools)]
+    folders = np.array([name for name, _ in others])
+    _, named = answers_of(pack, features.of(read() for _, read in others))
+    for name in dict.fromkeys(folders.tolist()):
+        print(f"| {name} | {share(int(named[folders == name].sum()), int((folders == name).sum()))} |")
+    is_chosen_on = np.isin(folders, CHOSEN_ON)
+    for words, some in (("chosen on", is_chosen_on), ("other kinds", ~is_chosen_on), ("all", np.ones_like(named))):
+        print(f"| {words} | {share(int(named[some].sum()), int(some.sum()))} |", flush=True)
+    cross_validated(options.pools, pack.info.regularisation, features)
 
 
 if __name__ == "__main__":
