@@ -21,13 +21,13 @@ from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenMod
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
-from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id
+from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id, deferred
 
 LICENCES_FILE = "LICENCES.md"
 _PLACE = "https://github.com/Ravindu-Kuruppuarachchi/Jute-Pest"
 PEST_PICTURES = BenchmarkPlugin(
     "pests",
-    imported,
+    deferred("agrotools.benchmarks.pests:get_pests"),
     about="no benchmark, but the pictures of pests that packs train pests learns from",
     download=Download(_PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests"),
 )
