@@ -27,7 +27,7 @@ from agrotools.tools.recognition.packs import PackInfo, pack_path
 
 SIDE, LIST = 160, "list.csv"
 KEEP = 0.5
-"""Share of new photographs that are not refused: with more, over 1 % of pictures of other things get a name."""
+"""Share of new photographs that are not refused: with more, perhaps over 1 % of other things get a name."""
 _DATA = Path(__file__).parents[1] / "data"
 FACTS = read_table(_DATA / "pests.toml")
 
