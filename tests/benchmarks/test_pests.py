@@ -22,7 +22,6 @@ from support.command import run_command
 from support.labelled_pictures import PLANTS, plant_picture
 
 CLASSES = {"aphids": PLANTS["green leaf"], "termites": PLANTS["brown leaf"], "mealybugs": PLANTS["yellow leaf"]}
-FOLDERS = {"aphids": "Jute Aphid", "termites": "Termite", "mealybugs": "Mealybug"}
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +46,7 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
     rows = [("image", "label", "group", "source")]
     for place, (label, colour) in enumerate(CLASSES.items()):
         for number in range(8):
-            source = f"train/{FOLDERS[label]}/{number}.jpg"
+            source = f"train/{label}/{number}.jpg"
             (mirror / source).parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(plant_picture(colour, 100 * place + number, 300)).save(mirror / source)
             rows.append((f"{label}/{number}.jpg", label, f"{label}{number // 2}", source))
@@ -58,17 +57,16 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(ToolError) as caught:
         nearest(image)
     assert caught.value.hint == "make one: agrotools data get pests, then agrotools packs train pests"
-    (mirror / "train/Termite/0.jpg").write_bytes(b"no picture")
+    (mirror / "train/termites/0.jpg").write_bytes(b"no picture")
     request = Request(tmp_path / "cache/data", str(mirror), patience=Patience(attempts=1))
     assert [each.reason for each in obtain("pests", request).failures] == ["differs"]
-    Image.fromarray(plant_picture(CLASSES["termites"], 100, 300)).save(mirror / "train/Termite/0.jpg")
+    Image.fromarray(plant_picture(CLASSES["termites"], 100, 300)).save(mirror / "train/termites/0.jpg")
     got = run_command("data", "get", "pests", "--mirror", mirror)
     assert (got.returncode, "next: agrotools packs train pests" in got.stdout) == (0, True)
     assert {row.name: row.state for row in list_downloads()}["pests"] == "complete"
     with Image.open(tmp_path / "cache/data/pests/termites/0.jpg") as stored:
         assert stored.size == (160, 160)
-    trained = run_command("packs", "train", "pests")
-    assert "3 classes, 24 pictures in 12 groups" in trained.stdout
+    assert "3 classes, 24 pictures in 12 groups" in run_command("packs", "train", "pests").stdout
     assert "UCI" in load_pack("pests").info.licence_note
     assert pests.train_missing_pests(request) == ""
     assert nearest(image) == "pest.termites"
@@ -90,7 +88,7 @@ def test_the_layout_of_ip102_is_read_as_folders_are(tmp_path: Path) -> None:
 
 
 def test_every_listed_class_has_an_entry_and_the_dropped_ones_are_not_listed() -> None:
-    text = lzma.decompress((Path(pests.__file__).parents[1] / "data/pests.csv.xz").read_bytes()).decode()
+    text = lzma.decompress((pests._DATA / "pests.csv.xz").read_bytes()).decode()
     rows = [*csv.DictReader(text.splitlines())]
     assert (len(rows), len({row["group"] for row in rows}), len({row["label"] for row in rows})) == (5258, 1107, 12)
     assert all(row["label"] == pests.FACTS["classes"][Path(row["source"]).parent.name] for row in rows)
