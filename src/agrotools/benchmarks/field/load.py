@@ -37,14 +37,17 @@ def field_folder(data_root: Path | None) -> Path:
 
 
 def load_field(loading: Loading) -> Benchmark:
-    """Load the benchmark with the photographs below ``loading.data_root``.
+    """Load the benchmark with the photographs below ``loading.data_root``; without any for ``questions_only``.
 
     Raises:
         UsageError: an option is unknown.
         NoFileError: photographs are missing or altered.
     """
     settings = settings_of(FieldSettings, "field", loading.options)
-    head, root, samples = read_head(), field_folder(loading.data_root), read_samples()
+    head, samples = read_head(), read_samples()
+    if loading.questions_only:
+        return Benchmark(head.header, loading.data_root or data_folder(), with_clusters(samples), head.content_hash)
+    root = field_folder(loading.data_root)
     in_quick = {file.path for sample in samples if sample.id in head.header.quick for file in sample.files}
     needed = [file for file in head.files if not loading.quick or file.path in in_quick]
     lacking: set[str] = set()
