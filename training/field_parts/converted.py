@@ -4,11 +4,16 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.field.conversion import Mark, as_jpeg, as_tiff
+from agrotools.benchmarks.field.conversion import Box, Mark, as_jpeg, as_tiff
 from agrotools.benchmarks.field.pack import JPEG_QUALITY, PackedFile
+from agrotools.build.references import PlannedCall
+from agrotools.build.sources.drawn.saving import find_mark
 from agrotools.build.sources.part import DataSet
 from agrotools.core import SampleFile
 
+PEN_NAMES = ("red", "yellow", "blue")
+ABSENT_PEN = "magenta"
+"""Colour in which nothing is framed."""
 RECIPES: dict[str, PackedFile] = {}
 """Converted files by SHA-256."""
 
@@ -52,3 +57,9 @@ def _stored(
         **how,
     )
     return data.originals.add_content(content, suffix, **more)
+
+
+def framed(image: str, colour: str, box: Box) -> PlannedCall:
+    """Return the call that finds the only frame of that colour in a picture."""
+    inside = [box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1]  # the tool leaves a pixel inside the stroke out
+    return find_mark(image, colour, {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside})
