@@ -90,15 +90,15 @@ def leaf_photos(crop: str) -> Adapter:
         labels = sorted({label for _, label in photos} - {_HEALTHY})
         named_states = (_leaf_diagnosis(crop, label)["candidates"][0]["common_name"] for label in labels)
         states = JOINED.join([_HEALTHY, *named_states])
-        paired, spare = _with_spares(photos, 3 if crop == "bean" else 2)
+        paired, spare = with_spares(photos, 3 if crop == "bean" else 2)
         pairs = photo_pairs(f"{crop}-leaves", paired, thing, {"crop": crop}, f"{crop}_leaf")
-        advice = _one_of_each(f"{crop}-advice", paired, labels, thing, "leaf_advice")
-        return data.part([*_with_others(pairs, photos, spare), *advice], ["leaf_disease", "field_advice"])
+        advice = one_of_each(f"{crop}-advice", paired, labels, thing, "leaf_advice")
+        return data.part([*with_others(pairs, photos, spare), *advice], ["leaf_disease", "field_advice"])
 
     return read
 
 
-def _one_of_each(
+def one_of_each(
     name: str, photos: Sequence[Photo[str]], labels: Sequence[str], thing: Callable[..., Thing], of: str
 ) -> list[Subject]:
     """Return for each label a subject with one of its pictures."""
@@ -106,7 +106,7 @@ def _one_of_each(
     return [photo_subject(f"{name}-{n}", [photo], thing, {}, of) for n, photo in enumerate(chosen.values())]
 
 
-def _with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[str]], list[Photo[str]]]:
+def with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[str]], list[Photo[str]]]:
     """Return the pictures to ask about, and ``number`` of each label that are only shown in place of another one."""
     spare: list[Photo[str]] = []
     for label in sorted({label for _, label in photos}):
@@ -115,7 +115,7 @@ def _with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[
     return [each for each in photos if each not in spare], spare
 
 
-def _with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]) -> list[Subject]:
+def with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]) -> list[Subject]:
     """Return the pairs, as many as there are spare pictures with one whose label is that of neither picture.
 
     No spare picture is used twice, since samples that share a file are one cluster.
@@ -151,14 +151,14 @@ def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
     photos = named_weeds(((data.folder / item["image"], str(item["label"])) for item in items), data)
-    paired, spare = _with_spares(photos, 2)
+    paired, spare = with_spares(photos, 2)
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
         return weed_thing(file, label, f"I need to know which weed {file.name} shows.")
 
     labels = sorted({label for _, label in photos if label.lower() != NO_WEED})
-    advice = _one_of_each("weed-advice", paired, labels, thing, "weed_advice")
-    return data.part([*_with_others(weed_subjects("weed-photos", paired), photos, spare), *advice], ["weed", "field_advice"])
+    advice = one_of_each("weed-advice", paired, labels, thing, "weed_advice")
+    return data.part([*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice], ["weed", "field_advice"])
 
 
 FOCAL_PX = 955.0

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import orjson
+from pydantic import JsonValue
 
 from agrotools.benchmarks.downloads import Downloader
 from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples
@@ -61,8 +63,9 @@ def load_field(loading: Loading) -> Benchmark:
             f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
             hint=f"{_GET_IT} fetches them; --option missing=true asks about the others",
         )
-    notes = [_heads_note(head, root, loading.progress)]
     header = head.header
+    absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
+    notes = [*absent, _heads_note(head, root, loading.progress)]
     if lacking:
         samples = [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
         notes.append(f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}")
