@@ -98,6 +98,7 @@ def made(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(load, "read_head", lambda: head)
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
+    monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
     monkeypatch.setattr(load, "read_samples", lambda: samples)
     return head, web
 
@@ -279,6 +280,7 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
         pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
+    monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
     head, mirror = read_head(), DATA
     if layout == "repositories":
         mirror = tmp_path / "web"

@@ -19,6 +19,7 @@ from agrotools.formats.writing import check_replaceable
 sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))  # for the reader of prepared data sets
 
 from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees, trees_from_the_air
+from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.weeds import weeds
 
@@ -36,6 +37,7 @@ PARTS: dict[str, Adapter] = {
     "deepweeds": weed_photos,
     "bean_leaf_class": leaf_photos("bean"),
     "coffee_leaf_class": leaf_photos("coffee"),
+    "jute_pests": pests,
     "orchard_apples": orchard("apple", "orchard_apples"),
     "orchard_pears": orchard("pear", "orchard_pears"),
     "orchard_cherries": orchard("cherry", "orchard_cherries"),

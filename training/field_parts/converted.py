@@ -36,13 +36,17 @@ def as_photo(
 def as_plane(data: DataSet, item: dict[str, Any], key: str, **more: Any) -> SampleFile:
     """Return a mask, a depth or another plane of values as a TIFF without compression."""
     content = as_tiff((data.folder / item[key]).read_bytes(), None)[0]
-    return _stored(
-        data, item, key, content, ".tif", {"convert": "tiff", "layer": item["source"].get("index")}, more
-    )
+    return _stored(data, item, key, content, ".tif", {"convert": "tiff", "layer": item["source"].get("index")}, more)
 
 
 def _stored(
-    data: DataSet, item: dict[str, Any], key: str, content: bytes, suffix: str, how: dict[str, Any], more: dict[str, Any]
+    data: DataSet,
+    item: dict[str, Any],
+    key: str,
+    content: bytes,
+    suffix: str,
+    how: dict[str, Any],
+    more: dict[str, Any],
 ) -> SampleFile:
     place = more.pop("place", 0)
     digest = hashlib.sha256(content).hexdigest()
@@ -62,4 +66,6 @@ def _stored(
 def framed(image: str, colour: str, box: Box) -> PlannedCall:
     """Return the call that finds the only frame of that colour in a picture."""
     inside = [box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1]  # the tool leaves a pixel inside the stroke out
-    return find_mark(image, colour, {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside})
+    return find_mark(
+        image, colour, {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside}
+    )

@@ -158,7 +158,9 @@ def weed_photos(data: DataSet) -> Part:
 
     labels = sorted({label for _, label in photos if label.lower() != NO_WEED})
     advice = one_of_each("weed-advice", paired, labels, thing, "weed_advice")
-    return data.part([*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice], ["weed", "field_advice"])
+    return data.part(
+        [*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice], ["weed", "field_advice"]
+    )
 
 
 FOCAL_PX = 955.0
@@ -243,7 +245,9 @@ def orchard(fruit: str, folder: str) -> Adapter:
                 file = as_photo(data, item, marks=marks, note=f"{note[:-1]}, with frames drawn.")
                 marked.append(_framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames]))
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
-        framed_too = [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []
+        framed_too = (
+            [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []
+        )
         return data.part([*subjects, *marked], [*load_templates("orchard"), *load_templates("surely"), *framed_too])
 
     return read

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 from scipy import ndimage
 
-from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.benchmarks.field.conversion import Box
+from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.references import ref
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, photo_thing
 from agrotools.build.sources.photos import describe_separation

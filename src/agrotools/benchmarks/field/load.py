@@ -17,6 +17,7 @@ from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file, write_whole
 from agrotools.formats.benchmark import Benchmark, SourceNote, content_hash_of
 from agrotools.formats.clusters import with_clusters
+from agrotools.tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools data get field"
 NO_HEADS = "no heads, so tools do not tell crop from weeds"
@@ -66,6 +67,8 @@ def load_field(loading: Loading) -> Benchmark:
     header = head.header
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
     notes = [*absent, _heads_note(head, root, loading.progress)]
+    if not pest_pack_files():
+        notes.append(f"{INCOMPLETE}: no pest recogniser; {_GET_IT} makes one")
     if lacking:
         samples = [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
         notes.append(f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}")
@@ -95,7 +98,13 @@ def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
 
 
 def get_field(request: Request) -> Obtained:
-    """Download the photographs below ``request.root``, train missing heads; InfrastructureError without a server."""
+    """Download the photographs below ``request.root``, train missing heads and the pest recogniser.
+
+    Raises:
+        InfrastructureError: no server could be reached.
+    """
+    from agrotools.benchmarks.pests import train_missing_pests
+
     head, folder = read_head(), request.root / "field"
     for note in head.data_sets:
         if note.unused:
@@ -106,7 +115,7 @@ def get_field(request: Request) -> Obtained:
     mask_failures = downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
     lacking = ""
     if request.heads and not (failures or mask_failures):
-        lacking = train_missing_heads(folder, request.say)
+        lacking = "; ".join(filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request))))
     notes = (
         ["heads for crop and weeds: on this machine"] if request.heads and not lacking and not lacks_heads(head) else []
     )
