@@ -12,8 +12,6 @@ from agrotools.build.sources.part import DataSet
 from agrotools.core import SampleFile
 
 PEN_NAMES = ("red", "yellow", "blue")
-ABSENT_PEN = "magenta"
-"""Colour in which nothing is framed."""
 RECIPES: dict[str, PackedFile] = {}
 """Converted files by SHA-256."""
 
@@ -69,3 +67,8 @@ def framed(image: str, colour: str, box: Box) -> PlannedCall:
     return find_mark(
         image, colour, {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside}
     )
+
+
+def without_frames(marked: SampleFile, plain: SampleFile) -> dict[str, dict[str, SampleFile]]:
+    """Return what makes questions about frames unanswerable: the photograph without them in place of that with them."""
+    return {"unmarked": {marked.path: plain}}

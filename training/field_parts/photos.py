@@ -37,7 +37,7 @@ from agrotools.core import BenchmarkError, Intrinsics, SampleFile
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
-from field_parts.converted import ABSENT_PEN, PEN_NAMES, as_photo, as_plane, framed
+from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
@@ -189,8 +189,9 @@ def apples(data: DataSet) -> Part:
             some = fruits[start : start + TOGETHER]
             subjects.append(apple_subject(f"apples-{number}-{start}", files, some))
             marks = tuple(zip(PEN_NAMES, (box for box, _ in some), strict=False))
-            marked = as_photo(data, item, marks=marks, note="Apple trees, daylight, with frames drawn.", **camera)
-            subjects.append(_marked_apples(f"framed-{number}-{start}", (marked, depth), marks, some))
+            marked = as_photo(data, item, marks=marks, note="Apple trees, daylight.", **camera)
+            subject = _marked_apples(f"framed-{number}-{start}", (marked, depth), marks, some)
+            subjects.append(replace(subject, instead=without_frames(marked, files[0])))
     return data.part(subjects, ["apple", "drawn_apple_marks"])
 
 
@@ -204,7 +205,7 @@ def _marked_apples(
         truth: dict[str, Any] = {"fruits": [{"id": 1, "diameter_mm": fruits[index][1]}], "n": 1}
         arguments: dict[str, Any] = {"image": image.name, "depth": depth.name, "boxes": [ref(0, "crop_box")]}
         thought = f"Now the diameter of the fruit inside the {colour} frame."
-        words = {"colour": colour, "file": image.name, "absent": ABSENT_PEN}
+        words = {"colour": colour, "file": image.name}
         before = (framed(image.name, colour, box),)
         return Thing(
             (image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words, before=before
@@ -242,8 +243,9 @@ def orchard(fruit: str, folder: str) -> Adapter:
             counted.append((data.originals.file(data.folder / item["image"], note=note), item["count"]))
             if fruit == "apple" and (frames := _clean_frames(_boxes(data.folder / item["boxes"]))):
                 marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES[1:], frames, strict=False))
-                file = as_photo(data, item, marks=marks, note=f"{note[:-1]}, with frames drawn.")
-                marked.append(_framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames]))
+                file = as_photo(data, item, marks=marks, note=note)
+                subject = _framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames])
+                marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
         framed_too = (
             [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []
@@ -302,7 +304,7 @@ def _framed_fruit(name: str, file: SampleFile, marks: Sequence[Mark], counts: Se
 
     def shown(index: int, _: int) -> Thing:
         colour, box = marks[index]
-        words = {"fruit": "apple", "fruits": "apples", "colour": colour, "absent": ABSENT_PEN}
+        words = {"fruit": "apple", "fruits": "apples", "colour": colour}
         thought = f"Now the number of apples inside the {colour} frame."
         arguments = {"target": "apple", "region": ref(0, "crop_box")}
         before = (framed(file.name, colour, box),)

@@ -28,7 +28,7 @@ from agrotools.build.templates.field import FieldPicture, field_picture, field_t
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.base import NoFileError
-from field_parts.converted import ABSENT_PEN, PEN_NAMES, as_photo, framed
+from field_parts.converted import PEN_NAMES, as_photo, framed, without_frames
 from prepared import TRUTH_FILE, read_items, require_files
 
 NOTE = (
@@ -168,18 +168,21 @@ def _single_plants(vegetation: NDArray[np.bool_]) -> list[tuple[Box, dict[str, A
 
 def _framed_plants(data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]) -> Subject:
     marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES, plants, strict=False))
-    file = named(as_photo(data, item, marks=marks, note=f"{NOTE[:-1]}; frames are drawn."), "image", 1)
+    marked, plain = as_photo(data, item, marks=marks, note=NOTE), as_photo(data, item, note=NOTE)
+    file = named(marked, "image", 1)
 
     def shown(index: int, _: int) -> Thing:
         (colour, box), (_, plant) = marks[index], plants[index]
         truth = {"n_plants": 1, "plants": [plant], "view": "top"}
         thought = f"Now the plant inside the {colour} frame."
-        words = {"colour": colour, "absent": ABSENT_PEN}
+        words = {"colour": colour}
         before = (framed(file.name, colour, box),)
         more = {"view": "top", "region": ref(0, "crop_box")}
         return photo_thing(file, "measure_weed_phenotype", truth, thought, words, before, **more)
 
-    return Subject(f"plants-{item['id']}", len(plants), shown, {"image": str(item["id"])}, of="framed_plant")
+    metadata: dict[str, JsonValue] = {"image": str(item["id"])}
+    instead = without_frames(marked, plain)
+    return Subject(f"plants-{item['id']}", len(plants), shown, metadata, "framed_plant", instead)
 
 
 def _subject(number: int, pair: list[tuple[SampleFile, FieldImage]]) -> Subject:
