@@ -119,7 +119,9 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     assert said == ["left out of the benchmark: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
-    assert "incomplete: no heads; then run: agrotools data get field" in str(benchmark.header.metadata["notes"])
+    notes = str(benchmark.header.metadata["notes"])
+    assert "incomplete: no heads; then run: agrotools data get field" in notes
+    assert "incomplete: no pest recogniser; agrotools data get field makes one" in notes
     assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
     assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
     assert {row.name: row.state for row in list_downloads()}["field"] == "complete"
