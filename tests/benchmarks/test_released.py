@@ -309,7 +309,7 @@ def test_calls_are_read_from_text_and_their_files_by_id_place_or_name(root, mess
 
 def test_tolerances_in_the_forms_of_files(root):
     call, number = {"tool": "count"}, {"type": "number", "value": 40}
-    forms = {"tolerance": {"±5%": 2, "": 0, "{'abs': '±3'}": 3, "{'percent': 5}": 2}, "rel_tol": {"5%": 2}}
+    forms = {"tolerance": {"±5%": 2, "± 2": 2, "": 0, "{'abs': '±3'}": 3, "{'percent': 5}": 2}, "rel_tol": {"5%": 2}}
     for key, size, margin in ((key, *item) for key, sizes in forms.items() for item in sizes.items()):
         assert _one(root, [call], {**number, key: size}).answer[0].margin == margin
     with pytest.raises(BenchmarkError, match="its tolerance 2 is relative, 1 or more"):

@@ -215,7 +215,8 @@ class AnswerReader:
         stated = {kind: size for kind in ("abs", "rel") if (size := self._at(f"{kind}_tol", given)) is not None}
         if not stated:
             kind, tol = str(self._at("tol_kind", given) or "").lower()[:3], parsed(self._at("tol", given))
-            stated = tol if isinstance(tol, dict) else {kind if kind in ("abs", "rel", "per") else default: tol}
+            kind = kind if kind in ("abs", "rel", "per") else "abs" if "±" in str(tol) else default
+            stated = tol if isinstance(tol, dict) else {kind: tol}
         for key, tol in stated.items():
             kind, text = str(key)[:3], str(tol).strip().lstrip("±+-/ ")
             if tol in (None, ""):
