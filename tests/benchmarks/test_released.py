@@ -11,7 +11,9 @@ from PIL import Image
 from agrotools import evaluate
 from agrotools.benchmarks.checking import propose_map_of
 from agrotools.benchmarks.loading import load_benchmark
+from agrotools.benchmarks.released.load import check_released
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.base import no_progress
 from agrotools.tools.declared import chart_of
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -271,6 +273,61 @@ def test_a_folder_for_each_question_is_read_and_a_map_is_proposed(root):
     assert (benchmark.header.declared[0].runs, benchmark.header.backends) == ("count_objects", {})
     with pytest.raises(UsageError, match="exists already"):
         propose_map_of("agrotools", root)
+
+
+def _one(root, steps, gold="oak"):
+    (root / "agrotools/image/2.png").write_bytes(_picture() + b"2")
+    row = {"id": "a b", "question": "<image>\nWhich?", "images": [{"path": "1.png", "id": "f9"}, "image\\2.png"]}
+    (root / "agrotools/rows.json").write_text(json.dumps([{**row, "steps": steps, "gold": gold}]))
+    return load_benchmark("agrotools", root).samples[0]
+
+
+_SAID = 'Thought: t\nAction: count\nAction Input: {"image": "2"}'
+_CALLS = [{"id": n, "function": json.dumps({"name": "count", "arguments": {"image": n}})} for n in ("f9", "image_2")]
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ({"action": "count(image='image_2')"}, ["2.png"]),
+        ({"action": "count('2.png')"}, "is a whole call, with arguments without names"),
+        ({"role": "assistant", "content": _SAID}, ["2.png"]),
+        ({"role": "assistant", "tool_calls": json.dumps(_CALLS)}, ["1.png", "2.png"]),
+        ({"tool": "count", "arguments": {"image": "f8"}}, "has the file 'f8', which is not listed"),
+        ({"role": "tool", "tool_call_id": "c2", "content": "3"}, "there is a result without a call, c2"),
+    ],
+)
+def test_calls_are_read_from_text_and_their_files_by_id_place_or_name(root, message, found):
+    if isinstance(found, str):
+        with pytest.raises(BenchmarkError, match=found):
+            _one(root, [message])
+        return
+    sample = _one(root, [message])
+    assert (sample.id, sample.query, {*sample.reference.tools}) == ("a_b", "Which?", {"count"})
+    assert [step.arguments["image"] for step in sample.reference.steps] == found
+
+
+def test_tolerances_in_the_forms_of_files(root):
+    call, number = {"tool": "count"}, {"type": "number", "value": 40}
+    forms = {"tolerance": {"±5%": 2, "± 2": 2, "": 0, "{'abs': '±3'}": 3, "{'percent': 5}": 2}, "rel_tol": {"5%": 2}}
+    for key, size, margin in ((key, *item) for key, sizes in forms.items() for item in sizes.items()):
+        assert _one(root, [call], {**number, key: size}).answer[0].margin == margin
+    with pytest.raises(BenchmarkError, match="its tolerance 2 is relative, 1 or more"):
+        _one(root, [call], {**number, "tolerance": 2})
+
+
+def test_what_the_user_has_to_decide_is_noted(root):
+    chart = {"tool": "plot", "arguments": {"style": "bar", "x": ["a", "b"], "y": [1, 2]}, "observation": "x.png"}
+    assert len(_one(root, [chart], {"type": "exact", "value": ["Oak", "oak "]}).answer) == 1
+    _one(root, [chart], {"type": "exact", "value": ["oak", "elm"]})
+    notes = {note[:22] for note in check_released(root, no_progress).notes}
+    assert notes > {"1 exact answers are li", "1 figures have no data"}
+    text = '[defaults]\nany = true\n[tools]\nplott = "plot"\n[arguments.plot]\nstyle = "kind"\n'
+    (root / "agrotools/agrotools-map.toml").write_text(text)
+    check = check_released(root, no_progress)
+    assert check.samples[0].answer[0].names == ("oak", "elm")
+    assert "lines without effect under [tools]: plott" in check.notes
+    assert "figures" not in str(check.notes)
 
 
 def test_charts_are_read_from_objects():

@@ -53,7 +53,6 @@ def write_run(folder: Path) -> None:
 
 
 def write_released(folder: Path) -> None:
-    (folder / "DIR").mkdir()
     row = {"text": "How many?", "task": "tree", "pics": [], "gold": {"trees": {"t": "float", "v": 3, "eps": 1}}}
     trace = [{"fn": "count", "kwargs": {"what": "tree"}, "out": 3}]
     (folder / "theirs.json").write_text(json.dumps([{**row, "trace": trace}]))
@@ -111,7 +110,7 @@ def test_published_rows_are_printed(page: dict[str, Any]):
 @pytest.mark.usefixtures("page")
 def test_converted_questions_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    (sample,) = load_benchmark("agrotools", tmp_path / "DIR").samples
+    (sample,) = load_benchmark("agrotools", tmp_path / "NEW").samples
     found = sample.answer[0]
     assert (found.value, found.abs_tol, found.from_, sample.family) == (3, 1, "steps[0].observation.value", "CM")
 

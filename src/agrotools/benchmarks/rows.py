@@ -58,12 +58,16 @@ def _json_rows(path: Path, at: str) -> Iterator[Any]:
     except BenchmarkError:
         # A published set has single backslashes, "\Expert", which can only mean themselves.
         whole = _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
-    whole = value_at(whole, at)
-    if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
-        whole = [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", whole).items()]
-    whole = whole.values() if isinstance(whole, dict) else [whole]
-    lists = [each for each in whole if isinstance(each, list)]
-    yield from max(lists, key=len, default=[])
+    whole = _with_ids(value_at(whole, at))
+    lists = [*map(_with_ids, whole.values())] if isinstance(whole, dict) else [whole]
+    yield from max((each for each in lists if isinstance(each, list)), key=len, default=[])
+
+
+def _with_ids(value: Any) -> Any:
+    """Return the entries of an object of objects with their keys as ``id``; any other value as it is."""
+    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
+        return value
+    return [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", value).items()]
 
 
 _ESCAPE = re.compile(rb"""(\\["\\/bfnrtu])|\\""")

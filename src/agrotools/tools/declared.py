@@ -38,11 +38,11 @@ class ToolWithoutFunction(Tool[..., Any]):
 
 def installed_call(tool: DeclaredTool, call: ToolCall) -> ToolCall:
     """Return the call of the installed tool that runs a call of ``tool``; ToolError if its schema refuses it."""
-    arguments = ToolWithoutFunction(tool).validate(call.arguments)
+    given = ToolWithoutFunction(tool).validate(call.arguments)
+    arguments = {tool.renamed.get(name, name): value for name, value in given.items()}
     if tool.runs == "plot" and (chart := chart_of(arguments)):
         arguments = chart.model_dump(mode="json", exclude={"legend"}, exclude_none=True)
-    renamed = {tool.renamed.get(name, name): value for name, value in arguments.items()}
-    return call.model_copy(update={"tool": tool.runs, "arguments": renamed})
+    return call.model_copy(update={"tool": tool.runs, "arguments": arguments})
 
 
 def declared_tools(

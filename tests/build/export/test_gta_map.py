@@ -154,7 +154,6 @@ _UNREADABLE = {
     "no number": (_entry("x", {"kind": "numeric", "value": "many"}), "'many' is of type tolerance and no number"),
     "no figure": (_entry("x", {"kind": "figure"}), "no call of plot says what it shows"),
     "unknown type": (_entry("x", {"kind": "riddle", "value": 1}), "of the type 'riddle': add it under [answer_types]"),
-    "bad id": (_entry("x/y", 1), "id: "),
     "twice": (_entry("good", 1), "its id 'good' is there twice"),
     "no object": ([1], "it is not an object"),
 }

@@ -4,23 +4,27 @@ The entries are converted into a benchmark folder in the user's cache, again whe
 the map does not read is reported: fields with their number, and entries with the reason.
 """
 
+import fnmatch
 import hashlib
+import re
+import tomllib
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.checking import EntryFault, FileCheck
+from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.loading import Loading, data_folder, settings_of
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, entries_in, entry_files, read_map
 from agrotools.build.export.gta_in import import_entries
-from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import Benchmark, load_folder
 
 MAP = Path(__file__).with_name("map.toml")
-_GET_IT = "agrotools data get agrotools"
 _SHOWN = 12
+_DATA = (".parquet", ".json", ".jsonl", ".csv", ".tsv", ".xlsx", ".yaml", ".yml")
 
 
 class ReleasedSettings(FrozenModel):
@@ -30,23 +34,18 @@ class ReleasedSettings(FrozenModel):
     """Field map (TOML); default: ``agrotools-map.toml`` in the folder of the files, or the one in the package."""
 
 
-def find_entries(data_root: Path | None) -> Path:
-    """Return the folder of the released files: ``agrotools`` below ``data_root``, or that folder itself."""
-    try:
-        return find_folder(data_root)
-    except NoFileError:
-        if data_root and entry_files(data_root.expanduser(), read_map(MAP)):
-            return data_root.expanduser().resolve()
-        raise
+def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
+    """Return the folder ``agrotools`` below ``data_root``, or that folder ``itself``; NoFileError if it has no data."""
+    root = (data_root or data_folder()).expanduser()
+    for folder in (root / "agrotools", root / "AgroTools", *([root] if data_root and itself else [])):
+        if entry_files(folder, read_map(MAP)):
+            return folder.resolve()
+    raise NoFileError(f"{root} has no folder agrotools with JSON or parquet files", hint="agrotools data get agrotools")
 
 
 def find_folder(data_root: Path | None) -> Path:
     """Return the folder ``agrotools`` below ``data_root``; NoFileError if there is none, or no data in it."""
-    root = (data_root or data_folder()).expanduser()
-    for folder in (root / "agrotools", root / "AgroTools"):
-        if entry_files(folder, read_map(MAP)):
-            return folder.resolve()
-    raise NoFileError(f"{root} has no folder agrotools with JSON or parquet files", hint=f"get them: {_GET_IT}")
+    return find_entries(data_root, itself=False)
 
 
 def load_released(loading: Loading) -> Benchmark:
@@ -66,7 +65,9 @@ def load_released(loading: Loading) -> Benchmark:
             import_entries(entries, root, fields, target, loading.progress)
         except BenchmarkError as error:
             names = ", ".join(dict.fromkeys(name for row in entries.values() if isinstance(row, dict) for name in row))
-            error.hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
+            first = shorten(str(next(iter(entries.values()), "none")), 1500)
+            hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
+            error.hint = "; ".join([hint, f"first entry: {first}", *_not_read(root, fields)])
             raise
     return load_folder(target)
 
@@ -79,8 +80,35 @@ def check_released(data_root: Path | None, progress: Progress) -> FileCheck:
     faults = [EntryFault(str(key), reason) for reason, keys in metadata.get("unread", {}).items() for key in keys]
     files = tuple(str(path) for path in entry_files(root, map_for(root)[1])[:_SHOWN])
     notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
+    notes += [*_notes(root, benchmark), *_not_read(root, map_for(root)[1])]
     hint = "eval leaves these entries out and counts them; correct the map: --propose-map" if faults else ""
     return FileCheck(files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint)
+
+
+def _notes(root: Path, benchmark: Benchmark) -> Iterator[str]:
+    """Yield what the user has to decide: tolerances, lists, figures without data, lines of the map without effect."""
+    path, tools = map_for(root)[0], benchmark.header.declared
+    slots = [slot for sample in benchmark.samples for slot in sample.answer]
+    if equal := sum(isinstance(slot, ToleranceSlot) and slot.margin == 0 for slot in slots):
+        yield f"{equal} numbers without tolerance must be equal ([defaults] rel_tol, abs_tol)"
+    if lists := sum(slot.type == "exact" and slot.name == "answer_2" for slot in slots):
+        yield f"{lists} exact answers are lists: every item is required ([defaults] any = true if one item is enough)"
+    plots = {tool.name for tool in tools if tool.runs == "plot"}
+    steps = [it for each in benchmark.samples if each.reference for it in each.reference.steps if it.tool in plots]
+    if figures := sum("spec" not in (step.observation.result or {}) for step in steps if step.observation):
+        yield f"{figures} figures have no data that can be drawn ([tools], [arguments.plot])"
+    own: dict[str, Any] = tomllib.loads(path.read_text("utf-8")) if path != MAP else {}
+    names = {"tools": {tool.name for tool in tools}, "answers": {sample.id for sample in benchmark.samples}}
+    for table, used in names.items():  # made of letters, digits and "_"
+        if lines := [line for line in own.get(table, ()) if not fnmatch.filter(used, re.sub(r"[^\w.-]+", "*", line))]:
+            yield f"lines without effect under [{table}]: {', '.join(lines)}"
+
+
+def _not_read(root: Path, fields: FieldMap) -> list[str]:
+    """Return a line on the data files below ``root`` that are not read."""
+    others = sorted({*root.rglob("[!.]*")} - {*entry_files(root, fields), root / MAP_FILE})
+    names = ", ".join(str(path.relative_to(root)) for path in others if path.suffix in _DATA)
+    return [f'files that are not read (file = "..." reads one alone): {shorten(names, 300)}'] if names else []
 
 
 def map_for(root: Path, given: str = "") -> tuple[Path, FieldMap]:

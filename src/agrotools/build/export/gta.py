@@ -5,9 +5,8 @@ An entry has ``tools``, ``files``, ``dialogs`` (question, calls, their results, 
 become a few spellings of the number, several facts become one text, and a figure becomes null.
 """
 
-import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +57,10 @@ def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], o
     meta = {name: tool_meta(get_tool(name).spec) for name in used}
     with replacing_export(out, "gta") as partial:
         _place_files(root, samples, partial)
-        _write_entries(partial / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
+        entries = {str(number): gta_entry(sample, meta) for number, sample in enumerate(samples)}
+        (partial / DATASET_FILE).write_bytes(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         (partial / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         write_card(partial, header, samples, use=_USE)
-
-
-def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
-    """Write one object whose keys are the positions of the entries, one entry per line."""
-    with path.open("wb") as file:
-        for number, entry in enumerate(entries):
-            file.write(b"{\n" if number == 0 else b",\n")
-            file.write(b'"%d": ' % number + orjson.dumps(entry))
-        file.write(b"\n}\n")
 
 
 def gta_path(sample: Sample, file: SampleFile) -> str:
@@ -78,19 +69,14 @@ def gta_path(sample: Sample, file: SampleFile) -> str:
 
 
 def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
-    """Copy the files of samples; a file shared by several samples is hard-linked if possible."""
-    first: dict[str, Path] = {}
+    """Copy the files of samples."""
     for sample in samples:
         (made / IMAGE_FOLDER / sample.id).mkdir(parents=True)
         for file in sample.files:
             place = made / gta_path(sample, file)
             if place.exists():
                 raise BenchmarkError(f"sample {sample.id}: two files are called {file.name!r}", hint="rename one")
-            try:
-                os.link(first[file.path], place)
-            except (KeyError, OSError):
-                shutil.copyfile(root / file.path, place)
-                first.setdefault(file.path, place)
+            shutil.copyfile(root / file.path, place)
 
 
 def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:

@@ -73,7 +73,15 @@ class AnswerReader:
             return [self._figure({}, _named("figure"))]
         if isinstance(given, dict) and all(isinstance(one, dict) for one in given.values()):
             given = [{"name": name, **one} for name, one in cast(Plain, given).items()]
-        parts = _listed(given) or _listed(self._at("parts", given))
+        parts, value = _listed(given) or _listed(self._at("parts", given)), _listed(self._at("value", given))
+        parts = parts or (value if all(isinstance(one, dict) for one in value) else [])
+        plain = {" ".join(str(word).split()).casefold(): word for word in reversed(parts or value)}
+        words = [*reversed(plain.values())] if kind == "exact" else []
+        if words and not any(isinstance(word, dict | list) for word in words):
+            if self.fields.defaults.any or len(words) == 1:
+                others = map(str, [*words[1:], *_listed(self._at("aliases", given))])
+                return [_named("answer") | self._label(words[0], [*others], ())]
+            parts = words
         if isinstance(given, list) and (
             kind in ("choice_set", "rank", "open_text") or (kind is None and {*map(type, parts)} == {str})
         ):
@@ -124,9 +132,10 @@ class AnswerReader:
         name = self._at("name", own) or ("figure" if kind == "plot" else "answer" if whole is None else "")
         at = _named(str(name or f"answer_{number}"), self._at("label", own))
         if kind == "plot":
-            margin = self._margin(own) or {}
-            tol = {name: size for name, size in margin.items() if name == "rel_tol"}
-            return self._figure(value if isinstance(value, dict) else own, at) | tol
+            margin = self._margin(own) or self._margin(self.entry) or {}
+            if margin.pop("abs_tol", 0):
+                raise BenchmarkError("its figure has an absolute tolerance; a figure can only have rel_tol ([answers])")
+            return self._figure(value if isinstance(value, dict) else own, at) | margin
         if kind == "abstain":
             return _unknown(at["name"])
         if value is None:
@@ -201,18 +210,25 @@ class AnswerReader:
         return found[0].symbol if found else None
 
     def _margin(self, given: Any) -> Plain | None:
-        """Return the tolerance that an object states, as one of two fields or as a size of a kind."""
-        sizes = {name: size for name in ("abs_tol", "rel_tol") if (size := self._at(name, given)) is not None}
-        if sizes:
-            return sizes
-        if (tol := self._at("tol", given)) is None:
-            return None
-        is_share, size = str(tol).endswith("%"), number_in(str(tol).removesuffix("%"))
-        if size is None:
-            raise BenchmarkError(f"its tolerance {tol!r} is no number ([answer] tol)")
-        kind = str(self._at("tol_kind", given) or "").lower()[:3]
-        kind = "rel" if is_share else kind if kind in ("abs", "rel") else self.fields.defaults.tol_kind
-        return {f"{kind}_tol": size / 100 if is_share else size}
+        """Return the tolerance that an object states: in two fields, as ``{"rel": 0.1}``, or as a size of a kind."""
+        default, sizes = self.fields.defaults.tol_kind, Plain()
+        stated = {kind: size for kind in ("abs", "rel") if (size := self._at(f"{kind}_tol", given)) is not None}
+        if not stated:
+            kind, tol = str(self._at("tol_kind", given) or "").lower()[:3], parsed(self._at("tol", given))
+            kind = kind if kind in ("abs", "rel", "per") else "abs" if "±" in str(tol) else default
+            stated = tol if isinstance(tol, dict) else {kind: tol}
+        for key, tol in stated.items():
+            kind, text = str(key)[:3], str(tol).strip().lstrip("±+-/ ")
+            if tol in (None, ""):
+                continue
+            if "%" in text or kind == "per" or (kind == "rel" and default == "percent"):
+                kind, text = "percent", text.removesuffix("%")
+            size = number_in(text) if kind in ("abs", "rel", "percent") else None
+            if size is None or (kind == "rel" and size >= 1):
+                fault = "no number" if size is None else "relative, 1 or more ([defaults] tol_kind: abs, percent)"
+                raise BenchmarkError(f"its tolerance {tol!r} is {fault} ([answer] tol)")
+            sizes |= {"rel_tol": size / 100} if kind == "percent" else {f"{kind}_tol": size}
+        return sizes or None
 
     def _figure(self, given: Mapping[str, Any], at: Plain) -> Plain:
         """Return the slot of a figure: what the answer describes, or the last call that drew one."""

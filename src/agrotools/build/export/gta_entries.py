@@ -1,5 +1,6 @@
 """Entries of third-party JSON, read with a field map that gives the path of each part of a sample."""
 
+import ast
 import hashlib
 import re
 import tomllib
@@ -33,7 +34,8 @@ class Defaults(FrozenModel):
     source: str = "imported"
     abs_tol: Annotated[float, Field(ge=0)] | None = None
     rel_tol: Annotated[float, Field(ge=0)] | None = None
-    tol_kind: Literal["rel", "abs"] = "rel"
+    tol_kind: Literal["rel", "abs", "percent"] = "rel"
+    any: bool = False  # one item of a list of exact answers is enough
 
 
 class FieldMap(FrozenModel):
@@ -126,9 +128,9 @@ class Entry(NamedTuple):
 
 
 def entry_files(folder: Path, fields: FieldMap) -> list[Path]:
-    """Return the file that the map names, else all parquet files, or all JSON files, or all tables."""
-    if fields.file:
-        return [folder / fields.file]
+    """Return the file that the map names, else ``agrotools.jsonl``, or all parquet files, else JSON, else tables."""
+    if fields.file or (folder / "agrotools.jsonl").is_file():
+        return [folder / (fields.file or "agrotools.jsonl")]
     there = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
     forms = ((".parquet",), (".json", ".jsonl"), (".csv", ".tsv"))
     return next(filter(None, ([path for path in there if path.suffix in form] for form in forms)), [])
@@ -138,7 +140,7 @@ def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
     """Return all entries in ``folder`` by position; pictures inside parquet files are written to :func:`pictures`.
 
     An object with a question is an entry, with what else its folder holds if it is the only one there. Rows of several
-    files without a question complete the entry with their id.
+    files complete the entry with their id, if they have no question or agree with it.
 
     Raises:
         BenchmarkError: a file cannot be read.
@@ -152,13 +154,16 @@ def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
             rows.append(_in_folder(path.parent) if in_folder[path.parent] == 1 else {"id": path.stem, **single[path]})
         elif in_folder[path.parent] != 1:
             rows += map(_plain, read_rows(path, fields.entries))
-    asked = [row for row in rows if isinstance(row, dict) and value_at(row, query)]
-    if len(files) > 1 and asked:
-        by_id = {str(value_at(row, fields.sample["id"], id(row))): row for row in asked}
-        for row in rows:
-            if isinstance(row, dict) and (entry := by_id.get(str(value_at(row, fields.sample["id"])))):
-                entry.update({key: value for key, value in row.items() if key not in entry})
-        rows = asked
+    objects = sorted((row for row in rows if isinstance(row, dict)), key=lambda row: not value_at(row, query))
+    if len(files) > 1 and objects and value_at(objects[0], query):
+        by_id: dict[str, list[dict[str, Any]]] = {}
+        for row in objects:  # first those with a question
+            same, asks = by_id.setdefault(str(value_at(row, fields.sample["id"], id(row))), []), value_at(row, query)
+            if len(same) == 1 and (not asks or all(same[0].get(key, value) == value for key, value in row.items())):
+                same[0].update({**row, **same[0]})
+            elif asks:
+                same.append(row)
+        rows = [row for same in by_id.values() for row in same]
     return {str(number): row for number, row in enumerate(rows)}
 
 
@@ -226,14 +231,13 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     paths = [item if isinstance(item, str) else value_at(item, at) for item in files_of(content, fields)]
     if not all(isinstance(path, str) and path for path in paths):
         raise BenchmarkError(f"a file has no path at {at!r} ([files] path)")
-    calls, places = _calls(content, fields), tuple(f"{fields.files['folder']}{path.strip()}" for path in paths)
+    calls, folder = _calls(content, fields), fields.files["folder"]
+    places = tuple(folder + path.strip().replace("\\", "/") for path in paths)
     ends = [call for call in calls if call.tool in fields.calls["end"].split("|")]
-    words = [
-        _text(value_at(content, fields.calls["final"])),
-        *(each for end in ends for each in end.arguments.values()),
-    ]
+    words = [_text(value_at(content, fields.calls["final"])), *(it for end in ends for it in end.arguments.values())]
     last = next((each for each in reversed(words) if isinstance(each, str)), "")
-    return Entry(key, query.strip(), places, tuple(call for call in calls if call not in ends), last)
+    query = _IMAGE_MARKS.sub("", query).strip()
+    return Entry(key, query, places, tuple(call for call in calls if call not in ends), last)
 
 
 def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
@@ -243,25 +247,46 @@ def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
     if not isinstance(messages, list):
         raise BenchmarkError(f"there is no list of calls at {paths['at']!r} ([calls] at)")
     for message in cast(list[Any], messages):
-        inside = value_at(message, paths["each"]) if value_at(message, paths["role"]) not in roles else None
+        inside = parsed(value_at(message, paths["each"])) if value_at(message, paths["role"]) not in roles else None
         items = inside if isinstance(inside, list) else [inside if isinstance(inside, dict) else message]
         for item in cast(list[Any], items):
-            if waiting and value_at(item, paths["role"]) in roles:
+            if value_at(item, paths["role"]) in roles and value_at(item, f"function.name|{paths['arguments']}") is None:
                 key = value_at(item, paths["reply_id"])
-                place = next((each for each in waiting if key is not None and each[0] == key), waiting[0])
+                place = next((each for each in waiting if None in (key, each[0]) or each[0] == key), None)
+                if place is None:
+                    raise BenchmarkError(f"there is a result without a call, {key or 'no id'} ([calls] at, each, id)")
                 waiting.remove(place)
                 found[place[1]] = found[place[1]]._replace(returned=_text(value_at(item, paths["reply"], NOTHING)))
                 continue
             tool, arguments = value_at(item, paths["tool"]), value_at(item, paths["arguments"], NOTHING)
+            thought = value_at(message, paths["thought"])
+            if written := _ACTION.search(said) if isinstance(said := value_at(item, "content|value"), str) else None:
+                thought, tool, arguments = (each.strip() for each in written.groups(""))
+            if isinstance(tool, str) and _WHOLE_CALL.fullmatch(tool):
+                tool, arguments = _written(tool)
             if arguments is NOTHING and (not isinstance(tool, str) or value_at(item, paths["role"]) is not None):
                 continue  # a message without a call
             if not isinstance(tool, str):
                 raise BenchmarkError(f"a call has no tool at {paths['tool']!r} ([calls] tool)")
-            given = {} if arguments is NOTHING or arguments is None else parsed(arguments)
+            given = parsed({} if arguments in (NOTHING, None, "") else arguments)
             if not isinstance(given, dict):
                 fault = f"not JSON: {given[:60]!r}" if isinstance(given, str) else "not an object"
                 raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
             waiting.append((value_at(item, paths["id"]), len(found)))
             returned = value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
-            found.append(EntryCall(tool.strip(), given, str(value_at(message, paths["thought"]) or ""), returned))
+            found.append(EntryCall(tool.strip(), given, str(thought or ""), returned))
     return found
+
+
+_IMAGE_MARKS = re.compile(r"^(\s*<image>)+|(<image>\s*)+$")
+_WHOLE_CALL = re.compile(r"\s*[\w.]+\(.*\)\s*", re.DOTALL)
+_ACTION = re.compile(r"^(?:\s*Thought:(.*?)\n)?\s*Action:([^\n]+)\n\s*Action Input:(.*)", re.DOTALL)
+
+
+def _written(call: str) -> tuple[str, Arguments]:
+    """Return tool and arguments of a call that is written as Python, ``Tool(a="x")``."""
+    with suppress(SyntaxError, ValueError, AttributeError):
+        tree: Any = ast.parse(call.strip(), mode="eval").body
+        if not tree.args:
+            return ast.unparse(tree.func), {each.arg: ast.literal_eval(each.value) for each in tree.keywords}
+    raise BenchmarkError(f"the tool {call[:60]!r} is a whole call, with arguments without names ([calls] tool)")

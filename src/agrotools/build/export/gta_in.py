@@ -134,6 +134,8 @@ class Source:
         self.folder, self.fields = folder, fields
         self.declared: dict[str, DeclaredTool] = {}
         if fields.unknown_tools == "declare":
+            for name in {*fields.tools.values(), *fields.arguments} - {*tool_names(), ""}:
+                raise BenchmarkError(f"the field map: there is no tool {name!r} ([tools], [arguments])")
             calls: list[tuple[str, Arguments]] = []
             for key, content in entries.items():
                 with suppress(BenchmarkError):  # reported with the entry
@@ -178,15 +180,7 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     if fields.unknown_tools == "declare" and not entry.calls:
         raise BenchmarkError("there is no call of a tool ([calls] at, each, tool, arguments)")
     names = {path: file.name for path, file in zip(entry.files, files, strict=True)}
-    steps = [
-        ReferenceStep(
-            tool=(tool := source.tool(call.tool)),
-            arguments=_our_arguments(tool, call.arguments, names, fields),
-            observation=_recorded(call, source),
-            thought=call.thought,
-        )
-        for call in entry.calls
-    ]
+    steps = _steps(content, entry, files, source)
     sample_id = str(value_at(content, fields.sample["id"], entry.key)).strip()
     spelt = {**names, **{file.name: file.name for file in files}}
     reader = AnswerReader(content, fields, steps, spelt, entry.query, entry.words)
@@ -208,7 +202,7 @@ def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
     shown = [f"{letter}. {option}" for letter, option in options.items() if option not in entry.query]
     try:
         return Sample(
-            id=sample_id,
+            id=re.sub(r"[^A-Za-z0-9_.-]+", "_", sample_id).lstrip("_.-"),
             query="\n".join([entry.query, *shown]),
             files=files,
             family=family or FAMILY_OF_TASK_TYPE.get(task_type, "unknown"),
@@ -242,7 +236,9 @@ def _in_groups(steps: Sequence[ReferenceStep], files: Sequence[Any]) -> tuple[Re
 def _recorded(call: EntryCall, source: Source) -> Observation | None:
     """Return the recorded result of a call, with the chart that it drew, because charts are scored by their data."""
     observation, tool = observation_of(call.returned), source.declared.get(call.tool)
-    chart = chart_of(call.arguments) if tool and tool.runs == "plot" else None
+    renamed = tool.renamed if tool and tool.runs == "plot" else {}
+    given = {renamed.get(name, name): value for name, value in call.arguments.items()}
+    chart = chart_of(given) if tool and tool.runs == "plot" else None
     if chart is None or (observation and observation.error):
         return observation
     return Observation(result={**((observation and observation.result) or {}), "spec": chart.model_dump(mode="json")})
@@ -271,21 +267,42 @@ def _files(content: Any, entry: Entry, source: Source) -> Iterator[SampleFile]:
             raise BenchmarkError(f"file {path!r}: {first_error(error)} ([files], [file_types])") from error
 
 
-def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
-    """Return arguments under agrotools' names, with files by their names in the sample."""
-    renamed = {} if fields.unknown_tools == "declare" else fields.arguments.get(tool, {})
-    ends = [Path(path).name for path in names]
-    known = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1} | {**names}
+_PLACE = re.compile(r"^<?(?:image|img|picture)[ _-]?([1-9]\d?)>?$", re.IGNORECASE)  # of a file, by its place
 
-    def named(value: Any) -> Any:
-        if isinstance(value, list):
-            return [named(each) for each in value]
+
+def _steps(content: Any, entry: Entry, files: Sequence[SampleFile], source: Source) -> list[ReferenceStep]:
+    """Return the reference steps, arguments under agrotools' names and files by their names in the sample.
+
+    An argument that is a file may be its path, id, place or name without ending, else a path or in an earlier result.
+    """
+    fields, names, ends = source.fields, [file.name for file in files], [Path(path).name for path in entry.files]
+    known = {end: name for end, name in zip(ends, names, strict=True) if ends.count(end) == 1}
+    known |= dict(zip(entry.files, names, strict=True))
+    ids = [str(value_at(item, fields.files["id"])) for item in files_of(content, fields)]
+    handles = [{f"#{number}", ends[number - 1].rpartition(".")[0], key} for number, key in enumerate(ids, 1)]
+    steps, seen = list[ReferenceStep](), ""
+
+    def named(value: Any, is_file: bool) -> Any:
         if not isinstance(value, str):
-            return value
-        path = value.strip()
-        return known.get(path) or known.get(f"{fields.files['folder']}{path}") or known.get(Path(path).name) or value
+            return [named(each, is_file) for each in value] if isinstance(value, list) else value
+        path = value.strip().replace("\\", "/")
+        name = known.get(path) or known.get(f"{fields.files['folder']}{path}") or known.get(Path(path).name)
+        if name or not is_file:
+            return name or value
+        found = [name for name, own in zip(names, handles, strict=True) if {path, _PLACE.sub(r"#\1", path)} & own]
+        if len(found) != 1 and not Path(path).suffix and (path.isdecimal() or path not in seen):
+            raise BenchmarkError(f"a call has the file {path!r}, which is not listed ([files] id, [agreement])")
+        return found[0] if len(found) == 1 else value
 
-    return {renamed.get(argument, argument): named(value) for argument, value in arguments.items()}
+    for call in entry.calls:
+        tool, declared = source.tool(call.tool), source.declared.get(call.tool)
+        renamed = {} if declared else fields.arguments.get(tool, {})
+        own = {name for name, rule in declared.agreement.items() if rule == "file"} if declared else set[str]()
+        given = {renamed.get(name, name): named(each, name in own) for name, each in call.arguments.items()}
+        observation = _recorded(call, source)
+        steps.append(ReferenceStep(tool=tool, arguments=given, observation=observation, thought=call.thought))
+        seen += str(call.returned)
+    return steps
 
 
 def observation_of(returned: Any) -> Observation | None:
