@@ -63,7 +63,7 @@ def load(root, **options):
 
 def question(data, **fields):
     columns = {"question": "ask", "options": "choices", "answer": "right", **fields}
-    return read_question(Row(data, Path("f.json"), 1), FieldMap(**columns))
+    return read_question(Row(data, Path("f.json"), 1), FieldMap(**columns), {})
 
 
 def test_a_row_becomes_a_question_with_letters_and_an_image_of_neutral_name(root):

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES
 from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
 from agrotools.benchmarks.values import lettered, number_in, values_at, without_letter
 from agrotools.core import (
@@ -42,11 +41,19 @@ class RowFault(ValueError):
         self.reason, self.detail = reason, str(detail)[:120]
 
 
+class Judged(FrozenModel):
+    """Score of a judge in a file of predictions."""
+
+    path: str
+    out_of: float = 1.0
+
+
 class PredictionMap(FrozenModel):
     """Places of a model's reply and of its published score in a row of predictions; ``*`` stands for any model."""
 
     reply: str
     published: str = ""
+    judged: dict[str, Judged] = {}
 
 
 class FieldMap(FrozenModel):
@@ -111,7 +118,8 @@ class FieldMap(FrozenModel):
         parts += [self.kind_by, self.cluster, self.category, *self.images, *self.other_names, *self.groups.values()]
         parts += [*self.answer_of.values(), *([self.options] if isinstance(self.options, str) else self.options)]
         if self.predictions:
-            parts += [self.predictions.reply, self.predictions.published]
+            judged = [each.path for each in self.predictions.judged.values()]
+            parts += [self.predictions.reply, self.predictions.published, *judged]
         paths = [inner for part in parts for inner in _IN_BRACES.findall(part) or part.split("|")]
         return tuple(path for path in (*paths, *self.ignored) if path)
 
@@ -189,8 +197,8 @@ class Question(NamedTuple):
     kind: Kind
 
 
-def read_question(row: Row, fields: FieldMap) -> Question:
-    """Return the question of a row.
+def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) -> Question:
+    """Return the question of a row. ``option_images``: names of the images that are options, by letter.
 
     Raises:
         RowFault: the row has no question, or its answer cannot be used.
@@ -199,9 +207,7 @@ def read_question(row: Row, fields: FieldMap) -> Question:
     if fields.question and (not isinstance(question, str) or not question.strip()):
         raise RowFault("no question")
     text = str(question).replace("<image>\n", "").replace("<image>", "")  # places of images in chat files
-    options = read_options(row, fields)
-    if any(text.startswith("{'") or Path(text).suffix.lower() in IMAGE_SUFFIXES for text in options.values()):
-        raise RowFault("its options are images")
+    options = {**read_options(row, fields), **option_images}
     context = str(row.get(fields.context) or "") if fields.context else ""
     texts = {"context": context.strip(), "question": text.strip()}
     prompt = _IN_BRACES.sub(lambda match: texts.get(match[1], match[0]), fields.prompt).strip()

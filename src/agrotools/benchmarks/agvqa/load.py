@@ -12,11 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import image_size
+from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, image_size
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
@@ -116,6 +117,7 @@ def read_set(
     faults: dict[str, list[tuple[str, str]]] = defaultdict(list)
     unread, samples, ids = Counter[str](), list[Sample](), Counter[str]()
     clusters: dict[str, str] = {}
+    shapes: dict[tuple[Any, ...], tuple[str, ...]] = {}
     rows = 0
     for done, path in enumerate(files):
         progress(f"{fields.title}: files", done, len(files))
@@ -125,7 +127,10 @@ def read_set(
                 faults["it is no object of fields"].append((f"{path.name} {number}", ""))
                 continue
             row = Row(data, path, number)
-            unread.update(row.unread(fields))
+            shape = tuple((name, tuple(value) if isinstance(value, Mapping) else None) for name, value in data.items())
+            if shape not in shapes:
+                shapes[shape] = tuple(row.unread(fields))
+            unread.update(shapes[shape])
             sample_id = _sample_id(str(row.get(fields.id) or f"{path.stem}-{number}"), ids)
             try:
                 sample = _sample(sample_id, row, fields, images)
@@ -147,13 +152,15 @@ def _sample_id(text: str, used: Counter[str]) -> str:
 
 
 def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sample:
-    question = read_question(row, fields)
+    option_files, names = images.option_files(row)
+    question = read_question(row, fields, names)
+    files = (*images.files(row), *option_files)
     groups = {"category": fields.category, **fields.groups}
     try:
         return Sample(
             id=sample_id,
             query=question.text,
-            files=tuple(images.files(row)),
+            files=files,
             family="vqa",
             task_type=question.kind,
             answer_type=_ANSWER_TYPES.get(question.kind, "exact"),
@@ -189,6 +196,19 @@ class _Images:
         """Return the images of a row, named ``image_1``..."""
         values = [value for path in self._fields.images if not self._none for value in _flat(row.get(path))]
         return [self._file(value, row, f"image_{number}") for number, value in enumerate(values, 1)]
+
+    def option_files(self, row: Row) -> tuple[list[SampleFile], dict[str, str]]:
+        """Return the images that are options, and their names by letter; none if the options are texts."""
+        value = row.get(self._fields.options) if isinstance(self._fields.options, str) else None
+        if isinstance(value, list):
+            value = dict(zip(ascii_uppercase, value, strict=False))
+        values = {letter: image for letter, image in value.items() if image} if isinstance(value, Mapping) else {}
+        if not values or not all(map(_is_image, values.values())):
+            return [], {}
+        if self._none:
+            raise RowFault("its options are images, and none are used")
+        found = {letter: self._file(image, row, f"option_{letter}") for letter, image in values.items()}
+        return [*found.values()], {letter: file.name for letter, file in found.items()}
 
     def _file(self, value: Any, row: Row, name: str) -> SampleFile:
         path = self._stored(value) or self._path(value, row)
@@ -250,6 +270,12 @@ def _flat(value: Any) -> Iterator[Any]:
         yield from value.values()
     elif value is not None and value != "":
         yield value
+
+
+def _is_image(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value.get("bytes"))
+    return isinstance(value, bytes) or (isinstance(value, str) and Path(value).suffix.lower() in IMAGE_SUFFIXES)
 
 
 def _facts(path: Path) -> tuple[str, int, int]:

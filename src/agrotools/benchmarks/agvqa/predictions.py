@@ -31,9 +31,13 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
     theirs: dict[str, list[float]] = defaultdict(list)
     same, left_out, different = 0, Counter[str](), list[str]()
     for row in rows:
+        for metric, judged in places.judged.items():
+            for model, score in _all(row, judged.path).items():
+                if isinstance(score, int | float):
+                    theirs[_id(name, metric, model)].append(score / judged.out_of)
         replies, scores = _all(row, places.reply), _all(row, places.published)
         try:
-            slots = read_question(row, fields).slots if replies else ()
+            slots = read_question(row, fields, {}).slots if replies else ()
         except RowFault as fault:
             left_out[fault.reason] += 1
             continue
