@@ -55,10 +55,10 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
-from agrotools.text import format_answer
 from agrotools.text.answer_form import (
     Guesser,
     GuessModel,
+    format_answer,
     prompt_features,
     shipped_model,
     shown_choices,
@@ -118,7 +118,7 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
 
 
 def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path) -> None:
-    """Write the questions of both benchmarks as packed from scenes of these seeds, chosen several times."""
+    """Write the questions of both benchmarks from scenes of these seeds: all, and as packed, chosen several times."""
     import pack_benchmarks
 
     out.mkdir(parents=True, exist_ok=True)
@@ -128,6 +128,7 @@ def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: 
             raise SystemExit("these are the scenes of the packs; give another seed")
         for name in pack_benchmarks.SIZES:
             offered = pack_benchmarks.offered_questions(name, work, originals, _progress, seed=seed)
+            _write(out / f"{name}-{seed}-offered.jsonl", [_worded(item) for _, item in offered], f"{name}-{seed}")
             for number in range(choices):
                 chosen = pack_benchmarks.choose(name, offered, seed + number)
                 _write(out / f"{name}-{seed}-{number}.jsonl", [item for _, item in chosen], f"{name}-{seed}")
@@ -408,8 +409,8 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
 
 
 def ship_plans(questions: Sequence[Question]) -> None:
-    """Write the words of the templates, and the most common calls of each answer form, into the package."""
-    plans: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    """Write the words of the templates, and the most common call at each step of an answer form, into the package."""
+    plans: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     wordings: dict[str, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(Path(templates.__file__).parent.glob("*.toml")):
         for language in ("en", "zh"):
@@ -420,13 +421,13 @@ def ship_plans(questions: Sequence[Question]) -> None:
     charts: list[str] = [*json.loads((DATA / "guess_charts.json").read_text("utf-8"))]
     for key, entry in json.loads((DATA / "guess_plans.json").read_text("utf-8")).items():
         for n_files, calls in entry["plans"].items():
-            plans[key][n_files][json.dumps(calls, ensure_ascii=False)] += 1
+            plans[key][n_files].append(calls)
     for question in questions:
         n_files = str(len(question.files))
-        plans[form_key(question.slots)][n_files][json.dumps(question.calls, ensure_ascii=False)] += 1
+        plans[form_key(question.slots)][n_files].append(question.calls)
     lines: list[str] = []
     for key in sorted(plans.keys() & wordings.keys()):
-        usual = {n: json.loads(calls.most_common(1)[0][0]) for n, calls in sorted(plans[key].items())}
+        usual = {n: usual_calls(found) for n, found in sorted(plans[key].items())}
         asked: list[dict[str, Any]] = []
         for (figure, _), texts in wordings[key].items():
             label = re.compile(".+".join(map(re.escape, PLACEHOLDER.split(figure))))
@@ -435,6 +436,13 @@ def ship_plans(questions: Sequence[Question]) -> None:
         entry = {"plans": usual, "questions": asked}
         lines.append(f"{json.dumps(key)}:{json.dumps(entry, ensure_ascii=False)}")
     (DATA / "guess_plans.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+
+
+def usual_calls(plans: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the most common call of the most common tool at each step."""
+    steps = [[plan[at] for plan in plans if len(plan) > at] for at in range(max(map(len, plans)))]
+    tools = [_most_frequent(call[0] for call in calls) for calls in steps]
+    return [_most_frequent(c for c in calls if c[0] == tool) for calls, tool in zip(steps, tools, strict=True)]
 
 
 def shares_of_words(wordings: Sequence[str]) -> dict[str, float]:

@@ -27,21 +27,21 @@ import numpy as np
 
 from agrotools.build.templates.slot_draft import PLOT_MARGIN
 
-VERSIONS = {"embedded": "10", "frontier": "8"}
-SEED = 20271120
+VERSIONS = {"embedded": "11", "frontier": "9"}
+SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
-DRAWN = {"embedded": 66, "frontier": 20}
-TIMES = {"rows": 2.0, "pots": 1.5}
+DRAWN = {"embedded": 56, "frontier": 20}
+TIMES = {"rows": 1.2, "pots": 1.3, "blocks": 1.2}
 """Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn."""
-MORE = {"embedded": {("rows", 1): 83}, "frontier": {}}
+MORE = {"embedded": {("rows", 1): 50}, "frontier": {}}
 """Scenes of a kind and difficulty that are drawn at least, so that answers to the only questions of a task differ."""
 TWINS = 0.18
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 LISTED = 0.1
 """Largest share of these that the list of files tells apart; others need a look at a picture or a call."""
 QUICK = 60
-ANSWERS = {"tolerance": 0.45, "exact": 0.22, "plot": 0.26, "open_text": 0.07}
-CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
+ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
+CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
 MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 18, 58, 15
@@ -137,7 +137,7 @@ class _Offers:
                 key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
                 if key not in self._classes or (item := ask_subject(subject, template, self._seed)) is None:
                     continue
-                if 1 <= len(item.instance.calls) <= 6:
+                if 1 <= len(item.instance.calls) <= max(CALLS):
                     yield item
 
 
@@ -302,6 +302,7 @@ def variant_of(order: Any) -> str | None:
     from agrotools.build.sources.drawn import turn_of
     from agrotools.build.sources.drawn.fruit import COUNTED
     from agrotools.build.sources.drawn.leaf_lesions import DISEASES
+    from agrotools.build.sources.drawn.trees import MODES_OF_BLOCKS
 
     if order.name == "fruit_counts":
         return list(COUNTED)[order.seed % len(COUNTED)]
@@ -309,7 +310,7 @@ def variant_of(order: Any) -> str | None:
         return DISEASES[order.seed % len(DISEASES)].lesion
     if order.name == "blocks":
         kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
-        return f"{kind} {turn_of(order.seed, ('pictures', 'heights', 'heights'))}"
+        return f"{kind} {turn_of(order.seed, MODES_OF_BLOCKS)}"
     return None
 
 
@@ -351,6 +352,7 @@ def write(
     scenes = {scene.folder: scene for scene, _ in items}
     described: dict[str, dict[str, Any]] = {}
     samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
+    samples = in_order(samples, quick := quick_part(samples) if name == "embedded" else ())
     canary = canary_of(name, VERSIONS[name])
     header = BenchmarkHeader(
         name=name,
@@ -361,7 +363,7 @@ def write(
         canary=canary,
         toolset=AGROTOOLS,
         backends=backends,
-        quick=quick_part(samples) if name == "embedded" else (),
+        quick=tuple(sample.id for sample in samples if sample.id in quick),
         sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
         metadata={
             "agrotools": agrotools.__version__,
@@ -396,20 +398,41 @@ def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], descr
 
 
 def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
-    """Return the ids of about ``QUICK`` samples: each task and answer type in proportion, twins together, few files."""
-    strata: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
-    for sample in samples:
-        if not (sample.twin and sample.answer[0].type == "abstain"):
-            strata[sample.task_type, sample.answer_type].append(sample)
-    places: list[tuple[bool, float, str, Any]] = []
-    for members in strata.values():
-        members.sort(key=lambda each: (each.twin is None, len(each.files), zlib.crc32(each.id.encode())))
-        places += [(at > 0, (at + 0.5) / len(members), each.id, each) for at, each in enumerate(members)]
-    ids: list[str] = []
-    for *_, sample in sorted(places, key=lambda place: place[:3]):
-        both = [each for each in (sample.id, sample.twin) if each]
-        ids += both if len(ids) + len(both) <= QUICK else []
-    return tuple(sorted(ids))
+    """Return the ids of about ``QUICK`` samples, twins together, whose shares are nearly those of all.
+
+    Shares are those of task types, answer types and unanswerable questions. Samples are added one by one, the one
+    first that brings the shares nearest; of several, the one with the fewest files.
+    """
+
+    def features(sample: Any) -> tuple[str, ...]:
+        return sample.task_type, sample.answer_type, "answerable" if sample.answerable else "unanswerable"
+
+    of_id = {sample.id: sample for sample in samples}
+    whole = Counter(feature for sample in samples for feature in features(sample))
+    units = [
+        tuple(filter(None, (sample, of_id.get(sample.twin or ""))))
+        for sample in sorted(samples, key=lambda each: (len(each.files), zlib.crc32(each.id.encode())))
+        if sample.answerable
+    ]
+    chosen: list[Any] = []
+
+    def distance(unit: Sequence[Any]) -> float:
+        counts = Counter(feature for sample in (*chosen, *unit) for feature in features(sample))
+        size = (len(chosen) + len(unit)) / len(samples)
+        return sum((counts[feature] - size * n) ** 2 / n for feature, n in whole.items()) / size
+
+    while len(chosen) < QUICK:
+        best = min(units, key=distance)
+        units.remove(best)
+        chosen += best
+    return tuple(sample.id for sample in chosen)
+
+
+def in_order(samples: Sequence[Any], first: Sequence[str]) -> list[Any]:
+    """Return the samples mixed, at the beginning answerable ones of different task types out of ``first``."""
+    mixed = sorted(samples, key=lambda each: zlib.crc32(each.id.encode()))
+    shown = {each.task_type: each for each in reversed(mixed) if each.answerable and each.id in first}
+    return [*shown.values(), *(each for each in mixed if each not in shown.values())]
 
 
 if __name__ == "__main__":

@@ -172,8 +172,8 @@ def test_pictures_are_of_the_size_that_was_drawn():
 
 def test_trees_in_a_mark_are_those_whose_stems_stand_there():
     subjects, _ = drawn_subjects("blocks")
-    subject = next(subject for subject in subjects if subject.of == "block_marked")
-    thing = subject.shown(0, 1)
+    blocks = [(each, each.shown(place, 1)) for each in subjects for place in range(each.things)]
+    subject, thing = next((each, block) for each, block in blocks if block.before)
     assert str(subject.metadata["variant"]).split()[0] in ("forest", "orchard")
     x0, y0, x1, y1 = thing.before[0].truth["regions"][0]["inner_box"]
     area_ha = (x1 - x0) * (y1 - y0) * thing.truth["gsd_m"] ** 2 / 1e4

@@ -31,6 +31,8 @@ PICTURES = 4
 _COLOURFUL = ("red", "dark", "striped")
 """Varieties that differ from leaves in colour; fruit of other varieties has to be marked."""
 _MARKED_SEEN = 0.75
+_LOOSE = (0.0, 0.16)
+"""Margin of a box in words on each side, as a share of its fruit's width."""
 _APPLE_PENS = ("blue", "yellow", "magenta")
 _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
@@ -58,6 +60,10 @@ def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         boxes = [grown(fruits[place]["box"], int(rng.integers(3, 8))) for place in order]
         marks = [{**mark, "place": order[mark["place"]]} for mark in mark_each(photo, boxes, pens, rng)]
         save_jpeg(folder / f"marked_{number}.jpg", photo)
+        for fruit in fruits:  # its width must not tell the diameter
+            margin = float(rng.uniform(*_LOOSE)) * (fruit["box"][2] - fruit["box"][0])
+            x0, y0, x1, y1 = grown(fruit["box"], round(margin))
+            fruit["loose"] = [max(0, x0), max(0, y0), min(photo.shape[1], x1), min(photo.shape[0], y1)]
         pictures.append(cast(JsonValue, {"fruits": fruits, "marks": marks, "focal_px": scene.sidecar["fx_px"]}))
     return {"skin": skin, "pictures": pictures}
 
@@ -71,7 +77,7 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return _sized(pictures[index], "photo", place, pictures[index]["fruits"])
 
     def boxed(picture: Mapping[str, Any], whole: Sequence[Mapping[str, Any]], index: int, place: int) -> Thing:
-        box = [*whole[index]["box"]]
+        box = [*whole[index]["loose"]]
         words = {"box": f"({', '.join(map(str, box))})"}
         thing = _sized(picture, "photo", 1, [whole[index]])
         thought = f"I need the diameter of the fruit in the box {words['box']}."
