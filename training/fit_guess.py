@@ -117,8 +117,8 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
         _write(out / f"{seed}.jsonl", [_worded(item) for item in asked if item is not None])
 
 
-def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path) -> None:
-    """Write the questions of both benchmarks from scenes of these seeds: all, and as packed, chosen several times."""
+def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path, names: Sequence[str]) -> None:
+    """Write the questions of benchmarks from scenes of these seeds: all, and as packed, chosen several times."""
     import pack_benchmarks
 
     out.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: 
     for seed in seeds:
         if seed == pack_benchmarks.SEED:
             raise SystemExit("these are the scenes of the packs; give another seed")
-        for name in pack_benchmarks.SIZES:
+        for name in names:
             offered = pack_benchmarks.offered_questions(name, work, originals, _progress, seed=seed)
             _write(out / f"{name}-{seed}-offered.jsonl", [_worded(item) for _, item in offered], f"{name}-{seed}")
             for number in range(choices):
@@ -601,6 +601,7 @@ def main() -> None:
     packed.add_argument("work", type=Path)
     packed.add_argument("--seeds", required=True)
     packed.add_argument("--choices", type=int, default=8)
+    packed.add_argument("--names", default="embedded,frontier")
     packed.add_argument("--out", type=Path, required=True)
     fit = commands.add_parser("fit")
     fit.add_argument("files", type=Path, nargs="+")
@@ -619,7 +620,8 @@ def main() -> None:
         else:
             write_questions(seeds, given.out, given.queries, given.chosen)
     elif given.command == "packed":
-        write_packed_questions(given.work, [int(seed) for seed in given.seeds.split(",")], given.choices, given.out)
+        seeds = [int(seed) for seed in given.seeds.split(",")]
+        write_packed_questions(given.work, seeds, given.choices, given.out, given.names.split(","))
     elif given.command == "fit":
         asked = read_questions(given.files)
         ship(fit_all(asked), asked, [path.stem for path in given.files])

@@ -44,15 +44,18 @@ ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
 CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 18, 58, 15
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 15, 2
 MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
 COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
-Features = tuple[str, str, str, int, str]
-"""Template, task type, answer type, number of calls, reason of an unanswerable twin (empty if there is none)."""
+Features = tuple[str, str, str, int, str, str]
+"""Template, task type, answer type, number of calls, reason of an unanswerable twin, entry of the knowledge base.
+
+The last two are empty if there is none.
+"""
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
     "frontier": "Questions on drawn scenes that the tools of the package get wrong: what a better tool would win. "
@@ -190,7 +193,7 @@ def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> l
             used.update(sentences(asked.query))
             before[item.question.template].append(asked)
             chosen.append((scene, asked))
-    for place, feature in enumerate(("template", "task", "answer", "calls", "twin")):
+    for place, feature in enumerate(("template", "task", "answer", "calls", "twin", "entry")):
         counts = Counter(_features(item)[place] for _, item in chosen)
         print(f"{feature}: {dict(sorted(counts.items(), key=str))}")
     return chosen
@@ -212,7 +215,7 @@ class _Cost:
         self._members: dict[str, list[int]] = {template: [] for template in copied}
         self._counts: Counter[Any] = Counter()
         self._tasks = {task for _, task, *_ in features}
-        self._reasons = {reason for *_, reason in features} - {""}
+        self._reasons, self._entries = ({each[place] for each in features} - {""} for place in (4, 5))
 
     def swap(self, old: int, new: int) -> float:
         """Replace a question by another one (-1: none), and return how much the cost grows."""
@@ -235,6 +238,7 @@ class _Cost:
         apart = (max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0) for task in self._tasks)
         cost += sum(each**2 for each in apart)
         cost += 5 * sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
+        cost += sum(max(0, counts[entry] - MANY_OF_ENTRY) ** 2 + 4 * (not counts[entry]) for entry in self._entries)
         return cost + sum(self._of_template(template) for template in templates)
 
     def _of_template(self, template: str) -> float:
@@ -251,7 +255,8 @@ def _features(item: Any) -> Features:
     question, instance = item.question, item.instance
     twin = unanswerable_twin(item if item.wording else replace(item, wording=question.wordings[0]))
     reason = "" if twin is None else cast(Any, twin.slots[0]).reason
-    return question.template, question.task_type, instance.answer_type, len(instance.calls), reason
+    entries = (str(call.arguments["kb_id"]) for call in instance.calls if call.tool == "lookup_agronomy")
+    return question.template, question.task_type, instance.answer_type, len(instance.calls), reason, next(entries, "")
 
 
 def _copied(items: Sequence[Any], *, shared: bool) -> Any:
@@ -419,7 +424,8 @@ def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
     def distance(unit: Sequence[Any]) -> float:
         counts = Counter(feature for sample in (*chosen, *unit) for feature in features(sample))
         size = (len(chosen) + len(unit)) / len(samples)
-        return sum((counts[feature] - size * n) ** 2 / n for feature, n in whole.items()) / size
+        shares = sum((counts[feature] - size * n) ** 2 / n for feature, n in whole.items())
+        return (shares + 5 * (counts["unanswerable"] / size - whole["unanswerable"]) ** 2 / len(samples)) / size
 
     while len(chosen) < QUICK:
         best = min(units, key=distance)
@@ -429,10 +435,14 @@ def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
 
 
 def in_order(samples: Sequence[Any], first: Sequence[str]) -> list[Any]:
-    """Return the samples mixed, at the beginning answerable ones of different task types out of ``first``."""
+    """Return the samples mixed, at the beginning answerable ones of different task types out of ``first``.
+
+    Among these, questions about photographs alone come first.
+    """
     mixed = sorted(samples, key=lambda each: zlib.crc32(each.id.encode()))
-    shown = {each.task_type: each for each in reversed(mixed) if each.answerable and each.id in first}
-    return [*shown.values(), *(each for each in mixed if each not in shown.values())]
+    of_task = {each.task_type: each for each in reversed(mixed) if each.answerable and each.id in first}
+    shown = sorted(of_task.values(), key=lambda each: any(file.kind != "image" for file in each.files))
+    return [*shown, *(each for each in mixed if each not in shown)]
 
 
 if __name__ == "__main__":
