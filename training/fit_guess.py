@@ -471,14 +471,15 @@ def shares_of_words(wordings: Sequence[str]) -> dict[str, float]:
 
 
 def ship_charts(questions: Sequence[Question]) -> None:
-    """Write the usual chart of each figure into the package, its values the best constants."""
+    """Write the usual chart of each figure into the package, its values the best constants. Other figures stay."""
     charts: dict[str, list[PlotSpec]] = defaultdict(list)
     for question in questions:
         for slot in question.slots:
             if isinstance(slot, PlotSlot):
                 charts[slot.label].append(PlotSpec.model_validate(slot.value))
     usual = {label: usual_chart(specs).model_dump(mode="json", exclude_none=True) for label, specs in charts.items()}
-    lines = (f"{json.dumps(label)}:{json.dumps(usual[label], ensure_ascii=False)}" for label in sorted(usual))
+    every = json.loads((DATA / "guess_charts.json").read_text("utf-8")) | usual
+    lines = (f"{json.dumps(label)}:{json.dumps(every[label], ensure_ascii=False)}" for label in sorted(every))
     (DATA / "guess_charts.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
     print(f"{len(usual)} charts of {sum(map(len, charts.values()))}")
 
