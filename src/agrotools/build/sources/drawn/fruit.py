@@ -205,13 +205,13 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         pens = [str(pen) for pen in rng.permutation(_PENS)[:2]]
         marks = mark_each(photo, _frames(rng, photo), pens, rng, shapes=("box",))
         save_jpeg(folder / f"marked_{number}.jpg", photo)
-        facts = {"centres": _centres(scene), "marks": marks, "area_m2": scene.truth.get("area_m2")}
+        facts = {"seen": _seen(scene), "marks": marks, "area_m2": scene.truth.get("area_m2")}
         pictures.append(cast(JsonValue, facts))
     return {"kind": kind, "suffix": suffix, "pictures": pictures}
 
 
 def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return whole pictures, their halves, and marked parts."""
+    """Return whole pictures, halves where no fruit is on the line between them, and marked parts."""
     kind, suffix = str(drawn.record["kind"]), str(drawn.record["suffix"])
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     plural, arguments = COUNTED[kind]["plural"], COUNTED[kind]["arguments"]
@@ -232,19 +232,19 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         file, picture = named(files[index], "image", place), pictures[index]
         words = {"area": f"{picture['area_m2']:.3f}"} if picture["area_m2"] else {}
         thought = f"I need to know how many {plural} there are in {file.name}."
-        return counted(file, len(picture["centres"]), thought, words)
+        return counted(file, len(picture["seen"]), thought, words)
 
     def half(number: int, parts: Sequence[tuple[str, Region]], index: int, _: int) -> Thing:
         name, box = parts[index]
         thought = f"I need to know how many {plural} there are in the {name} half."
-        count = _inside(pictures[number]["centres"], box)
+        count = _inside(pictures[number]["seen"], box)
         return replace(
             counted(named(files[number], "image", 1), count, thought, {}, region=[*box]), called=f"{name} half"
         )
 
     def in_mark(number: int, place: int, mark: Mapping[str, Any]) -> Thing:
         file, colour = named(marked_files[number], "image", place), str(mark["color"])
-        count = _inside(pictures[number]["centres"], mark["truth"]["crop_box"])
+        count = _inside(pictures[number]["seen"], mark["truth"]["crop_box"])
         thought = f"Now the {plural} inside the {colour} mark in {file.name}."
         before = (find_mark(file.name, colour, mark["truth"]),)
         words = {"colour": colour, **absent_colour(_PENS, pictures[number]["marks"])}
@@ -263,23 +263,25 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     if kind == "wheat head":
         subjects.append(subject("ears", len(pictures), whole, "ear_picture"))
     for number, (file, picture) in enumerate(zip(files, pictures, strict=True)):
-        for parts in halves(file.width_px or 0, file.height_px or 0):
-            subjects.append(subject(f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"))
+        for axis, parts in enumerate(halves(file.width_px or 0, file.height_px or 0)):
+            line = parts[1][1][axis]
+            if not any(box[axis] < line < box[axis + 2] for _, box in picture["seen"]):
+                subjects.append(subject(f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"))
         marks = partial(one_of_marks, number)
         subjects.append(subject(f"{number}-marks", len(picture["marks"]), marks, "fruit_mark"))
     return [*subjects, subject("marked", len(pictures), first_mark, "marked_fruit_picture")]
 
 
-def _inside(centres: Sequence[Sequence[float]], box: Sequence[int]) -> int:
-    return sum(box[0] <= x < box[2] and box[1] <= y < box[3] for x, y in centres)
+def _inside(seen: Sequence[tuple[Sequence[float], object]], box: Sequence[int]) -> int:
+    return sum(box[0] <= x < box[2] and box[1] <= y < box[3] for (x, y), _ in seen)
 
 
-def _centres(scene: Scene) -> list[list[float]]:
-    """Return the centres of visible objects: of a whole fruit, or of the visible part of an ear."""
+def _seen(scene: Scene) -> list[tuple[list[float], list[int]]]:
+    """Return centre and box of each visible object; the centre is that of a whole fruit, or of what shows of an ear."""
     if "heads" in scene.truth:
         boxes = [head["box"] for head in scene.truth["heads"] if head["visibility"] >= LEAST_EAR]
-        return [[(x0 + x1) / 2, (y0 + y1) / 2] for x0, y0, x1, y1 in boxes]
-    return [fruit["centre_px"] for fruit in scene.truth["fruits"] if fruit["visibility"] >= LEAST_SEEN]
+        return [([(x0 + x1) / 2, (y0 + y1) / 2], [x0, y0, x1, y1]) for x0, y0, x1, y1 in boxes]
+    return [(fruit["centre_px"], fruit["box"]) for fruit in scene.truth["fruits"] if fruit["visibility"] >= LEAST_SEEN]
 
 
 def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:

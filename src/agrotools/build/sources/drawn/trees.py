@@ -58,7 +58,7 @@ def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
 def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subject of a scene, ``block``: the trees of each block, or those inside its box."""
     blocks, kind = cast("list[dict[str, Any]]", drawn.record["blocks"]), str(drawn.record["kind"])
-    note = "Heights above ground of the same place, one band, metres."
+    note = "Heights above ground of the place in the picture of the same number, one band, metres."
     crop, pest = ORCHARD_PESTS[drawn.seed % len(ORCHARD_PESTS)] if kind == "orchard" else ("", "")
     entry = next((entry.id for entry in shipped_names().all_of_name(pest)), "") if pest else ""
     words = {"kind": kind, "crop": crop, "pest": pest, "entry": entry}
@@ -120,7 +120,7 @@ def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
 def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subject of a scene. Only heights are shown, because the answers cannot be seen in a picture."""
     tracts = cast("list[dict[str, Any]]", drawn.record["tracts"])
-    note = "Heights above ground of the same land, pixel by pixel, one band, metres."
+    note = "Heights above ground, one band, metres."
     models = [originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note) for one in tracts]
 
     def tract(index: int, number: int) -> Thing:
