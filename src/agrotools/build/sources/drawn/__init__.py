@@ -43,7 +43,7 @@ class SceneKind:
 
     Attributes:
         number: offset that separates its seeds from those of other kinds.
-        stands_for: public data set whose share of the questions it fills.
+        stands_for: public data set whose questions it resembles.
         templates: files of its templates.
         draw: ``draw(seed, difficulty, folder, only)`` draws one subject (a pair of dates, four plots...), writes its
             files into the empty ``folder`` and returns all truth that is needed later as plain JSON, unless some files
