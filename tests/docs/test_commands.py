@@ -28,7 +28,7 @@ NOT_RUN = {
     r"--serve |local:": "needs the server of a model: tests/runner/test_local_servers.py",
     r"check agrotools DIR": "needs data sets: tests/benchmarks/test_released.py",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
-    r"held\.csv|pack:pests": "needs data sets: tests/cli/test_packs.py",
+    r"held\.csv|pack:pests|train pests|--kind pest": "needs data sets: tests/cli/test_packs.py",
     r"agrotools chart": "needs several runs, or a file of models: tests/report/test_charts.py",
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
     r"--executor ray": "needs Ray: tests/tools/test_ray.py",
