@@ -103,17 +103,38 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def small_benchmark(_own_cache: None) -> Path:
     """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
     changed."""
-    from agrotools.build.allocation import published
-    from agrotools.build.sources.drawn import benchmark
+    from agrotools.build.choosing import choose
+    from agrotools.build.export import write_benchmark
+    from agrotools.build.scenes.processes import Order
+    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
+    from agrotools.build.sources.drawn.fresh import scene_samples
+    from agrotools.build.sources.part import Originals
+    from agrotools.build.templates import load_templates
+    from agrotools.core.base import no_progress
+    from agrotools.formats.benchmark import BenchmarkHeader
+    from agrotools.tools import AGROTOOLS
 
     made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"
     made.mkdir(parents=True, exist_ok=True)
-    with (made / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+    with (made / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (made / "benchmark").is_dir():
-            patch.setattr(benchmark, "SCENE_KINDS", {"rows": benchmark.SCENE_KINDS["rows"]})
             shutil.rmtree(made / "unfinished", ignore_errors=True)
-            questions = benchmark.drawn_questions(made / "scenes", 8, wanted=published(8))
-            benchmark.write_scenes(made / "unfinished", questions, "embedded")
+            kind = SCENE_KINDS["rows"]
+            scenes = draw_all([Order("rows", 20_000_000 + number, number) for number in range(4)], made, no_progress)
+            originals = Originals()
+            subjects = [subject for scene in scenes for subject in kind.subjects(scene, originals)]
+            questions = [template for file in kind.templates for template in load_templates(file)]
+            chosen = {"rows": choose(subjects, questions, 8, 1)}
+            samples, _ = scene_samples(made / "unfinished", chosen, originals, AGROTOOLS, no_progress)
+            header = BenchmarkHeader(
+                name="embedded",
+                version="1",
+                licence="Apache-2.0",
+                synthetic=True,
+                toolset=AGROTOOLS,
+                backends=dict(kind.backends),
+            )
+            write_benchmark(made / "unfinished", header, samples)
             (made / "unfinished").rename(made / "benchmark")
     return made / "benchmark"

@@ -62,11 +62,11 @@ def test_public_names_of_the_tools():
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
     assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
         "build_index": [*("corpus", "out", "replace", "progress")],
-        "get_tool": ["name"],
+        "get_tool": ["name", "declared"],
         "run_code": ["code", "call", "limits", "runner"],
         "save_artifact": ["name", "kind", "content"],
         "tool_names": [],
-        "tool_specs": ["names", "may_be_absent"],
+        "tool_specs": ["names", "may_be_absent", "declared"],
     }
     assert tools.tool is at.tool
     assert all(getattr(tools, name) is not None for name in tools.__all__)
@@ -80,7 +80,7 @@ def test_public_names_for_plugins():
             "Judging", "Loading",
         ),
         *("Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "NO_COMPARISONS"),
-        *("Observation", "Originals", "PaperTables", "Part", "PartColumn", "PredictionContent"),
+        *("Observation", "Originals", "PaperLabels", "Part", "PartColumn", "PredictionContent"),
         *("PredictionFormat", "PredictionInput", "Progress", "PromptTemplates", "PublishedFiles", "PublishedRun"),
         *("Record", "RecordErrors", "ReferenceStep", "ReferenceTrajectory", "Reporting", "RunProtocol", "Sample"),
         *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step"),

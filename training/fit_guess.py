@@ -1,19 +1,17 @@
 """Fit and measure ``guess``: what can be scored from the prompts of drawn benchmarks alone.
 
-    python training/fit_guess.py questions --seeds 101,102 --out DIR    # questions of fresh seeds, without tools
     python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
     python training/fit_guess.py packed WORK --seeds 20261120 --choices 8 --out DIR   # as the packs are chosen
     python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
     python training/fit_guess.py charts DIR/101.jsonl DIR/102.jsonl     # writes src/agrotools/data/guess_charts.json
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
-``questions`` draws scenes of each seed and writes every question that can be asked of them (with ``--chosen``, those
-that a benchmark would hold); with ``--field``, of the pictures in DATA, no picture for two seeds. ``packed`` draws
-other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times: that
-is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the best
-constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on the
-others; gradient boosting on these features, the template and all numbers of files and notes, which does not ship. It
-prints upper 95 % bounds, by clusters, of what the last two score beyond constants. The name of a packed benchmark
+``questions`` writes every question that can be asked of the pictures in DATA, no picture for two seeds. ``packed``
+draws other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times:
+that is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the
+best constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on
+the others; gradient boosting on these features, the template and all numbers of files and notes, which does not ship.
+It prints upper 95 % bounds, by clusters, of what the last two score beyond constants. The name of a packed benchmark
 stands for its answerable questions. Needs scikit-learn.
 """
 
@@ -39,7 +37,6 @@ from agrotools.benchmarks.pack import read_pack
 from agrotools.build import templates
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.sources.drawn.benchmark import drawn_questions
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
@@ -105,17 +102,6 @@ class Question:
 
 
 # -- Questions ---------------------------------------------------------------------------------------------------------
-
-
-def write_questions(seeds: Sequence[int], out: Path, queries: int, chosen_only: bool) -> None:
-    """Draw the scenes of each seed and write its questions to ``out/SEED.jsonl``."""
-    out.mkdir(parents=True, exist_ok=True)
-    for seed in seeds:
-        target = out / f"{seed}.jsonl"
-        if target.exists():
-            continue
-        drawn = drawn_questions(out / f"scenes-{seed}", queries, seed=seed, progress=_progress)
-        _write(target, drawn.chosen if chosen_only else [_worded(item) for item in drawn.offered(seed)])
 
 
 def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
@@ -614,9 +600,7 @@ def main() -> None:
     questions = commands.add_parser("questions")
     questions.add_argument("--seeds", required=True)
     questions.add_argument("--out", type=Path, required=True)
-    questions.add_argument("--queries", type=int, default=539, help="size of the benchmark whose scenes are drawn")
-    questions.add_argument("--chosen", action="store_true")
-    questions.add_argument("--field", type=Path, help="folder of the data sets of the field benchmark")
+    questions.add_argument("--field", type=Path, required=True, help="folder of the data sets of the field benchmark")
     packed = commands.add_parser("packed")
     packed.add_argument("work", type=Path)
     packed.add_argument("--seeds", required=True)
@@ -634,11 +618,7 @@ def main() -> None:
     measured.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()
     if given.command == "questions":
-        seeds = [int(seed) for seed in given.seeds.split(",")]
-        if given.field:
-            write_field_questions(given.field, seeds, given.out)
-        else:
-            write_questions(seeds, given.out, given.queries, given.chosen)
+        write_field_questions(given.field, [int(seed) for seed in given.seeds.split(",")], given.out)
     elif given.command == "packed":
         seeds = [int(seed) for seed in given.seeds.split(",")]
         write_packed_questions(given.work, seeds, given.choices, given.out, given.names.split(","))

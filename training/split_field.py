@@ -17,10 +17,9 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
+from agrotools.build.sources.part import REACH as GROUP
 from agrotools.core import Sample
 
-GROUP = "reach of the tools"
-"""Name of the group in ``Sample.groups``; its values are ``reached`` and ``beyond``."""
 REACHED_FROM = 0.9
 WEIGHT, WEIGHT_OF_ALL = 3.0, 1.0
 FOLDS = 5

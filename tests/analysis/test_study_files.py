@@ -25,6 +25,7 @@ from support.eval_process import wait_for
 from support.fault_server import closed_port
 from support.openai_server import Body, Endpoint, completion, error, serving, text_of
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "benchmarks"
 N = 12
 BUDGET_USD = 0.2
 HOSTILE = "<b>x</b> & a|b_c %"
@@ -118,6 +119,23 @@ def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path
     ]
     assert [(run.config.limit, run.config.budget) for run in study.runs[1::2]] == [(9, None), (3, None), (5, 4), (5, 4)]
     assert study.runs[-1].folder == Path("runs/study/b-GPT-tools-+2")
+
+
+def test_modes_that_the_published_protocol_lacks_are_run_in_ours(tmp_path, models):
+    gta = f"benchmark = [{{name = 'gta', data_root = '{GOLDEN / 'gta'}', limit = 2, backends = {{'*' = 'recorded'}}}}]"
+    file = write_study(tmp_path, [], models.server.base_url, model_rows("good"), mode=["no-tool", "end-to-end"])
+    file.write_text(file.read_text().replace("benchmark = []", gta))
+    done = run_command("study", file, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no-tool: FAS" in done.stdout
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("| good")]
+    assert "—" not in row
+    assert "(1) protocol react" in done.stdout
+    runs = [tmp_path / "runs/paper/gta-good", tmp_path / "runs/paper/gta-good-react"]
+    of_runs = run_command("study", *runs, cwd=tmp_path)
+    assert of_runs.returncode == 0, of_runs.stderr
+    lines = [line for line in of_runs.stdout.splitlines() if line.startswith("| good")]
+    assert [line.split("|")[1].strip() for line in lines] == ["good, lagent", "good, react"]
 
 
 def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(tmp_path, benchmark, models):

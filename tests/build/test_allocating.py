@@ -41,7 +41,7 @@ def _offers() -> dict[Offer, int]:
             for answer in ANSWER_TYPES:
                 for extra, files in ((0, 1), (0, 2), (1, 2), (3, 4)):
                     name = f"{source}_{tools}_{answer}_{extra}_{files}"
-                    offers[Offer(name, source, answer, tools, tools + extra, files)] = 20
+                    offers[Offer(name, f"task {tools}", source, answer, tools, tools + extra, files)] = 20
     return offers
 
 
@@ -49,27 +49,46 @@ def _offers() -> dict[Offer, int]:
 def test_marginals_that_can_be_met_are_met_exactly_and_templates_used_evenly(queries):
     offers = _offers()
     wanted = published(queries)
-    allocation = allocate(offers, wanted, {offer.template: 34 for offer in offers})
-    assert allocation.missed == {}
-    asked = [offer for offer, number in allocation.counts.items() for _ in range(number)]
+    counts = allocate(offers, wanted, {offer.template: 34 for offer in offers})
+    asked = [offer for offer, number in counts.items() for _ in range(number)]
     assert Counter(offer.tools for offer in asked) == wanted.distinct_tools
     assert Counter(offer.answer_type for offer in asked) == wanted.answer_types
     assert Counter(offer.source for offer in asked) == wanted.sources
     assert (sum(offer.calls for offer in asked), sum(offer.files for offer in asked)) == (wanted.calls, wanted.files)
-    assert max(allocation.counts.values()) <= 20
-    assert len(allocation.counts) > queries / 6
+    assert max(counts.values()) <= 20
+    assert len(counts) > queries / 6
 
 
-def test_what_cannot_be_met_or_put_often_enough_is_told():
+def test_what_cannot_be_met_leaves_the_rest_as_near_as_it_can_be():
     offers = {offer: number for offer, number in _offers().items() if offer.answer_type != "open_text"}
     wanted = published(108)
-    allocation = allocate(offers, wanted, {offer.template: 34 for offer in offers})
-    assert allocation.missed["answer type open_text"] == -14
-    assert sum(abs(number) for number in allocation.missed.values()) == 28
-    assert sum(allocation.counts.values()) == 108
+    counts = allocate(offers, wanted, {offer.template: 34 for offer in offers})
+    assert sum(counts.values()) == 108
+    asked = [offer for offer, number in counts.items() for _ in range(number)]
+    assert Counter(offer.tools for offer in asked) == wanted.distinct_tools
+    counts = allocate(_offers(), published(108), {offer.template: 1 for offer in _offers()})
+    assert max(counts.values()) == 1
+
+
+def test_a_source_gives_what_it_can_and_never_more_than_its_share():
+    offers = {offer: number for offer, number in _offers().items() if offer.source in ("clcd", "ip102")}
+    few = {offer: 1 for offer in offers if offer.source == "clcd" and offer.files == 1}
+    wanted = published(539)
+    counts = allocate(
+        few | {offer: 20 for offer in offers if offer.source == "ip102"},
+        wanted,
+        dict.fromkeys((offer.template for offer in offers), 34),
+    )
+    made = Counter[str]()
+    for offer, number in counts.items():
+        made[offer.source] += number
+    assert made == {"clcd": len(few), "ip102": wanted.sources["ip102"]}
+    with pytest.raises(BenchmarkError, match="no question can be asked"):
+        allocate({}, wanted, {})
+
+
+def test_a_task_type_that_can_be_asked_is_asked():
     offers = _offers()
-    allocation = allocate(offers, published(108), {offer.template: 1 for offer in offers})
-    assert max(allocation.counts.values()) == 1
-    offers = dict(list(_offers().items())[:2])
-    with pytest.raises(BenchmarkError, match="only 40 questions"):
-        allocate(offers, published(108), {offer.template: 34 for offer in offers})
+    rare = Offer("rare", "rare task", "clcd", "exact", 1, 1, 1)
+    counts = allocate({**offers, rare: 1}, published(108), {each.template: 34 for each in (*offers, rare)})
+    assert counts[rare] == 1

@@ -1,5 +1,6 @@
 """A benchmark from new scenes: the same questions about other pictures."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.pack import read_pack
-from agrotools.build.sources.drawn.fresh import write_fresh
-from agrotools.core import BenchmarkError
+from agrotools.build.sources.drawn.fresh import share_of, write_fresh
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.base import no_progress
 from support.sums_benchmark import write_sums
 
@@ -34,6 +35,23 @@ def test_samples_are_replaced_by_the_same_questions_about_new_scenes(tmp_path: P
         assert new.metadata.get("variant") == old.metadata.get("variant")
         assert new.metadata["subject"] != old.metadata["subject"]
         assert len(new.reference.steps) == len(old.reference.steps)
+
+
+def test_fewer_samples_have_the_shares_of_all():
+    samples = read_pack("embedded").samples
+    some = share_of(samples, 100)
+    of_all, of_some = Counter[str](), Counter[str]()
+    for counts, chosen in ((of_all, [each for each in samples if each.answerable]), (of_some, some)):
+        for each in chosen:
+            counts[each.task_type] += 2 if each.twin else 1
+    assert abs(of_some.total() - 100) <= 2
+    assert of_all.total() == len(samples)
+    for task_type, number in of_all.items():
+        assert abs(of_some[task_type] - number * 100 / len(samples)) <= 2, task_type
+    asked = [each for each in samples if each.answerable]
+    assert sorted(each.id for each in share_of(samples, len(samples))) == sorted(each.id for each in asked)
+    with pytest.raises(UsageError, match="at most"):
+        share_of(samples, len(samples) + 1)
 
 
 def test_a_benchmark_without_scenes_is_refused(tmp_path: Path):

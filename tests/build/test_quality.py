@@ -171,3 +171,10 @@ def test_findings_are_kept_in_the_folder(tmp_path: Path):
     assert [Finding.model_validate_json(line) for line in path.read_text("utf-8").splitlines()] == findings
     with pytest.raises(BenchmarkError, match="cannot be written"):
         write_findings(Path("/proc"), findings)
+
+
+def test_a_side_of_a_box_is_no_measured_value_and_a_number_by_itself_is_one():
+    height = HEIGHT.model_copy(update={"value": 35.2})
+    assert revealed_answer(height, "How tall is the plant in the box (35, 120, 80, 214)?") is None
+    assert revealed_answer(height, "How tall is the plant in x0, y0, x1, y1 = 80, 120, 210, 35?") is None
+    assert revealed_answer(height, "It was 35 cm at (12, 120, 80, 214): how tall is it now?") == "35"

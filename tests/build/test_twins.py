@@ -304,7 +304,8 @@ def test_values_closer_than_the_stated_error_are_of_other_pictures_in_the_same_w
     assert isinstance(slot, AbstainSlot)
 
     def shows(first: float, second: float) -> bool:
-        outlines: list[dict[str, JsonValue]] = [{} for call in twin.instance.calls if call.tool == "extract_marked_region"]
+        finding = [call for call in twin.instance.calls if call.tool == "extract_marked_region"]
+        outlines: list[dict[str, JsonValue]] = [{} for _ in finding]
         heights: list[dict[str, JsonValue]] = [
             {"plants": [{"height_cm": height}]} for height in (first, second, 0.5 * first)
         ]

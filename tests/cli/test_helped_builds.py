@@ -76,7 +76,7 @@ def test_without_a_model_that_works_the_benchmark_is_built(build, small_benchmar
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--budget", 1], "--budget was given without --paraphrase or --propose"),
+        (["--budget", 1], "--budget was given without --paraphrase"),
         (["--paraphrase", "m", "--base-url", "nowhere"], "not a base URL"),
         (["--paraphrase", "scripted:/nowhere.json"], "cannot read the script"),
         (["--paraphrase", "x", "--base-url", "https://example.org/v1", "--budget", 1], "price of x is not known"),

@@ -220,7 +220,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
             ": no sample was run, drawn scenes are kept; run the same command again to resume",
         ),
         (
-            "agrotools.build.sources.drawn.benchmark.build_scenes",
+            "agrotools.build.sources.drawn.fresh.write_fresh",
             "scenes --out drawn",
             ": no benchmark is written, drawn scenes are kept; run the same command again to resume",
         ),

@@ -40,7 +40,7 @@ def test_the_field_map_is_one(tmp_path: Path):
     (text,) = re.findall(r"```toml\n(data = .*?)```", (DOCS / "extending.md").read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "map.toml").write_text(text)
     fields = read_map(tmp_path / "map.toml")
-    assert (fields.tools, fields.answer.types) == ({"FruitCounter": "count_objects"}, {"numeric": "tolerance"})
+    assert (fields.tools["FruitCounter"], fields.answer_types["numeric"]) == ("count_objects", "tolerance")
 
 
 @pytest.mark.process

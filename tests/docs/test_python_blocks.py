@@ -3,6 +3,7 @@
 The blocks of ``extending.md`` are functions and classes for others to call: ``test_extending.py`` does.
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from agrotools.benchmarks.loading import load_benchmark
 from agrotools.sandbox.probe import RUNNERS, probe
 from support.picture_files import field, planted_rows
 from support.text_benchmark import write_text_benchmark
@@ -50,6 +52,13 @@ def write_run(folder: Path) -> None:
     shutil.copytree(ROOT / "tests" / "golden" / "runs" / "drawn-react", folder / "runs" / "my-run")
 
 
+def write_released(folder: Path) -> None:
+    (folder / "DIR").mkdir()
+    row = {"text": "How many?", "task": "tree", "pics": [], "gold": {"trees": {"t": "float", "v": 3, "eps": 1}}}
+    trace = [{"fn": "count", "kwargs": {"what": "tree"}, "out": 3}]
+    (folder / "theirs.json").write_text(json.dumps([{**row, "trace": trace}]))
+
+
 def find_sandbox(_folder: Path) -> None:
     if not any(probe(runner).holds for runner in RUNNERS):
         pytest.skip("no sandbox works here")
@@ -57,8 +66,8 @@ def find_sandbox(_folder: Path) -> None:
 
 PREPARE: dict[str, Callable[[Path], None]] = {
     "agents.md": lambda _folder: None, "README.md": write_photo, "exports.md": write_run,
-    "published.md": lambda _folder: None, "python.md": write_farm, "retrieval.md": write_corpus,
-    "sandbox.md": find_sandbox, "studies.md": write_study, "tools.md": write_photo,
+    "published.md": lambda _folder: None, "python.md": write_farm, "released.md": write_released,
+    "retrieval.md": write_corpus, "sandbox.md": find_sandbox, "studies.md": write_study, "tools.md": write_photo,
 }  # fmt: skip
 
 
@@ -96,6 +105,15 @@ def test_a_passage_is_found(page: dict[str, Any]):
 @pytest.mark.parametrize("page", ["published.md"], indirect=True)
 def test_published_rows_are_printed(page: dict[str, Any]):
     assert (page["best"].model, page["best"].value) == ("Qwen-Plus", "63.21")
+
+
+@pytest.mark.parametrize("page", ["released.md"], indirect=True)
+@pytest.mark.usefixtures("page")
+def test_converted_questions_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    (sample,) = load_benchmark("agrotools", tmp_path / "DIR").samples
+    found = sample.answer[0]
+    assert (found.value, found.abs_tol, found.from_, sample.family) == (3, 1, "steps[0].observation.value", "CM")
 
 
 @pytest.mark.parametrize("page", ["python.md"], indirect=True)

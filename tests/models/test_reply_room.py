@@ -168,6 +168,19 @@ async def test_one_machine_of_several_with_a_smaller_context_makes_no_result() -
     assert came[2].finish_reason == "context"
 
 
+async def test_a_prompt_with_fewer_characters_and_more_tokens_is_too_long() -> None:
+    english, chinese = [Message.of("user", "word " * 400)], [Message.of("user", "苹果" * 450)]
+
+    def narrow(body: Body) -> web.Response:
+        if "word" in str(body["messages"]):
+            return completion("ok")
+        return error(400, "maximum context length is 800 tokens. However, your messages resulted in 900 tokens.")
+
+    came, _ = await asked(narrow, english, chinese)
+    assert isinstance(came[1], Completion)
+    assert came[1].finish_reason == "context"
+
+
 async def test_the_most_that_an_endpoint_allows_any_reply_is_learned() -> None:
     def respond(body: Body) -> web.Response:
         if body["max_tokens"] > 2048:

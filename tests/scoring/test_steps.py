@@ -60,7 +60,7 @@ def name_weed(image: ImageFile) -> Cover:
 @pytest.fixture(autouse=True)
 def _two_more_tools(monkeypatch):
     tools = {"measure_cover": measure_cover, "name_weed": name_weed}
-    monkeypatch.setattr(steps_module, "get_tool", lambda name: tools.get(name) or get_tool(name))
+    monkeypatch.setattr(steps_module, "get_tool", lambda name, _declared=(): tools.get(name) or get_tool(name))
 
 
 WEED = 8.8912

@@ -87,10 +87,8 @@ def uncalibrated(figures: dict[str, Any], subjects: dict[str, int]) -> dict[str,
 
 SCORES: dict[str, Callable[[Array, float], Array]] = {
     "max_softmax": lambda logits, temperature: softmax(logits / temperature).max(axis=1),
-    "energy": lambda logits, temperature: temperature * log_sum_exp(logits / temperature),
-    "margin": lambda logits, temperature: np.diff(np.sort(softmax(logits / temperature), axis=1)[:, -2:], axis=1)[:, 0],
 }
-"""Scores of which a low one means: unknown. ``energy`` as in Liu et al. 2020, its sign turned."""
+"""Scores of which a low one means: unknown."""
 
 
 def scores_of(logits: Array, temperature: float, likeness: Array | None = None) -> dict[str, Array]:

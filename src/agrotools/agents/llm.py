@@ -125,14 +125,9 @@ def prompt_hash(templates: PromptTemplates | None = None, extra_text: str = "") 
 
 
 @cache
-def building_prompt_hash(*, proposing: bool = False) -> str:
-    """Return a hash like :func:`prompt_hash` over the prompts of models that help to build a benchmark.
-
-    The prompts that ask for new questions have a hash of their own (``proposing``).
-    """
-    drafts = f"{_BUILDING}/propose"
+def building_prompt_hash() -> str:
+    """Return a hash like :func:`prompt_hash` over the prompts of a model that helps to build a benchmark."""
     building = {name: text for name, text in _sources().items() if name.startswith(f"{_BUILDING}/")}
-    building = {name: text for name, text in building.items() if name.startswith(drafts) is proposing}
     # These prompts include the text about files that a policy sees.
     return _hash({**building, "conduct.j2": _sources()["conduct.j2"]})
 

@@ -7,6 +7,7 @@ command resumes it after any interruption, and all commands for runs work on its
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
@@ -15,13 +16,21 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, Mode, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
 from agrotools.models.ledger import SPEND_FILE, read_spend
-from agrotools.runner.config import EvalConfig, check_keys, read_config, read_toml
+from agrotools.runner.config import (
+    DEFAULT_PROTOCOL,
+    EvalConfig,
+    check_keys,
+    read_config,
+    read_toml,
+    resolve_settings,
+)
 from agrotools.runner.estimate import Estimate, estimate
 from agrotools.runner.evaluate import PreparedRun, evaluate, load_for_run, prepare_run
 from agrotools.runner.plan import Plan, remaining
+from agrotools.runner.policies import run_protocol
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import rescore
-from agrotools.runner.store import resolved_manifest
+from agrotools.runner.store import read_manifest, resolved_manifest
 from agrotools.scoring import Summary
 from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.summary import RunDifference
@@ -45,7 +54,8 @@ class StudyRun(NamedTuple):
     @property
     def title(self) -> str:
         tools = f", tools {self.config.tools}" if self.config.tools != "all" else ""
-        return f"{self.label} on {self.benchmark}{tools}"
+        protocol = f", protocol {self.config.protocol}" if self.config.protocol else ""
+        return f"{self.label} on {self.benchmark}{tools}{protocol}"
 
 
 class Study(NamedTuple):
@@ -68,6 +78,10 @@ class RunState(NamedTuple):
     problem: str = ""
     lacking: tuple[Mode, ...] = ()
     """Modes of the study that the benchmark has and the policy lacks."""
+
+    @property
+    def modes(self) -> list[Mode]:
+        return [mode for mode in self.run.config.modes if mode not in self.lacking]
 
     @property
     def complete(self) -> bool:
@@ -168,14 +182,37 @@ def _texts(value: object, key: str, file: Path) -> list[str]:
     return cast("list[str]", texts)
 
 
-def _load_benchmarks(study: Study, progress: TextIO) -> list[Benchmark]:
-    """Return the benchmark of each run; each is loaded once."""
+def _planned_runs(study: Study, progress: TextIO) -> list[tuple[StudyRun, Benchmark]]:
+    """Return each run with its benchmark, which is loaded once.
+
+    A run whose published protocol lacks modes is followed by one in our protocol, which has only these modes.
+    """
     loaded: dict[str, Benchmark] = {}
-    keys = [repr((c.benchmark, c.data_root, sorted(c.options.items()), c.quick)) for _, _, c in study.runs]
-    for key, run in zip(keys, study.runs, strict=True):
+    planned: list[tuple[StudyRun, Benchmark]] = []
+    for run in study.runs:
+        key = repr((run.config.benchmark, run.config.data_root, sorted(run.config.options.items()), run.config.quick))
         if key not in loaded:
             loaded[key] = load_for_run(run.config, progress)
-    return [loaded[key] for key in keys]
+        planned.append((run, loaded[key]))
+        with suppress(AgrotoolsError):  # the run itself fails with it
+            settings = resolve_settings(run.config, loaded[key])
+            lacking = [mode for mode in settings.modes if mode not in run_protocol(settings.protocol).modes]
+            if lacking and settings.note:
+                out = run.folder.with_name(f"{run.folder.name}-{DEFAULT_PROTOCOL}")
+                changes = {"mode": ",".join(lacking), "protocol": DEFAULT_PROTOCOL, "out": out}
+                planned.append((run._replace(config=run.config.model_copy(update=changes)), loaded[key]))
+    return planned
+
+
+def study_of_runs(folders: Sequence[Path]) -> tuple[Study, list[RunState]]:
+    """Return a study of runs that were made one by one; RunStoreError if a folder is not a run."""
+    states: list[RunState] = []
+    for folder in folders:
+        run, n = read_manifest(folder), len(record_index(folder))
+        config = EvalConfig(model=run.model, mode=",".join(run.modes), tools=run.tools, out=folder)
+        label = f"{Path(run.model).name.removesuffix('.gguf')}, {run.protocol}"
+        states.append(RunState(StudyRun(label, run.benchmark, config), sum(run.planned.values()), n))
+    return Study(Path(), None, tuple(state.run for state in states)), states
 
 
 def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
@@ -184,8 +221,7 @@ def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
     Raises:
         BenchmarkError, UsageError: a benchmark cannot be loaded.
     """
-    benchmarks = _load_benchmarks(study, progress)
-    return [inspect_run(*each, estimates=True) for each in zip(study.runs, benchmarks, strict=True)]
+    return [inspect_run(*each, estimates=True) for each in _planned_runs(study, progress)]
 
 
 def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
@@ -215,9 +251,9 @@ async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Esti
             await source.model.close()
 
 
-def spent_usd(study: Study) -> dict[Path, float]:
+def spent_usd(states: Sequence[RunState]) -> dict[Path, float]:
     """Return the US dollars spent so far by run folder."""
-    return {run.folder: read_spend(run.folder / SPEND_FILE).usd for run in study.runs}
+    return {state.run.folder: read_spend(state.run.folder / SPEND_FILE).usd for state in states}
 
 
 def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = None) -> list[RunState]:
@@ -229,15 +265,15 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
         BenchmarkError, UsageError: a benchmark cannot be loaded.
         KeyboardInterrupt: the study was interrupted; finished samples are kept.
     """
-    benchmarks = _load_benchmarks(study, progress)
-    states = [inspect_run(*each) for each in zip(study.runs, benchmarks, strict=True)]
+    planned = _planned_runs(study, progress)
+    states = [inspect_run(*each) for each in planned]
     unreachable: set[tuple[str, str | None]] = set()
     for at, state in enumerate(states):
         config, endpoint = state.run.config, (state.run.config.model, state.run.config.base_url)
         problem = state.problem
         if state.complete:
             continue
-        spent = spent_usd(study)
+        spent = spent_usd(states)
         if study.budget is not None and config.budget is not None:
             left = study.budget - sum(spent.values()) + spent[state.run.folder]
             config = config.model_copy(update={"budget": left})
@@ -247,13 +283,13 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
         if not problem:
             print(f"study: {_position(states, at, study, sum(spent.values()))}", file=progress, flush=True)
             try:
-                ended = evaluate(config, progress, benchmark=benchmarks[at], stop=stop)
+                ended = evaluate(config, progress, benchmark=planned[at][1], stop=stop)
                 problem = ended.stopped.message if ended.stopped else ""
             except AgrotoolsError as error:
                 problem = error.message
                 if isinstance(error, InfrastructureError | EndpointRefusal | EndpointUnreachable):
                     unreachable.add(endpoint)
-            states[at] = inspect_run(state.run, benchmarks[at])
+            states[at] = inspect_run(*planned[at])
         if problem:
             states[at] = states[at]._replace(problem=problem)
             print(f"study: {state.run.title}: {problem}", file=progress, flush=True)

@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from agrotools.analysis.study import StudyResult
+from agrotools.analysis.study import RunState, StudyResult
 from agrotools.core import MODES, Mode
 from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import write_whole
@@ -70,22 +70,26 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
     letters = _letters(result)
     notes: list[str] = []
     rows: list[list[Cell]] = []
+    # The modes of a row may be those of several runs.
+    by_row: dict[tuple[str, str], list[RunState]] = {}
     for state in states:
-        at, summary = summary_of.get(state.run.folder, (-1, None))
-        marks: list[str] = []
-        if state.problem:
-            marks.append(_note(notes, f"stopped: {state.problem}"))
-        if summary is not None and summary.privileged:
-            marks.append(_note(notes, PRIVILEGED_NOTE))
-        if summary is not None and summary.unsealed:
-            marks.append(_note(notes, UNSEALED_NOTE))
-        row = [Cell(state.run.label, marks="".join(marks))]
-        row += [Cell(state.run.config.tools)] if shows_tools else []
+        by_row.setdefault((state.run.label, state.run.config.tools), []).append(state)
+    for (label, tools), parts in by_row.items():
+        found = [each[1] for state in parts if (each := summary_of.get(state.run.folder))]
+        remarks = [f"stopped: {state.problem}" for state in parts if state.problem]
+        remarks += [PRIVILEGED_NOTE] * any(summary.privileged for summary in found)
+        remarks += [UNSEALED_NOTE] * any(summary.unsealed for summary in found)
+        marks = [_note(notes, remark) for remark in dict.fromkeys(remarks)]
+        row = [Cell(label, marks="".join(marks)), *([Cell(tools)] if shows_tools else [])]
         for mode, metric in columns:
+            state = next((each for each in parts if mode in each.modes), parts[0])
+            at, summary = summary_of.get(state.run.folder, (-1, None))
             if mode in state.lacking:
                 row.append(Cell(DASH, marks=_note(notes, f"not run: this policy has no {mode} mode")))
             else:
                 group = letters.get((at, mode, metric), "")
+                if state.run.config.protocol != parts[0].run.config.protocol:
+                    group += _note(notes, f"protocol {state.run.config.protocol}")
                 row.append(_score_cell(summary, mode, metric, group, notes, with_size=(mode, metric) in unequal))
         rows.append(row)
     leading = ["Model", *(["Tools"] if shows_tools else [])]

@@ -223,7 +223,7 @@ class _NoisySample:
             drawn = results[last] if last is not None else None
             spec = PlotSpec.model_validate(drawn["spec"]) if drawn else None
             return self._known(
-                f"{slot.name} {spec!r}", lambda: score_plot(PlotSpec.model_validate(slot.value), spec)[0]
+                f"{slot.name} {spec!r}", lambda: score_plot(PlotSpec.model_validate(slot.value), spec, slot.rel_tol)[0]
             )
         if isinstance(slot, AbstainSlot):
             text = UNKNOWN if shows_no_answer(slot, results) else "1"

@@ -1,11 +1,12 @@
 """Lookup of named benchmarks, checks of their files, and comparison of their counts with the published ones."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.benchmarks.loading import default_data_root, load_benchmark
-from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
+from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
 
@@ -80,6 +81,12 @@ class Checkup(NamedTuple):
         return not self.missing and not self.faults and all(count.agrees for count in self.counts if count.decides)
 
 
+def count_list(counts: Mapping[str, int], most: int = 12) -> str:
+    """Return the largest counts for a message: ``season (4), sensor (2) and 3 more``."""
+    more = f" and {len(counts) - most} more" if len(counts) > most else ""
+    return ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(most)) + more
+
+
 def shorten(text: str, limit: int = 80) -> str:
     """Return ``text`` on one line, cut to at most ``limit`` characters."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
@@ -144,6 +151,14 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
         counts,
         hint=file_check.hint,
     )
+
+
+def propose_map_of(name: str, data_root: Path | None, progress: Progress = no_progress) -> list[str]:
+    """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
+    plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
+    if plugin.propose is None:
+        raise UsageError(f"{name} has files of a known form", hint="--propose-map is for: agrotools")
+    return plugin.propose(default_data_root(plugin, data_root), progress)
 
 
 def _loaded_check(name: str, data_root: Path | None, progress: Progress) -> FileCheck:

@@ -4,6 +4,9 @@ from collections import Counter, defaultdict
 from functools import cache
 from statistics import median
 
+import orjson
+
+from agrotools.benchmarks.pack import pack_path
 from agrotools.core import FAMILIES, FrozenModel, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.plugin import plugins
@@ -53,6 +56,8 @@ class Description(FrozenModel):
     """Smallest difference between two runs of a mean score near 0.5 that is found with 80 % power at the 5 % level:
     ``independent``, and ``paired`` on the same samples with scores correlated at 0.3.
     """
+    reviewed: Counts = {}
+    """Number of questions that people and models have reviewed (decisions in ``NAME.review.jsonl`` beside the pack)."""
     notes: tuple[str, ...] = ()
 
 
@@ -111,10 +116,22 @@ def describe(benchmark: Benchmark) -> Description:
         groups={group: _sort_counts(members) for group, members in sorted(groups.items())},
         words_per_question={"least": min(words), "median": median(words), "most": max(words)} if words else {},
         detectable={plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()},
+        reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: {str(number): counts[number] for number in sorted(counts)} for name, counts in numbers.items()},
         **{name: _by_frequency(counts) for name, counts in counted.items()},
     )
+
+
+def _reviewed(benchmark: Benchmark) -> Counts:
+    """Return the number of questions with a recorded decision of a person, and with one of a model."""
+    file = pack_path(benchmark.name).with_name(f"{benchmark.name}.review.jsonl")
+    decisions = map(orjson.loads, file.read_bytes().splitlines() if file.is_file() else ())
+    by_person: dict[bool, set[str]] = {True: set(), False: set()}
+    for decision in decisions:
+        by_person[decision["person"]].add(decision["sample"])
+    ids = {sample.id for sample in benchmark.samples}
+    return {"people": len(by_person[True] & ids), "models": len(by_person[False] & ids)}
 
 
 _NUMBERS = ("steps_per_question", "tools_per_question", "files_per_question")

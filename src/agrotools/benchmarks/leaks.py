@@ -32,7 +32,8 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
             if revealed := revealed_answer(slot, text):
                 message = f"{revealed!r} is (part of) the answer {slot.name!r}"
                 yield code, where, message, "leave it out, or name the other choices too"
-    right = [label for slot in at.sample.answer for label in labels_of(slot)]
+    names = {file.name for file in at.sample.files}
+    right = [label for slot in at.sample.answer for label in labels_of(slot) if label not in names]
     hint = "use neutral names such as image_1.jpg"
     for index, file in enumerate(at.sample.files):
         where, words = f"files[{index}].name", normalise_words(file.name)
@@ -47,15 +48,20 @@ def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)")
 
 
+_BOX = re.compile(r"\d+(?:,\s+\d+){3}(?!\d)")
+"""Four whole numbers in a row: a box in pixels, whose sides tell nothing of a measured value."""
+
+
 def revealed_answer(slot: object, text: str) -> str | None:
     """Return the part of ``text`` that reveals the slot's value, or None.
 
     A label is not a leak if the text names another choice as well; a number is one only if it has at least two
-    significant digits.
+    significant digits and is not a side of a box.
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
         stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
-        return None if any(has_word(text, other) for other in slot.distractors) else stated
+        others = [name for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))]
+        return None if any(has_word(text, other) for other in others) else stated
     if isinstance(slot, ChoiceSetSlot):
         choices = [choice for choice in slot.choices if has_word(text, choice)]
         return ", ".join(choices) if choices and set(choices) == set(slot.value) != set(slot.choices) else None
@@ -65,7 +71,7 @@ def revealed_answer(slot: object, text: str) -> str | None:
     value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    matches = (match[0] for match in _NUMBER.finditer(text))
+    matches = (match[0] for match in _NUMBER.finditer(_BOX.sub(" ", text)))
     return next((digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None)
 
 

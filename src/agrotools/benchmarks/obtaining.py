@@ -21,9 +21,16 @@ from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenMod
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
-from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id
+from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id, deferred
 
 LICENCES_FILE = "LICENCES.md"
+_PLACE = "https://github.com/Ravindu-Kuruppuarachchi/Jute-Pest"
+PEST_PICTURES = BenchmarkPlugin(
+    "pests",
+    deferred("agrotools.benchmarks.pests:get_pests"),
+    about="no benchmark, but the pictures of pests that packs train pests learns from",
+    download=Download(_PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests"),
+)
 _TERMS = (
     "# Terms of the downloaded files\n\n| Benchmark | Data | Terms, as stated | From | Cite |\n"
     "| --- | --- | --- | --- | --- |\n"
@@ -79,7 +86,7 @@ class ListedDownload(NamedTuple):
 def list_downloads(data_root: Path | None = None) -> list[ListedDownload]:
     """Return the benchmarks that can be obtained, with what is below ``data_root`` (default: the cache)."""
     root = (data_root or data_folder()).expanduser()
-    return [listed_download(plugin, root) for plugin in BENCHMARKS.loaded()]
+    return [listed_download(plugin, root) for plugin in (*BENCHMARKS.loaded(), PEST_PICTURES)]
 
 
 def listed_download(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
@@ -114,7 +121,7 @@ def obtain(name: str, request: Request) -> Obtained:
         InfrastructureError: no server could be reached, or the disk is too small.
     """
     name = benchmark_id(name)
-    plugin: BenchmarkPlugin = BENCHMARKS.get(name)
+    plugin: BenchmarkPlugin = PEST_PICTURES if name == PEST_PICTURES.name else BENCHMARKS.get(name)
     if plugin.download is None:
         known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.download)
         raise UsageError(f"{name} needs no download or has no public address", hint=f"these have one: {known}")

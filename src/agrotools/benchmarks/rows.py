@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import orjson
 
+from agrotools.benchmarks.values import value_at
 from agrotools.core import BenchmarkError
 from agrotools.core.base import arrow_and_parquet
 from agrotools.text.tables import found_encoding, open_table
@@ -17,8 +18,8 @@ TABLES: dict[str, str | None] = {".csv": None, ".tsv": "\t", ".xlsx": None}
 """Delimiter of a table; None: it is detected."""
 
 
-def read_rows(path: Path) -> Iterator[Any]:
-    """Yield the rows of a file; the entries of a JSON object get their key as ``id``.
+def read_rows(path: Path, at: str = "") -> Iterator[Any]:
+    """Yield the rows of a file; the entries of a JSON object, or of what is at a path in it, get their key as ``id``.
 
     Many published files named ``.json`` are JSON Lines, so these are read, too. A row of a table lacks the columns
     for which it has no cell.
@@ -33,7 +34,7 @@ def read_rows(path: Path) -> Iterator[Any]:
         elif path.suffix in TABLES:
             yield from (row for _, row in open_table(path, delimiter=TABLES[path.suffix]).named_rows())
         else:
-            yield from _json_rows(path)
+            yield from _json_rows(path, at)
     except OSError as error:
         raise BenchmarkError(
             f"{path} cannot be read: {error.strerror or error}", hint="check that you may read it"
@@ -50,16 +51,18 @@ def _parquet_rows(path: Path) -> Iterator[Any]:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
 
 
-def _json_rows(path: Path) -> Iterator[Any]:
+def _json_rows(path: Path, at: str) -> Iterator[Any]:
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     try:
         whole = _parse(path, content)
     except BenchmarkError:
         # A published set has single backslashes, "\Expert", which can only mean themselves.
         whole = _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
+    whole = value_at(whole, at)
     if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
         whole = [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", whole).items()]
-    lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]
+    whole = whole.values() if isinstance(whole, dict) else [whole]
+    lists = [each for each in whole if isinstance(each, list)]
     yield from max(lists, key=len, default=[])
 
 

@@ -1,13 +1,14 @@
 """Composition of the published AgroTools benchmark (arXiv 2605.22366, section 3), scaled and allocated to templates."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from pydantic import JsonValue
 
-from agrotools.core import AnswerType, BenchmarkError
+from agrotools.core import FAMILY_OF_TASK_TYPE, AnswerType, BenchmarkError, Sample
 
 K = TypeVar("K")
 
@@ -22,19 +23,10 @@ ANSWER_TYPES: dict[AnswerType, int] = {"tolerance": 177, "exact": 154, "plot": 1
 the figure itself among its answers, so that no answer is right without drawing it.
 """
 
-IP102_PCT, WEEDMAP_PCT, OPEN_CANOPY_PCT = 21.34, 11.50, 10.20
-"""Shares of the queries that the paper gives, in percent; the other nine data sets have 3.34 to 7.61 % each."""
-_OTHERS = (
-    "agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense",
-)  # fmt: skip
-_REST_PCT = (100 - IP102_PCT - WEEDMAP_PCT - OPEN_CANOPY_PCT) / len(_OTHERS)
-SOURCE_PCTS: Mapping[str, float] = {
-    **dict.fromkeys(_OTHERS, _REST_PCT),
-    "ip102": IP102_PCT,
-    "open_canopy": OPEN_CANOPY_PCT,
-    "weedmap": WEEDMAP_PCT,
-}
-"""Percent of the queries by data set. Data sets for which the paper gives only a range share the rest equally."""
+_RANGE = ("agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense")
+_GIVEN = {"ip102": 21.34, "open_canopy": 10.20, "weedmap": 11.50}
+SOURCE_PCTS: Mapping[str, float] = {**dict.fromkeys(_RANGE, (100 - sum(_GIVEN.values())) / len(_RANGE)), **_GIVEN}
+"""Percent of the queries by data set. Those for which the paper gives only a range, 3.34 to 7.61, have equal shares."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +45,13 @@ class Marginals:
     files: int
 
 
-def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
-    """Return the published figures of these ``sources``, scaled to ``queries`` by the largest-remainder method."""
+def published(queries: int = QUERIES) -> Marginals:
+    """Return the published figures, scaled to ``queries`` by the largest-remainder method."""
     return Marginals(
         queries=queries,
         distinct_tools=apportioned(DISTINCT_TOOLS, queries),
         answer_types=apportioned(ANSWER_TYPES, queries),
-        sources=apportioned({name: share for name, share in SOURCE_PCTS.items() if name in sources}, queries),
+        sources=apportioned(SOURCE_PCTS, queries),
         calls=round(CALLS * queries / QUERIES),
         files=round(FILES * queries / QUERIES),
     )
@@ -78,6 +70,10 @@ def apportioned(shares: Mapping[K, float], total: int) -> dict[K, int]:
 
 _MISS = 10_000.0
 """Cost of missing a marginal by one; larger than the total cost of an uneven spread."""
+_ABSENT, _FILE = 2 * _MISS, 0.1 * _MISS
+"""Cost of a task type that no question has, and of missing the number of files by one."""
+_SHORT = 20 * _MISS
+"""Cost of a question that a source does not contribute; larger than what any question costs by its kind."""
 _SECONDS = 60.0
 
 
@@ -86,6 +82,7 @@ class Offer:
     """Properties shared by all questions of an offer; ``tools`` is the number of distinct tools."""
 
     template: str
+    task_type: str
     source: str
     answer_type: AnswerType
     tools: int
@@ -93,56 +90,52 @@ class Offer:
     files: int
 
 
-@dataclass(frozen=True)
-class Allocation:
-    """Number of questions per offer; ``missed`` holds the deviation for each marginal that cannot be met."""
-
-    counts: Mapping[Offer, int]
-    missed: Mapping[str, int] = field(default_factory=dict)
-
-
-def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_template: Mapping[str, int]) -> Allocation:
+def allocate(
+    available: Mapping[Offer, int], wanted: Marginals, most_of_a_template: Mapping[str, int]
+) -> dict[Offer, int]:
     """Choose the number of questions of each offer by integer programming.
+
+    No source contributes more than its share; each contributes as much of it as it can. Then the marginals are met as
+    closely as possible, task types that have no question are avoided, and templates are used evenly.
 
     Args:
         available: maximum number of questions of each offer.
         most_of_a_template: number of wordings of each template, so that no question is worded the same way twice.
 
     Raises:
-        BenchmarkError: too few questions are available, or no solution was found.
+        BenchmarkError: no question is available, or no solution was found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # takes longer than drawing a scene
     from scipy.sparse import block_diag, bmat
 
     offers = sorted(available, key=lambda each: (each.template, each.source, each.tools, each.calls, each.files))
-    marginals = _marginals(offers, wanted)
+    if not offers:
+        raise BenchmarkError("no question can be asked", hint="give more pictures")
     per_template: Counter[str] = Counter()
     for offer in offers:
         per_template[offer.template] += available[offer]
     most = {template: min(total, most_of_a_template[template]) for template, total in sorted(per_template.items())}
-    if sum(most.values()) < wanted.queries:
-        why = f"only {sum(most.values())} questions can be asked, not {wanted.queries}"
-        raise BenchmarkError(why, hint="ask for fewer, or give more scenes or pictures")
-    # Unknowns: count per offer; deviation per marginal, up and down; uses of each template, each costlier than the
+    marginals = _marginals(offers, wanted)
+    # Unknowns: count per offer; deviation per marginal, down and up; uses of each template, each costlier than the
     # last.
     count, soft, units = len(offers), len(marginals), sum(most.values())
     evenly = {template: 1 / _fair_share(template, offers, wanted) for template in most}
     uses = [(2 * rank + 1) * evenly[template] for template, number in most.items() for rank in range(number)]
-    cost = np.concatenate([np.zeros(count), np.full(2 * soft, _MISS), uses])
-    contributions = np.array([each for each, _ in marginals.values()], float)
+    deviations = [price for marginal in marginals for price in (marginal.less, marginal.more or 0.0)]
+    cost = np.concatenate([np.zeros(count), deviations, uses])
+    contributions = np.array([marginal.contributions for marginal in marginals], float)
     membership = np.array([[offer.template == template for offer in offers] for template in most], float)
     matrix = bmat(
         [
             [contributions, np.kron(np.eye(soft), [1, -1]), None],
-            [np.ones((1, count)), None, None],
             [membership, None, block_diag([-np.ones((1, number)) for number in most.values()])],
         ],
         format="csc",
     )
-    target = np.array([*(total for _, total in marginals.values()), wanted.queries, *[0] * len(most)], float)
-    upper = np.concatenate(
-        [[available[offer] for offer in offers], np.full(2 * soft, wanted.calls + wanted.files), np.ones(units)]
-    )
+    target = np.array([*(marginal.total for marginal in marginals), *[0] * len(most)], float)
+    anything = float(wanted.calls + wanted.files + sum(available.values()))
+    limits = [limit for each in marginals for limit in (anything, 0.0 if each.more is None else anything)]
+    upper = np.concatenate([[available[offer] for offer in offers], limits, np.ones(units)])
     solved = milp(
         cost,
         integrality=np.concatenate([np.ones(count + 2 * soft), np.zeros(units)]),
@@ -152,28 +145,48 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     )
     if solved.x is None:
         raise BenchmarkError(f"no allocation was found: {solved.message}", hint="ask for fewer questions")
-    values = np.round(solved.x).astype(int)
-    misses = values[count : count + 2 * soft].reshape(soft, 2)
-    missed = {name: int(more - less) for name, (less, more) in zip(marginals, misses, strict=True) if less != more}
-    return Allocation({offer: int(n) for offer, n in zip(offers, values[:count], strict=True) if n}, missed)
+    values = np.round(solved.x[:count]).astype(int)
+    return {offer: int(number) for offer, number in zip(offers, values, strict=True) if number}
 
 
-def _marginals(offers: Sequence[Offer], wanted: Marginals) -> dict[str, tuple[list[int], int]]:
-    """Return the marginals by name: the contribution of each offer, and the wanted total."""
-    counted: tuple[tuple[str, str, Mapping[Any, int]], ...] = (
-        ("{} distinct tools", "tools", wanted.distinct_tools),
-        ("answer type {}", "answer_type", wanted.answer_types),
-        ("source {}", "source", wanted.sources),
-    )
-    return {
-        **{
-            name.format(value): ([int(getattr(offer, field) == value) for offer in offers], total)
-            for name, field, totals in counted
-            for value, total in totals.items()
-        },
-        "calls": ([offer.calls for offer in offers], wanted.calls),
-        "files": ([offer.files for offer in offers], wanted.files),
+@dataclass(frozen=True)
+class _Marginal:
+    """Contribution of each offer to a total, and the cost of one less and one more; None: no more is possible."""
+
+    contributions: list[int]
+    total: int
+    less: float = _MISS
+    more: float | None = _MISS
+
+
+def _marginals(offers: Sequence[Offer], wanted: Marginals) -> list[_Marginal]:
+    def of(field: str, value: object) -> list[int]:
+        return [int(getattr(offer, field) == value) for offer in offers]
+
+    return [
+        *(_Marginal(of("tools", value), total) for value, total in wanted.distinct_tools.items()),
+        *(_Marginal(of("answer_type", value), total) for value, total in wanted.answer_types.items()),
+        *(_Marginal(of("source", value), total, _SHORT, None) for value, total in wanted.sources.items()),
+        *(_Marginal(of("task_type", value), 1, _ABSENT, 0.0) for value in sorted({each.task_type for each in offers})),
+        _Marginal([offer.calls for offer in offers], wanted.calls),
+        _Marginal([offer.files for offer in offers], wanted.files, _FILE, _FILE),
+    ]
+
+
+def composition(samples: Sequence[Sample], wanted: Marginals) -> dict[str, JsonValue]:
+    """Return the number reached and the number wanted of each kind of sample, and the task types without any."""
+    references = [sample.reference for sample in samples if sample.reference]
+    tools = Counter(len(set(reference.tools)) for reference in references)
+    answers = Counter(sample.answer_type for sample in samples)
+    reached: dict[str, tuple[int, int]] = {
+        "questions": (len(samples), wanted.queries),
+        **{f"with {number} tools": (tools[number], total) for number, total in wanted.distinct_tools.items()},
+        **{f"{answer} answers": (answers[answer], total) for answer, total in wanted.answer_types.items()},
+        "calls": (sum(len(reference.steps) for reference in references), wanted.calls),
+        "shown files": (sum(len(sample.files) for sample in samples), wanted.files),
     }
+    absent = FAMILY_OF_TASK_TYPE.keys() - {sample.task_type for sample in samples}
+    return {"reached": {name: [*pair] for name, pair in reached.items()}, "absent_task_types": [*sorted(absent)]}
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:

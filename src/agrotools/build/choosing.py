@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from agrotools.build.allocation import Allocation, Marginals, Offer, allocate
+from agrotools.build.allocation import Marginals, Offer, allocate
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, distinct_files
 from agrotools.build.templates.wording import sentences
@@ -163,45 +163,42 @@ def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
     return [member for row in zip_longest(*groups) for member in row if member is not None]
 
 
-@dataclass(frozen=True)
-class Stock:
-    """Subjects and questions available from one data set (``source``), whose share of the samples they fill."""
-
-    source: str
-    subjects: Sequence[Subject]
-    questions: Sequence[Template]
+Stocks = Mapping[str, tuple[Sequence[Subject], Sequence[Template]]]
+"""Subjects and questions available from each source."""
 
 
-def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> tuple[list[Chosen], Allocation]:
-    """Choose questions that meet the wanted marginals, in an order that mixes sources; also return the allocation.
+def choose_allocated(stocks: Stocks, wanted: Marginals, seed: int) -> list[Chosen]:
+    """Choose questions that meet the wanted marginals as closely as possible, in an order that mixes sources.
 
     No two questions share a sentence, no subject is asked the same kind of question twice, and subjects with few
     questions so far are preferred. The same arguments give the same choice.
 
     Raises:
-        BenchmarkError: there are not enough subjects and wordings.
+        BenchmarkError: nothing can be asked.
     """
     offered = _offered(stocks, seed)
     available = {offer: len(items) for offer, items in offered.items()}
-    ways = {question.template: len(question.wordings) for stock in stocks for question in stock.questions}
+    ways = {question.template: len(question.wordings) for _, questions in stocks.values() for question in questions}
     while True:
         allocation = allocate(available, wanted, ways)
         chosen, short = _chosen(allocation, offered)
         if not short:
-            return chosen, allocation
+            return chosen
         # Some wordings of a template share a sentence, so fewer are usable than were counted.
         ways |= short
 
 
-def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
-    """Choose a subject and a wording for each allotted question."""
+def _chosen(
+    allocation: Mapping[Offer, int], offered: Mapping[Offer, Sequence[Chosen]]
+) -> tuple[list[Chosen], dict[str, int]]:
+    """Choose subject and wording of each allotted question; also return the wordings of templates that have too few."""
     question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)
     used_sentences: set[str] = set()
     chosen: list[Chosen] = []
     short: dict[str, int] = {}
     # Offers take turns, so that the first ones do not use up subjects that others need.
-    for offer in in_turn([offer] * count for offer, count in allocation.counts.items()):
+    for offer in in_turn([offer] * count for offer, count in allocation.items()):
         before = of_kind[offer.template]
         used_subjects = {item.subject.name for item in before}
         available = [item for item in offered[offer] if item.subject.name not in used_subjects]
@@ -216,13 +213,13 @@ def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -
     return chosen, short
 
 
-def _offered(stocks: Sequence[Stock], seed: int) -> dict[Offer, list[Chosen]]:
+def _offered(stocks: Stocks, seed: int) -> dict[Offer, list[Chosen]]:
     offered: dict[Offer, list[Chosen]] = defaultdict(list)
-    for stock in stocks:
-        for subject in stock.subjects:
-            for question in stock.questions:
+    for source, (subjects, questions) in stocks.items():
+        for subject in subjects:
+            for question in questions:
                 if (item := ask_subject(subject, question, seed)) is not None:
-                    offered[_offer(stock.source, item)].append(item)
+                    offered[_offer(source, item)].append(item)
     return offered
 
 
@@ -230,6 +227,7 @@ def _offer(source: str, item: Chosen) -> Offer:
     instance, question = item.instance, item.question
     return Offer(
         template=question.template,
+        task_type=question.task_type,
         source=source,
         answer_type=instance.answer_type,
         tools=len({call.tool for call in instance.calls}),

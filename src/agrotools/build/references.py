@@ -144,6 +144,12 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
         facts = share if isinstance(share, dict) else {}
         if "why" in facts:
             lines.append(f"{source}: {facts['made']} of {facts['wanted']} samples ({facts['why']})")
+    if composed := _table(metadata, "composition"):
+        counts = cast("dict[str, list[int]]", composed["reached"])
+        made = ", ".join(f"{name} {reached} ({total})" for name, (reached, total) in counts.items())
+        absent = ", ".join(map(str, cast("list[str]", composed["absent_task_types"])))
+        lines.append(f"composition, in brackets as published: {made}")
+        lines.append(f"task types without a question: {absent or 'none'}")
     for source, reasons in _table(metadata, "left_out").items():
         if isinstance(reasons, dict):
             lines.append(f"{source}, left out: {_listed_counts(reasons)}")

@@ -44,6 +44,10 @@ def check(
     folder: Annotated[
         Path | None, typer.Argument(help="Folder of its files (as --data-root).", metavar="[DIR]", show_default=False)
     ] = None,
+    propose_map: Annotated[
+        bool,
+        typer.Option("--propose-map", help="List what files of unknown form hold, and write a field map beside them."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a benchmark's files: missing and broken parts, and counts beside the published ones.
@@ -51,8 +55,11 @@ def check(
     Exit code 0: complete, and the decisive counts agree; 1: something is broken or different; 2: no such
     benchmark or folder, or no files of it there. A benchmark folder is checked by `agrotools validate DIR`.
     """
-    from agrotools.benchmarks.checking import check_benchmark
+    from agrotools.benchmarks.checking import check_benchmark, propose_map_of
 
+    if propose_map:
+        typer.echo("\n".join(propose_map_of(name, folder, terminal_progress())))
+        return
     result = check_benchmark(name, folder, terminal_progress())
     if as_json:
         print_json(_as_json(result))

@@ -55,8 +55,7 @@ def build(
     Runs the reference calls, checks the result and prints its terms of use.
 
     A failed build leaves nothing behind. A folder that holds anything but a benchmark is never overwritten. Output of a
-    model that paraphrases (--paraphrase) is used only where it passes the checks; proposed questions (--propose) are
-    written to a folder of their own, for review.
+    model that paraphrases (--paraphrase) is used only where it passes the checks.
     """
     import time
 

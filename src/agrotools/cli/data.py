@@ -39,7 +39,7 @@ def list_all(out: Out = None, as_json: AsJson = False) -> None:
 
 @app.command("get")
 def get(
-    name: Annotated[str, typer.Argument(help="Name of a benchmark.")],
+    name: Annotated[str, typer.Argument(help="Name of a benchmark, or pests: pictures for packs train pests.")],
     out: Out = None,
     mirror: Annotated[
         str,
@@ -57,7 +57,7 @@ def get(
     """
     from agrotools.benchmarks.downloads import failure_lines
     from agrotools.benchmarks.loading import data_folder
-    from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, obtain
+    from agrotools.benchmarks.obtaining import LICENCES_FILE, PEST_PICTURES, Request, obtain
 
     root = (out or data_folder()).expanduser().resolve()
     request = Request(root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True))
@@ -74,6 +74,8 @@ def get(
         typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
         again = command_line("data", "get", name, *(["--out", out] if out else []))
         ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
+        if name == PEST_PICTURES.name:
+            ending = f"next: {command_line('packs', 'train', name, *(['--data', out / name] if out else []))}"
         if obtained.failures:
             n_missing = count_text(len(obtained.failures), "file")
             ending = f"incomplete: {n_missing} missing; try again: {again}"

@@ -167,24 +167,15 @@ class JudgeOptions:
 
 @dataclass(frozen=True)
 class HelperOptions:
-    """Options of the models that help to build a benchmark."""
+    """Options of the model that helps to build a benchmark."""
 
-    PANEL: ClassVar = "Helper models"
+    PANEL: ClassVar = "Helper model"
 
     paraphrase: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked."),
     ] = None
-    propose: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Model that proposes new questions, written to OUT-proposed for agrotools review."
-        ),
-    ] = None
-    proposals: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of proposed questions.", show_default="20")
-    ] = None
-    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")] = None
+    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of this model.")] = None
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
     ] = None

@@ -83,22 +83,27 @@ def train_pack(
     )
     if held is not None:
         write_labels(held, images, left_out, label_column(labels))
+    _print_figures(info, as_json, path=str(folder), held_out=len(left_out))
     if as_json:
-        print_json({**info.model_dump(mode="json"), "path": str(folder), "held_out": len(left_out)})
         return
-    typer.echo(_pack_line(info))
-    for name, one in info.figures.by_class.items():
-        low, high = one.recall_95
-        typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
-    if info.figures.accuracy_95[0] <= info.figures.majority:
-        typer.echo(
-            "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
-        )
     typer.echo(f"written to {folder}; use it with: agrotools tools run TOOL --image FILE --backend pack:{out}")
     if held is not None:
         counts = ", ".join(f"{label} {n}" for label, n in sorted(Counter(one.label for one in left_out).items()))
         of_all = f"{len(left_out)} of {len(pictures) + len(left_out)} pictures"
         typer.echo(f"held out: {of_all} ({counts}), listed in {held}")
+
+
+@train.command("pests")
+def train_pest_pack(
+    data: Annotated[
+        Path | None, typer.Option(help="Your pictures: folders of classes, or IP102.", metavar="DIR")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train the recogniser of pests on what data get pests got, or yours. Takes minutes; needs the extra "train"."""
+    from agrotools.benchmarks.pests import train_pests
+
+    _print_figures(train_pests(data, lambda line: typer.echo(line, err=True)), as_json)
 
 
 @train.command("crop-weed")
@@ -205,6 +210,20 @@ def list_packs(as_json: AsJson = False) -> None:
         typer.echo(f"no heads in {heads_folder()}; train them with: agrotools packs train crop-weed --data DIR")
     for fault in faults:
         typer.echo(f"fault: {fault}")
+
+
+def _print_figures(info: "PackInfo", as_json: bool, **more: object) -> None:
+    if as_json:
+        print_json({**info.model_dump(mode="json"), **more})
+        return
+    typer.echo(f"{_pack_line(info)}\n  {info.licence_note}")
+    for name, one in info.figures.by_class.items():
+        low, high = one.recall_95
+        typer.echo(f"  {name}: {one.n} pictures, recall {one.recall:.2f} ({low:.2f} to {high:.2f}), F1 {one.f1:.2f}")
+    if info.figures.accuracy_95[0] <= info.figures.majority:
+        typer.echo(
+            "warning: not shown to be better than always naming the largest class: add pictures or merge classes"
+        )
 
 
 def _pack_line(pack: "PackInfo") -> str:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from agrotools.core import BudgetReached, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
-    from agrotools.plugin import PaperTables, TextComparisons
+    from agrotools.plugin import TextComparisons
+    from agrotools.report.settings import PaperTables
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.judging import JudgedRun
@@ -193,7 +194,7 @@ def show_runs(
     code = int(any(part.invalid.n or not part.headline for part in parts) or any(each.missing for each in summaries))
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
-    papers = paper_tables(runs, comparisons) if paper or evaluated else []
+    papers = paper_tables(runs, summaries, comparisons) if paper or evaluated else []
     if not evaluated:
         _print_papers(runs, papers, paper=paper, as_json=as_json)
     if evaluated:
@@ -280,17 +281,17 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 
 def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
+    from agrotools.plugin import plugins
     from agrotools.report.layout import print_parts
-    from agrotools.report.settings import benchmarks_with_papers
     from agrotools.runner.store import read_manifest
 
-    known = benchmarks_with_papers()
+    known = [plugin.name for plugin in plugins() if plugin.published is not None]
     if paper and not papers:
         names = ", ".join(known)
         typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)
     elif paper and not as_json:
         with allow_closed_pipe():
-            print_parts(part for tables in papers for part in tables.terminal())
+            print_parts(part for _, tables in papers for part in tables)
     elif not as_json and any(read_manifest(run).benchmark in known for run in runs):
         with allow_closed_pipe():
             typer.echo(f"compare with the figures of the paper: {command_line('score', *runs, '--paper')}")

@@ -14,8 +14,13 @@ from agrotools.cli.output import stop_message, terminal_progress
 def scenes(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
     helpers: HelperOptions,
-    count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions (samples).")] = 539,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 20261120,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            min=20, help="Number of questions with the unanswerable ones; at most and by default, as in embedded."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 0,
     language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the questions.")] = "en",
     workers: Annotated[
         int, typer.Option(min=1, max=64, help="Number of processes that draw scenes and run tools.")
@@ -23,29 +28,29 @@ def scenes(
 ) -> None:
     """Build a benchmark from drawn scenes of fields, trees, fruit, leaves and ponds.
 
-    Generates the questions, in the proportions of the AgroTools benchmark as closely as --count allows, and runs the
-    reference calls. All images are synthetic: they test how tools are used, not how well models see. Run the same
-    command again to resume.
+    Asks the questions of embedded about new scenes, in the same shares, and runs the reference calls. They are of
+    classes that the tools of the package can solve. All images are synthetic: they test how tools are used, not how
+    well models see. A few questions may be lost where a scene gives no clear answer. Run the same command again to
+    resume.
     """
     import time
+    from dataclasses import replace
 
-    from agrotools.build.sources.drawn.benchmark import build_scenes
+    from agrotools.benchmarks.loading import Loading, load_as
+    from agrotools.build.sources.drawn.fresh import share_of, write_fresh
     from agrotools.cli.build import print_result
 
     started = time.monotonic()
+    embedded = load_as("embedded", Loading(files_later=True))
+    wanted = replace(embedded, samples=share_of(embedded.samples, count or len(embedded.samples)))
     with with_helper_models(out, helpers), stop_message("no benchmark is written, drawn scenes are kept"):
-        header = build_scenes(
+        header = write_fresh(
+            wanted,
+            seed,
             out.expanduser(),
-            count,
-            seed=seed,
+            name="scenes",
             language=language,
             progress=terminal_progress(),
             workers=workers,
         )
-    missed = header.metadata.get("marginals_missed")
-    if isinstance(missed, dict) and missed:
-        differences_text = ", ".join(
-            f"{name} {number:+d}" for name, number in missed.items() if isinstance(number, int)
-        )
-        typer.echo(f"Differences from the published composition: {differences_text}", err=True)
     print_result(header, out, started)

@@ -13,18 +13,27 @@ if TYPE_CHECKING:
 
 
 def study(
-    file: Annotated[Path, typer.Argument(help="TOML file of the study: keys of eval, with lists of models...")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="TOML file of the study (keys of eval, with lists of models...), or runs."),
+    ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only print the runs, what is missing of them, and the estimated cost.")
     ] = False,
     allow_invalid: AllowInvalid = False,
 ) -> None:
-    """Run all combinations of a study file and compare them in one table. Run the same command again to resume."""
+    """Run all combinations of a study file and compare them in one table; again to resume. Or compare given runs."""
     import sys
 
-    from agrotools.analysis.study import read_study, run_study, study_result
+    from agrotools.analysis.study import read_study, run_study, study_of_runs, study_result
     from agrotools.analysis.study_tables import markdown, study_tables, write_tables
 
+    if len(paths) > 1 or paths[0].is_dir():
+        result = study_result(*study_of_runs(paths), allow_invalid=allow_invalid)
+        with allow_closed_pipe():
+            typer.echo(markdown(study_tables(result)))
+        return
+    (file,) = paths
     plan = read_study(file)
     if dry_run:
         _print_plan(plan)
@@ -68,7 +77,7 @@ def _print_plan(plan: "Study") -> None:
         unpriced = f', without {count_text(n_unpriced, "run")} of unknown price (price = "IN/OUT")'
         typer.echo(f"estimated cost {low:.2f} to {high:.2f} USD{unpriced if n_unpriced else ''}")
     if plan.budget is not None:
-        spent = sum(spent_usd(plan).values())
+        spent = sum(spent_usd(states).values())
         note = "; it may end before the study is complete" if spent + high > plan.budget else ""
         typer.echo(f"budget {plan.budget:g} USD, of which {spent:.2f} are spent{note}")
     if any(state.problem for state in states):

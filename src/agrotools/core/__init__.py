@@ -71,6 +71,7 @@ from agrotools.core.taxonomy import (
     PROTOCOLS,
     AgreementKind,
     AnswerType,
+    DeclaredTool,
     FileKind,
     Mode,
     PlotKind,

@@ -16,7 +16,7 @@ from pydantic import Field, JsonValue, PlainSerializer
 from agrotools.core.base import ErrorInfo, FrozenModel
 from agrotools.core.form_item import FormItem
 from agrotools.core.slot import Slot, is_derivable
-from agrotools.core.taxonomy import AnswerType, FileKind, Mode, Termination
+from agrotools.core.taxonomy import AnswerType, DeclaredTool, FileKind, Mode, Termination
 
 Arguments = dict[str, JsonValue]
 
@@ -317,6 +317,8 @@ class Sample(FrozenModel):
     template: str
     source: str
     toolset: tuple[str, ...]
+    declared: Annotated[tuple[DeclaredTool, ...], Field(exclude_if=operator.not_)] = ()
+    """Tools of ``toolset`` that the files of the benchmark declare; they precede installed ones of that name."""
     reference: ReferenceTrajectory | None = None
     answer: Annotated[tuple[Slot, ...], Field(min_length=1)]
     no_tool_eligible: bool = True

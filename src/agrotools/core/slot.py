@@ -236,6 +236,8 @@ class PlotSlot(Slot):
     """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.taxonomy`) as data."""
     value_from: Literal["ground_truth", "tool"] = "ground_truth"
     """Origin of the reference values: ground truth of the source, or results of the reference tools."""
+    rel_tol: Annotated[float, Field(ge=0, exclude_if=lambda tolerance: tolerance == 0.05)] = 0.05
+    """Relative tolerance of the values."""
 
 
 class KeywordsSlot(Slot):

@@ -124,6 +124,13 @@ class ToolSpec(FrozenModel):
         return {"name": self.name, "description": description, "parameters": _offered(self.parameters, open_maps)}
 
 
+class DeclaredTool(ToolSpec):
+    """Tool that the files of a benchmark declare; the tool ``runs`` runs its calls, with ``renamed`` arguments."""
+
+    runs: str = ""
+    renamed: dict[str, str] = {}
+
+
 def _offered(schema: dict[str, Any], open_maps: bool) -> dict[str, Any]:
     kept = {key: schema[key] for key in ("type", "enum", "description", "required") if key in schema}
     if kept.get("description") in CONVENTIONS.values():

@@ -5,6 +5,7 @@ relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchm
 """
 
 import hashlib
+import operator
 import os
 import tomllib
 import weakref
@@ -22,6 +23,7 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from agrotools.core import (
     BenchmarkError,
+    DeclaredTool,
     FrozenModel,
     Mode,
     Protocol,
@@ -68,6 +70,8 @@ class BenchmarkHeader(FrozenModel):
     """true if the inputs were drawn rather than photographed; every report states this"""
     toolset: tuple[str, ...]
     """tools that models may call; may be empty if ``no-tool`` is the only mode"""
+    declared: Annotated[tuple[DeclaredTool, ...], Field(exclude_if=operator.not_)] = ()
+    """tools of ``toolset`` that the benchmark's files declare; the samples that offer one hold it, too"""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
     bare: bool = False
     """true if the query of a sample is the whole prompt, as in some third-party protocols"""
@@ -84,6 +88,11 @@ class BenchmarkHeader(FrozenModel):
     """GUID included in every sample; a model that can complete it has seen the benchmark in its training data"""
     metadata: dict[str, JsonValue] = {}
     """facts about the build: package version, seeds, trained heads in use..."""
+
+    def installed(self, tools: Iterable[str]) -> list[str]:
+        """Return the installed tools that run the calls of ``tools``; none for those whose results are recorded."""
+        runs = {tool.name: tool.runs for tool in self.declared}
+        return [name for tool in tools if (name := runs.get(tool, tool))]
 
     @model_validator(mode="after")
     def _tools_where_they_are_used(self) -> Self:

@@ -211,9 +211,9 @@ class OpenAICompatibleModel:
         return outcome
 
     def _took_longer(self, messages: Sequence[Message], refusal: Rejection) -> bool:
-        """True if a longer prompt was answered: more tokens than the stated limit, or 25 % more characters."""
-        if refusal.context is not None and refusal.context < self._most_input:
-            return True
+        """True if a longer prompt was answered: more tokens than the stated limit, or else 25 % more characters."""
+        if refusal.context is not None and self._most_input:
+            return refusal.context < self._most_input
         text, images = prompt_length(messages)
         return any(1.25 * text < longest and images <= n for n, longest in self._longest.items())
 

@@ -14,19 +14,17 @@ The module of the plug-in must therefore stay light: it should import only this 
 own slot types. The benchmarks of this package are plug-ins like any other; ``tests/plugins`` contains an example.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
 from agrotools.core.slot import ENGINE_TYPES, SLOT_TYPES
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
     from rich.console import RenderableType
 
     from agrotools.agents import ModelAgent
@@ -154,28 +152,12 @@ class Judging:
     """Metric whose judges can be tested on answers with known grades and a reference text; empty if there is none."""
 
 
-class PaperTables(Protocol):
-    """Tables of a benchmark's paper, filled with runs. One object collects all runs of a report."""
+class PaperLabels(NamedTuple):
+    """Functions that return the setting of a run, and the name of a sample's question with the columns that it counts
+    in, as the tables of a benchmark's paper have them. Without them, settings are modes, and samples are questions."""
 
-    def begin_run(self, manifest: "Manifest") -> None:
-        """Start a run; the records that follow belong to it. The run may be on another benchmark."""
-        ...
-
-    def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """Add a record of the run and its score rows."""
-        ...
-
-    def __bool__(self) -> bool:
-        """Return True if a record for the tables was added."""
-        ...
-
-    def terminal(self) -> "list[RenderableType]":
-        """Return the tables for a terminal."""
-        ...
-
-    def page(self) -> "Markup":
-        """Return the tables as a section of the HTML report."""
-        ...
+    setting_of: "Callable[[Manifest], str]"
+    item_of: Callable[[Sample], tuple[str, Collection[str]]]
 
 
 @dataclass(frozen=True)
@@ -195,8 +177,6 @@ class ErrorSource(NamedTuple):
     place: str
     words: Mapping[str, str]
     """The paper's term for each class (:data:`agrotools.scoring.error_classes.CLASSES`)."""
-    shares: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """Table of the paper with errors as percentages: each of its terms with the classes that count towards it."""
 
     def __str__(self) -> str:
         return f"{self.name} (arXiv {self.arxiv}), {self.place}"
@@ -234,8 +214,8 @@ class Reporting:
     """Function that returns additional tables for the terminal and the HTML page."""
     notes: "Callable[[ModeSummary], Iterable[str]] | None" = None
     """Function that returns lines of text below the tables on one mode of a run."""
-    paper: Callable[[], PaperTables] | None = None
-    """Factory of the paper's tables (``agrotools score RUN --paper``)."""
+    paper: PaperLabels | None = None
+    """Settings and questions in the paper's tables (``agrotools score RUN --paper``)."""
 
 
 class PredictionInput(NamedTuple):
@@ -367,6 +347,8 @@ class BenchmarkPlugin:
     """Function that returns the folders that file paths are relative to, for the images of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
     """Function that reads all files for ``agrotools benchmarks check``; None to load the benchmark instead."""
+    propose: "Callable[[Path | None, Progress], list[str]] | None" = None
+    """Function that writes a field map for files of unknown form, and returns lines on what they hold."""
     expected: tuple[ExpectedCount, ...] = ()
     takes_options: bool = False
     """True if the loader accepts ``--option``; it must reject unknown options."""

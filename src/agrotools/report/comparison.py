@@ -409,7 +409,7 @@ def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
-    """Return notes to the table: its units, the places of the classes in papers, and the runs in the papers' terms."""
+    """Return notes to the table: its units, and the places of the classes in papers."""
     classes = classes_looked_for(columns)
     lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
     paper_places = dict.fromkeys(
@@ -425,7 +425,7 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     rows = [each.errors[error] for error, each in shown if error in each.errors]
     if skipped := sorted({row.not_looked_for for row in rows if row.not_looked_for}):
         lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
-    return [*lines, *paper_lines(columns)]
+    return lines
 
 
 def _sources(columns: Sequence[ErrorColumn]) -> list[ErrorSource]:
@@ -440,28 +440,3 @@ def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:
     sources = _sources(columns)
     names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
     return names or ("agrotools only" if sources else "")
-
-
-def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
-    """Yield the errors of each column as shares of all errors, in the terms of papers whose classes are all known."""
-    several = len({column.run for column in columns}) > 1
-    for table in _sources(columns):
-        for column in (each for each in columns if table in each.sources):
-            counts = _paper_counts(table, column)
-            total = sum(counts.values())
-            if total:
-                of_run = f"{column.name}, {column.mode}" if several else column.mode
-                shares = "; ".join(f"{words} {percent(count / total)} %" for words, count in counts.items())
-                yield f"As in {table.name}'s {table.place}, of {total} errors ({of_run}): {shares}."
-
-
-def _paper_counts(table: ErrorSource, column: ErrorColumn) -> dict[str, int]:
-    """Return the number of errors by the paper's terms; empty if one of its classes could not be determined."""
-    counts: dict[str, int] = {}
-    for words, classes in table.shares.items():
-        class_counts = [column.errors[error].count if error in column.errors else None for error in classes]
-        known = [count for count in class_counts if count is not None]
-        if len(known) < len(class_counts):
-            return {}
-        counts[words] = sum(known)
-    return counts

@@ -54,6 +54,7 @@ def _facts(described: Description) -> Table:
     if described.detectable:
         points = " / ".join(map(whole_points, described.detectable.values()))
         facts[f"detectable difference near a score of 50, points, {' / '.join(described.detectable)}"] = points
+    facts |= {f"reviewed by {reviewers}": f"{count:,}" for reviewers, count in described.reviewed.items()}
     for mode, count in described.modes.items():
         facts[f"run {mode}"] = f"{count:,}"
     for name, value in facts.items():

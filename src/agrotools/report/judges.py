@@ -87,7 +87,8 @@ def answer_key(record: Record) -> str | None:
 
 
 def _has_figure(sample: Sample, trajectory: Trajectory) -> bool:
-    return any(isinstance(slot, PlotSlot) for slot in sample.answer) and drawn_spec(trajectory) is not None
+    drawn = drawn_spec(trajectory, sample.declared)
+    return drawn is not None and any(isinstance(slot, PlotSlot) for slot in sample.answer)
 
 
 class JudgeScore(FrozenModel):

@@ -10,7 +10,7 @@ figures: compare by :attr:`PublishedRow.group_checked`, not by :attr:`PublishedR
 
 import csv
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -178,6 +178,13 @@ def same_model(first: str, second: str) -> bool:
 
     Case, an organisation before a slash and a provider (``openai:gpt-4o``) are ignored."""
     return _plain_name(first) == _plain_name(second)
+
+
+def denotes(model: str, names: Collection[str]) -> set[str]:
+    """Return those of ``names`` that denote the model: equal ones, else those of which one is cut off."""
+    plain, key = {name: _plain_name(name) for name in names}, _plain_name(model)
+    cut_off = {name for name in names if plain[name].startswith(key) or key.startswith(plain[name])}
+    return {name for name in names if plain[name] == key} or cut_off
 
 
 def _plain_name(model: str) -> str:

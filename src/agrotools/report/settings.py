@@ -7,15 +7,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from agrotools.core import BENCHMARKS, Mode
-from agrotools.plugin import (
-    NO_COMPARISONS,
-    BenchmarkPlugin,
-    PaperTables,
-    TextComparisons,
-    plugin_of,
-    plugins,
-    plugins_of_metrics,
-)
+from agrotools.plugin import NO_COMPARISONS, BenchmarkPlugin, TextComparisons, plugin_of, plugins_of_metrics
 from agrotools.report.layout import Notes, of_runs
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
@@ -137,25 +129,31 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
     return lines
 
 
-def paper_tables(runs: Sequence[Path], comparisons: TextComparisons = NO_COMPARISONS) -> list[PaperTables]:
-    """Score the records of ``runs`` whose benchmark has a paper with tables, and return these, filled.
+PaperTables = tuple[str, list[RenderableType]]
+"""Short title of a paper, and its tables filled with runs, for a terminal."""
+
+
+def paper_tables(
+    runs: Sequence[Path], summaries: Sequence[Summary], comparisons: TextComparisons = NO_COMPARISONS
+) -> list[PaperTables]:
+    """Score the records of ``runs`` whose benchmark has a paper with figures, and return the filled tables.
 
     Raises:
         RunStoreError: a folder is not a run, or its records cannot be read.
     """
-    by_benchmark: dict[str, PaperTables] = {}
-    for run in runs:
-        manifest = read_manifest(run)
-        plugin = plugin_of(manifest.benchmark)
-        if plugin is None or plugin.reporting.paper is None:
+    shown: list[PaperTables] = []
+    manifests = [read_manifest(run) for run in runs]
+    for name in dict.fromkeys(manifest.benchmark for manifest in manifests):
+        plugin = plugin_of(name)
+        if plugin is None or plugin.published is None:
             continue
-        tables = by_benchmark.setdefault(manifest.benchmark, plugin.reporting.paper())
-        tables.begin_run(manifest)
-        for record in iter_records(run):
-            tables.add(record, score_record(record, comparisons))
-    return [tables for tables in by_benchmark.values() if tables]
+        from agrotools.report.paper import RunsBesidePaper
 
-
-def benchmarks_with_papers() -> list[str]:
-    """Return the names of the benchmarks whose papers have tables in the report."""
-    return [plugin.name for plugin in plugins() if plugin.reporting.paper is not None]
+        paper = RunsBesidePaper(plugin.published.family, plugin.reporting.paper)
+        for run, manifest, summary in zip(runs, manifests, summaries, strict=True):
+            if manifest.benchmark == name:
+                scored = ((record, score_record(record, comparisons)) for record in iter_records(run))
+                paper.add_run(manifest, scored, summary)
+        if tables := paper.terminal():
+            shown.append((paper.name, tables))
+    return shown

@@ -42,7 +42,7 @@ from agrotools.report.layout import (
 )
 from agrotools.scoring import METRICS
 from agrotools.text.agreement import ArgumentAgreement
-from agrotools.tools import get_tool
+from agrotools.tools import TOOLS, get_tool
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Agreement:
 def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
     """Compare the arguments of a call with those of a reference call, in the order of the tool's schema."""
     try:
-        tool = get_tool(call.tool)
+        tool = get_tool(call.tool, sample.declared)
     except UsageError:
         names = dict.fromkeys([*reference.arguments, *call.arguments])
         return [_plain_agreement(name, call.arguments, reference.arguments) for name in names]
@@ -110,7 +110,8 @@ def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> 
     """Return the agreements of an argument score, as stored in its row."""
     compared = row.reading.get("arguments")
     items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
-    return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)
+    defaults = get_tool(call.tool).spec.defaults if call.tool in TOOLS else {}
+    return _shown_agreements(items, call, reference, defaults)
 
 
 def call_text(step: ReferenceStep) -> str:

@@ -221,11 +221,6 @@ def prepare_run(
     Raises:
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
     """
-    if "proposed" in benchmark.header.metadata:
-        raise UsageError(
-            f"{benchmark.name} holds questions that a model proposed and nobody reviewed",
-            hint="agrotools review DIR, then agrotools review DIR --apply --out NEW, and evaluate NEW",
-        )
     if config.quick and not benchmark.header.quick:
         raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
@@ -252,7 +247,7 @@ def prepare_run(
             images=settings.images,
             max_steps=settings.max_steps,
             benchmark=benchmark,
-            specs=partial(tool_specs, may_be_absent=settings.recorded),
+            specs=partial(tool_specs, may_be_absent=settings.recorded, declared=benchmark.header.declared),
             agent=config.agent,
         ),
         seed=config.seed or 0,
@@ -370,7 +365,8 @@ async def _execute(
             if note := executor.place:
                 bar.note(note)
             if source.stats is not None and runs_tools:
-                await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
+                executed = [tool for tool in benchmark.toolset if tool not in settings.recorded]
+                await executor.prepare(benchmark.header.installed(executed))
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
             faults = None
             if config.faults:

@@ -32,10 +32,12 @@ from agrotools.core import (
     AgrotoolsError,
     BudgetReached,
     InfrastructureError,
+    Observation,
     Record,
     Sample,
     SampleView,
     ToolCall,
+    ToolError,
     Trajectory,
 )
 from agrotools.core.base import words_of
@@ -310,9 +312,17 @@ def _tool_caller(
         nonlocal has_artifacts
         if replay is not None and call.tool in context.recorded and call.tool in sample.toolset:
             return replay.run(call)
+        toolset = sample.toolset
+        if tool := next((each for each in sample.declared if each.name == call.tool), None):
+            from agrotools.tools.declared import installed_call
+
+            try:
+                call, toolset = installed_call(tool, call), (tool.runs,)
+            except ToolError as error:
+                return ToolOutcome(Observation(error=error.info))
         context.pace.tool_begins()
         try:
-            outcome = await context.executor.run(call, workspace, sample.toolset)
+            outcome = await context.executor.run(call, workspace, toolset)
         finally:
             context.pace.tool_ends()
         if outcome.observation.artifacts:

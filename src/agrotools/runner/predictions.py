@@ -192,7 +192,7 @@ def _label(key: Key, modes: Sequence[Mode]) -> str:
 
 def _lacks_chart(record: Record) -> bool:
     asks = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
-    return asks and record.trajectory is not None and drawn_spec(record.trajectory) is None
+    return asks and record.trajectory is not None and drawn_spec(record.trajectory, record.sample.declared) is None
 
 
 def _record(sample: Sample, mode: Mode, text: str | None, file: str) -> Record:

@@ -62,7 +62,7 @@ def describe_run(
     servers: "LocalServers | None" = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
-    toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded))
+    toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded, benchmark.header.declared))
     has_model, protocol = source.model is not None, run_protocol(settings.protocol)
     return Manifest(
         agrotools=version("agrotools"),
@@ -91,7 +91,7 @@ def describe_run(
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
-        tool_data=tool_data(_offered(benchmark, config, plan), settings.backends),
+        tool_data=tool_data(benchmark.header.installed(_offered(benchmark, config, plan)), settings.backends),
         tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,

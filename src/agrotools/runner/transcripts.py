@@ -61,7 +61,7 @@ def read_transcript(benchmark: Benchmark, sample: Sample, mode: Mode, row: Field
         if not is_list(messages) or not messages or not all(map(is_object, messages)):
             raise MalformedReply(f"{key} is not a list of messages")
         replies = (Reply(usage=read_usage(row["usage"])),) if row.get("usage") else ()
-        schemas = {spec.name: spec.parameters for spec in tool_specs(sample.toolset, sample.toolset)}
+        schemas = {spec.name: spec.parameters for spec in tool_specs(sample.toolset, sample.toolset, sample.declared)}
         if mode == "step-by-step":
             actions = _actions(sample, messages, schemas)
             return Record(sample=with_shown_observations(sample), mode=mode, actions=actions, agent_replies=replies)

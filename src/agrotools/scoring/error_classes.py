@@ -247,7 +247,7 @@ def _add_call_action(record: Record, action: CallTools, errors: Errors) -> None:
             errors.add("wrong_tool_name", key)
             continue
         try:
-            get_tool(call.tool).validate(call.arguments)
+            get_tool(call.tool, record.sample.declared).validate(call.arguments)
         except ToolError:
             errors.add("invalid_arguments", key)
         except (UsageError, RecursionError):

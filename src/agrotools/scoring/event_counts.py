@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from statistics import median
 
-from agrotools.core import Answer, CallTools, Halt, Mode, Record, Score, ToolCall, Unparseable, UsageError
+from agrotools.core import Answer, CallTools, Halt, Mode, Record, Sample, Score, ToolCall, Unparseable, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
 from agrotools.core.record import UNREAD_CALL
@@ -58,7 +58,7 @@ class EventCounts:
                 self._counts["formless"] += step.formless
                 self._counts[step.kind] += 1
                 self._counts["recorded"] += step.recorded
-                self._counts["read_texts"] += _texts_read(step.call) if step.call else 0
+                self._counts["read_texts"] += _texts_read(step.call, record.sample) if step.call else 0
                 if step.observation and step.observation.error:
                     self._errors[step.observation.error.kind] += 1
         for action in record.actions or ():
@@ -70,7 +70,7 @@ class EventCounts:
                 self._counts["unparseable"] += 1
             elif isinstance(action, CallTools):
                 self._counts["call"] += len(action.calls)
-                self._counts["read_texts"] += sum(map(_texts_read, action.calls))
+                self._counts["read_texts"] += sum(_texts_read(call, record.sample) for call in action.calls)
                 self._counts["unscored"] += len(action.calls) - 1
         self._jaccards.extend(_numbers([row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC]))
         if record.actions is not None:
@@ -132,12 +132,13 @@ class EventCounts:
         )
 
 
-def _texts_read(call: ToolCall) -> int:
+def _texts_read(call: ToolCall, sample: Sample) -> int:
     """Return the number of arguments that the model wrote as text and the tool takes as another JSON value."""
     if not any(isinstance(value, str | list | dict) for value in call.arguments.values()):
         return 0
     with suppress(UsageError):  # there is no such tool
-        return sum(value != call.arguments[name] for name, value in get_tool(call.tool).read(call.arguments).items())
+        read = get_tool(call.tool, sample.declared).read(call.arguments)
+        return sum(value != call.arguments[name] for name, value in read.items())
     return 0
 
 

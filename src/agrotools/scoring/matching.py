@@ -190,7 +190,7 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
     """Return the names of the arguments of a call that disagree with a reference step of the same tool."""
     assert own.call is not None
     try:
-        tool = get_tool(step.tool)
+        tool = get_tool(step.tool, record.sample.declared)
         rows = compare_calls(record.sample, tool, own.call, step)
     except UsageError:
         literal = {name: literal_value(value) for name, value in step.arguments.items()}

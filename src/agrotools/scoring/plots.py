@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.core import PlotSeries, PlotSpec, Trajectory
+from agrotools.core import DeclaredTool, PlotSeries, PlotSpec, Trajectory
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
 from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
@@ -26,25 +26,28 @@ AXES_WEIGHT = 0.1
 TITLE_WEIGHT = 0.1
 
 
-def score_plot(reference: PlotSpec, chart: PlotSpec | None) -> tuple[float, dict[str, JsonValue]]:
-    """Return the Plot Score in [0, 1] and its details: kinds, matched points, F1, labels."""
+def score_plot(
+    reference: PlotSpec, chart: PlotSpec | None, rel_tol: float = 0.05
+) -> tuple[float, dict[str, JsonValue]]:
+    """Return the Plot Score in [0, 1] and its details: kinds, matched points, F1, labels. ``rel_tol``: that of y."""
     if chart is None:
         return 0.0, {"rule": "no figure came from a successful call"}
     reading: dict[str, JsonValue] = {"kind": chart.kind, "reference_kind": reference.kind}
     if not equivalent_kinds(chart.kind, reference.kind):
         return 0.0, {"rule": "the kind of figure is not equivalent", **reading}
-    matching = match_points(reference, chart)
+    matching = match_points(reference, chart, rel_tol)
     axes, title, labels = label_readings(reference, chart)
     weight = DATA_WEIGHT + AXES_WEIGHT * axes + TITLE_WEIGHT * title
     reading |= {"f1": matching.f1, "points": matching.reading(), "labels": labels, "weight": round(weight, 9)}
     return min(1.0, matching.f1 * round(weight, 9)), {"rule": "points matched, times labels", **reading}
 
 
-def drawn_spec(trajectory: Trajectory) -> PlotSpec | None:
-    """Return the figure drawn by the last successful ``plot`` call of ``trajectory``; None without such a call."""
+def drawn_spec(trajectory: Trajectory, declared: Iterable[DeclaredTool] = ()) -> PlotSpec | None:
+    """Return the figure drawn by the last successful call of ``plot``, or of a tool that it runs for; None without."""
+    tools = {PLOT_TOOL, *(tool.name for tool in declared if tool.runs == PLOT_TOOL)}
     for step in reversed(trajectory.calls):
         result = step.observation.result if step.observation and step.observation.ok else None
-        if step.call and step.call.tool == PLOT_TOOL and result is not None:
+        if step.call and step.call.tool in tools and result is not None:
             with suppress(ValidationError):
                 return PlotSpec.model_validate(result.get("spec"))
     return None
@@ -160,8 +163,6 @@ def _legend_names(reference: PlotSpec, chart: PlotSpec) -> bool:
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Y_TOLERANCE = 0.05
-"""Relative tolerance of y."""
 Y_TOLERANCE_AT_ZERO = 0.01
 """Tolerance of y if the reference is 0, relative to the range of the reference series."""
 _SLACK = 1 + 1e-9
@@ -198,15 +199,15 @@ class Matching(NamedTuple):
         return {"matched": self.matched, "drawn": self.n_drawn, "reference": self.reference, "series": series}
 
 
-def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
+def match_points(reference: PlotSpec, chart: PlotSpec, rel_tol: float = 0.05) -> Matching:
     """Match as many points as possible one to one, with each series paired with at most one other (highest F1).
 
-    Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within 5 %, or
-    within 1 % of the range of the series if the reference is 0. The nearest reference x counts, and of
+    Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within ``rel_tol``,
+    or within 1 % of the range of the series if the reference is 0. The nearest reference x counts, and of
     several points the one that is exactly there. Where a series has more points at an x than the reference, none of
     them matches: they are several answers.
     """
-    targets = [_Target(series) for series in reference.series]
+    targets = [_Target(series, rel_tol) for series in reference.series]
     counts = [[target.matched_by(series) for series in chart.series] for target in targets]
     pairs = [
         (reference.series[row].name, chart.series[column].name, counts[row][column])
@@ -224,11 +225,11 @@ def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
 class _Target:
     """Points of a reference series, prepared for matching as intervals of y for each x."""
 
-    def __init__(self, series: PlotSeries) -> None:
+    def __init__(self, series: PlotSeries, rel_tol: float) -> None:
         span = max(series.y, default=0.0) - min(series.y, default=0.0)
         self._intervals: dict[str | Number, list[tuple[float, float]]] = {}
         for x, y in zip(series.x, series.y, strict=False):
-            reach = (Y_TOLERANCE * abs(y) if y else Y_TOLERANCE_AT_ZERO * span) * _SLACK
+            reach = (rel_tol * abs(y) if y else Y_TOLERANCE_AT_ZERO * span) * _SLACK
             self._intervals.setdefault(_key(x), []).append((y - reach, y + reach))
         self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
 

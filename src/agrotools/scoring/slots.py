@@ -6,7 +6,7 @@ which is the weighted mean of its slots' scores. ``score_slot`` scores one slot 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from agrotools.core import (
     BenchmarkError,
     BooleanSlot,
     ChoiceSetSlot,
+    DeclaredTool,
     ExactSlot,
     FileSlot,
     KeywordsSlot,
@@ -184,12 +185,12 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         if trajectory.termination == "no_form" and not slot.made_by_tools and not isinstance(slot, AbstainSlot):
             reading = score_slot(slot, sample.answer, trajectory.answer_text or "").reading
         return SlotScore(0.0, {**reading, "termination": trajectory.termination})
-    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory):
+    if isinstance(slot, AbstainSlot) and _has_drawn(slot.asks, trajectory, sample.declared):
         return SlotScore(0.0, {"rule": "answered"})
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
-        return SlotScore(*score_plot(_reference_chart(slot), drawn_spec(trajectory)))
+        return SlotScore(*score_plot(_reference_chart(slot), drawn_spec(trajectory, sample.declared), slot.rel_tol))
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
@@ -238,7 +239,7 @@ def _score_of_part(slot: Slot, slots: Sequence[Slot], answer: str, chart: PlotSp
         return score_slot(slot, slots, answer).value
     from agrotools.scoring.plots import score_plot
 
-    return score_plot(_reference_chart(slot), chart)[0]
+    return score_plot(_reference_chart(slot), chart, slot.rel_tol)[0]
 
 
 def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:
@@ -258,11 +259,11 @@ def score_row(record: Record, metric: str, score: SlotScore, *, slot: str | None
     return from_valid(Score, fields)
 
 
-def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory) -> bool:
+def _has_drawn(slots: Sequence[Slot], trajectory: Trajectory, declared: Iterable[DeclaredTool]) -> bool:
     """Return True if a chart was drawn where one is asked for."""
     from agrotools.scoring.plots import drawn_spec
 
-    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory) is not None
+    return any(isinstance(slot, PlotSlot) for slot in slots) and drawn_spec(trajectory, declared) is not None
 
 
 def answer_of(record: Record) -> str | None:
@@ -276,7 +277,7 @@ def answer_of(record: Record) -> str | None:
 def refused(record: Record) -> bool:
     """Return True if a record ends in a refusal. Who draws a chart that was asked for answers, whatever is said."""
     slots, text = asked_slots(record.sample.answer), answer_of(record)
-    if text is None or (record.trajectory and _has_drawn(slots, record.trajectory)):
+    if text is None or (record.trajectory and _has_drawn(slots, record.trajectory, record.sample.declared)):
         return False
     return refuses(slots, text)
 

@@ -133,7 +133,7 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
     refused = action.refused if isinstance(action, CallTools) else None
     if refused is not None:  # the remainder of arguments that could not be parsed is not scored
         right, arguments = False, {**arguments, "invalid": refused.message}
-    equal = call is not None and as_written and refused is None and _equal(call, steps[index])
+    equal = call is not None and as_written and refused is None and _equal(record.sample, call, steps[index])
     return [
         _row(record, "tool_acc", index, float(tool_right), tools),
         _row(record, "tool_acc_strict", index, float(as_written), tools),
@@ -183,7 +183,7 @@ def _arguments(
 
     Arguments equal to those of the reference are right even if a published reference violates the tool's schema.
     """
-    tool = get_tool(call.tool)
+    tool = get_tool(call.tool, sample.declared)
     fault: str | None = None
     try:
         tool.validate(call.arguments)
@@ -275,8 +275,8 @@ def _with_known_defaults(
     return spec.model_copy(update={"defaults": {**spec.defaults, **known}})
 
 
-def _equal(call: ToolCall, step: ReferenceStep) -> bool:
-    tool = get_tool(step.tool)
+def _equal(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
+    tool = get_tool(step.tool, sample.declared)
     rows = compare_arguments(tool.spec, tool.read(call.arguments), step.arguments)
     return all(row.equal for row in rows)
 
@@ -331,7 +331,7 @@ def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
     if call.tool != step.tool:
         return False
     try:
-        tool = get_tool(step.tool)
+        tool = get_tool(step.tool, sample.declared)
     except UsageError:
         tool = ToolSpec(
             name=step.tool,

@@ -83,6 +83,14 @@ def loads_strictly(text: str) -> JsonValue:
     return _clean(value, MAX_DEPTH)
 
 
+def parsed(text: Any) -> Any:
+    """Return the list or object that a text holds as JSON or Python, else the value itself."""
+    if isinstance(text, str) and text.strip()[:1] in ("[", "{"):
+        with suppress(NotJson):
+            return loads(text)
+    return text
+
+
 def storable(value: Any) -> JsonValue:
     """Return a value as :func:`loads_strictly` reads its JSON, which records, pages and exports can store.
 

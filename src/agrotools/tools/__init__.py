@@ -7,11 +7,11 @@ Use :func:`get_tool` for a name that is known only at run time. The package also
 writing tools, running code in a sandbox and searching a text corpus.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agrotools.core import Registry, ToolSpec, UsageError
+from agrotools.core import DeclaredTool, Registry, ToolSpec, UsageError
 from agrotools.core.files import sha256_of_json
 from agrotools.plugin import plugins
 
@@ -90,28 +90,34 @@ def tool_names() -> tuple[str, ...]:
     return TOOLS.names()
 
 
-def get_tool(name: str) -> "Tool[..., Any]":
-    """Return the tool with this name.
+def get_tool(name: str, declared: Iterable[DeclaredTool] = ()) -> "Tool[..., Any]":
+    """Return the tool with this name: that of ``declared``, which has no function, before the installed one.
 
     Raises:
         UsageError: there is no such tool (lists the closest names), its module cannot be imported (with the reason), or
             the entry point of a plug-in names something else.
     """
+    if spec := next((each for each in declared if each.name == name), None):
+        from agrotools.tools.declared import ToolWithoutFunction
+
+        return ToolWithoutFunction(spec)
     tool = TOOLS.get(name)
     if not hasattr(tool, "spec"):
         raise UsageError(f"{name} is a {type(tool).__name__}, not a tool", hint="decorate the function with @tool")
     return tool
 
 
-def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list[ToolSpec]:
-    """Return the specifications of these tools, in the given order.
+def tool_specs(
+    names: Iterable[str], may_be_absent: Container[str] = (), declared: Sequence[DeclaredTool] = ()
+) -> list[ToolSpec]:
+    """Return the specifications of these tools, in the given order; those of ``declared`` before installed ones.
 
     A tool in ``may_be_absent`` that is not installed or cannot be imported gets a placeholder with its name.
 
     Raises:
         UsageError: any other tool is not installed or cannot be imported.
     """
-    return [_spec(name, may_be_absent) for name in names]
+    return [_spec(name, may_be_absent, declared) for name in names]
 
 
 def tool_versions(specs: Iterable[ToolSpec]) -> dict[str, str]:
@@ -119,9 +125,9 @@ def tool_versions(specs: Iterable[ToolSpec]) -> dict[str, str]:
     return {spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in specs}
 
 
-def _spec(name: str, may_be_absent: Container[str]) -> ToolSpec:
+def _spec(name: str, may_be_absent: Container[str], declared: Sequence[DeclaredTool]) -> ToolSpec:
     try:
-        return get_tool(name).spec
+        return get_tool(name, declared).spec
     except UsageError:
         if name not in may_be_absent:
             raise

@@ -35,6 +35,16 @@ def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Pa
     assert {sample.task_type for sample in cmmlu.samples} == {"single_choice"}
 
 
+@pytest.mark.parametrize("folder", ["agrieval", "AgriEval", "AGRIEVAL/dataset", "agrieval/Dataset", "dataset"])
+def test_files_are_found_in_folders_and_under_names_of_any_case(tmp_path: Path, folder: str):
+    write_agrieval(tmp_path / folder, 6, 2)
+    for path in (tmp_path / folder).iterdir():
+        path.rename(path.with_name(path.name.upper()))
+    assert len(load(tmp_path).samples) == 8
+    (name,) = [path.name for path in (tmp_path / folder).iterdir() if "CHOICE" in path.name]
+    assert len(load(tmp_path, files=name.lower()).samples) == 6
+
+
 @pytest.mark.parametrize("shots", [1, 5])
 def test_the_published_files_have_examples_enough(field_data: Path, shots: int):
     benchmark = load(field_data, shots=shots)

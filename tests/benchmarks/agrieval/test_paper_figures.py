@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.agrieval.report import DOMAINS, TASKS, PaperOfRuns, code_of
+from agrotools.benchmarks.agrieval.report import DOMAINS, REPORTING, TASKS, code_of
 from agrotools.core import Record, Sample, Score
 from agrotools.core.slot import ExactSlot
+from agrotools.report.paper import RunsBesidePaper
 from agrotools.report.published import paper
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
@@ -27,20 +28,25 @@ COUNT = sum(n for n, _ in PLAN.values())
 RIGHT = sum(right for _, right in PLAN.values())
 
 
+def tables_of_agrieval() -> RunsBesidePaper:
+    return RunsBesidePaper("agrieval", REPORTING.paper)
+
+
 def add_run(
-    tables: PaperOfRuns,
+    tables: RunsBesidePaper,
     plan: dict[str, tuple[int, int]] = PLAN,
     *,
     model: str = "maker/model-a",
     epochs: Sequence[int] = (0,),
     options: dict[str, Any] | None = None,
     groups: tuple[str, ...] = ("task", "domain"),
-) -> PaperOfRuns:
+) -> RunsBesidePaper:
     """A run whose first items of each task are right, in epoch ``e`` as many more as ``epochs[e]`` says.
 
     Item i of all has domain i mod 6, type i mod 3, and a cluster of its own.
     """
-    tables.begin_run(Manifest.model_construct(benchmark="agrieval", model=model, benchmark_options=options or {}))
+    manifest = Manifest.model_construct(benchmark="agrieval", model=model, benchmark_options=options or {})
+    scored: list[tuple[Record, list[Score]]] = []
     for epoch, more in enumerate(epochs):
         entries = [(code, at < right + more) for code, (n, right) in plan.items() for at in range(n)]
         for number, (code, is_right) in enumerate(entries):
@@ -56,11 +62,12 @@ def add_run(
             )
             metric = "agrieval.rouge_l" if code[0] == "G" else "agrieval.accuracy"
             score = Score(metric=metric, version="1", sample_id=sample.id, epoch=epoch, value=float(is_right))
-            tables.add(Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score])
+            scored.append((Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score]))
+    tables.add_run(manifest, scored)
     return tables
 
 
-def text_of(tables: PaperOfRuns, width: int = 100) -> str:
+def text_of(tables: RunsBesidePaper, width: int = 100) -> str:
     return rendered(tables.terminal(), width)
 
 
@@ -80,7 +87,7 @@ zero-shot             28.4–58.7  28.4–58.7  24.3–54.1  16.6–44.6  32.6�
 
 
 def test_results_are_found_again_in_their_columns_with_epochs_averaged():
-    text = text_of(add_run(PaperOfRuns()))
+    text = text_of(add_run(tables_of_agrieval()))
     assert table(text, "Accuracy by domain").startswith(DOMAIN_TABLE)
     by_task = table(text, "Accuracy by task")
     for n, right in PLAN.values():
@@ -89,27 +96,27 @@ def test_results_are_found_again_in_their_columns_with_epochs_averaged():
     assert re.findall(r"n (\d+)", by_task) == [str(n) for n, _ in PLAN.values()] + [str(COUNT)]
     assert re.findall(r"n (\d+)", table(text, "Accuracy by question format")) == ["84", "84", "84", "252"]
     assert "Open questions" not in text
-    assert max(map(len, text_of(add_run(PaperOfRuns()), 80).split("\n¹")[0].splitlines())) <= 100
-    once, thrice = (text_of(add_run(PaperOfRuns(), epochs=epochs)) for epochs in ((0,), (0, 0, 0)))
+    assert max(map(len, text_of(add_run(tables_of_agrieval()), 80).split("\n¹")[0].splitlines())) <= 100
+    once, thrice = (text_of(add_run(tables_of_agrieval(), epochs=epochs)) for epochs in ((0,), (0, 0, 0)))
     assert thrice == once
-    half = table(text_of(add_run(PaperOfRuns(), epochs=(0, 1))), "Accuracy by task")
+    half = table(text_of(add_run(tables_of_agrieval(), epochs=(0, 1))), "Accuracy by task")
     assert f" {100 * (PLAN['M-P'][1] + 0.5) / PLAN['M-P'][0]:.1f}" in half
 
 
 def test_the_printed_rows_are_those_of_the_models_that_were_run_and_the_best_two():
-    text = text_of(add_run(PaperOfRuns(), model="siliconflow:org/yi-1.5-9b-chat"))
+    text = text_of(add_run(tables_of_agrieval(), model="siliconflow:org/yi-1.5-9b-chat"))
     by_domain = table(text, "Accuracy by domain")
     assert set(re.findall(r"^  (\S+) +\d", by_domain, re.MULTILINE)) == {
         "Yi-1.5-9B-Chat",
         "Qwen2-72B-Instruct",
         "Qwen-Plus",
     }
-    assert re.search(r"items \(implied\) +11402 +520 +130 +387 +509 +1542 +14490", by_domain)
+    assert re.search(r"n \(implied\) +11402 +520 +130 +387 +509 +1542 +14490", by_domain)
     assert "draws lots" in " ".join(text.split())
 
 
 def test_printed_figures_have_the_digits_of_the_paper_and_their_doubts():
-    tables = add_run(PaperOfRuns(), model="GPT-4o-mini", options={"cot": True})
+    tables = add_run(tables_of_agrieval(), model="GPT-4o-mini", options={"cot": True})
     add_run(tables, {"G-QA": (40, 10)}, model="GPT-4o-mini")
     add_run(tables, model="GPT-4o", options={"shots": 5})
     text = text_of(tables)
@@ -121,13 +128,13 @@ def test_printed_figures_have_the_digits_of_the_paper_and_their_doubts():
     assert f"52.64↓{number[1]}" in text
     words = " ".join(text.split())
     assert f"arXiv {paper('agrieval').arxiv}" in words
-    assert "reading of answers are not those of these runs" in words
+    assert "reading of answers are not those of the runs" in words
     assert "three experts, expert set: 70.62 % (n 1,500)" in words
 
 
 def test_groups_that_the_files_do_not_tell_have_no_table():
-    text = text_of(add_run(PaperOfRuns(), groups=("type",)), 400)
-    assert "do not tell the task of any choice question" in text
+    text = text_of(add_run(tables_of_agrieval(), groups=("type",)), 400)
+    assert "do not tell the task of any question" in text
     assert "Accuracy by domain" in text
     assert "older label type" in text
     assert "Accuracy by task" not in text

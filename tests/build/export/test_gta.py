@@ -118,14 +118,14 @@ def test_the_shape_keeps_queries_files_calls_and_answers(benchmark, exported, tm
         "Lantana", {"Lantana": ("Lantana camara",)}, ("Parthenium",),
     )  # fmt: skip
     assert answers[5][0].facts[0].phrases == ("pull it out; burn it",)
-    assert [slot.value for slot in answers[6]] == ["NIR", "RE"]
+    assert answers[6][0].whitelist == (("NIR",), ("RE", "red edge"))
     assert back.samples[4].reference.steps[0].observation.error.kind == "low_confidence"
 
 
 def test_an_absent_picture_is_named(exported, tmp_path):
     (exported / "image" / "every-5" / "image_1.png").unlink()
     header = build_gta(exported, tmp_path / "back")
-    assert header.metadata["unread"] == {"there is no file 'image/every-5/image_1.png'": ["4"]}
+    assert header.metadata["unread"] == {"there is no file 'image/every-5/image_1.png' ([files] at, path)": ["4"]}
     assert "1 of 7 entries could not be read" in header.metadata["note"]
     assert len(load_folder(tmp_path / "back").samples) == 6
     assert "every-5" in (tmp_path / "back" / "README.md").read_text().partition("What was left out")[2]
@@ -136,7 +136,7 @@ def test_an_entry_that_cannot_be_read_leaves_no_file(exported, tmp_path):
     entries["0"]["id"] = entries["6"]["id"] = "twice"
     _write(exported, entries)
     header = build_gta(exported, tmp_path / "back")
-    assert header.metadata["unread"] == {"its id 'twice' is there twice": ["6"]}
+    assert header.metadata["unread"] == {"its id 'twice' is there twice ([sample] id)": ["6"]}
     kept = {path.suffix for path in (tmp_path / "back" / "files").rglob("*") if path.is_file()}
     assert kept == {".png"}
 
@@ -147,7 +147,7 @@ def test_a_path_that_leads_out_is_refused(exported, tmp_path):
     for entry in entries.values():
         entry["files"] = [{"type": "image", "path": "../secret.png"}]
     _write(exported, entries)
-    with pytest.raises(BenchmarkError, match="leads out") as caught:
+    with pytest.raises(BenchmarkError, match="there is no file") as caught:
         build_gta(exported, tmp_path / "back")
     assert "0, 1, 2, 3, 4, 5, 6" in caught.value.message
     assert not (tmp_path / "back").exists()

@@ -6,17 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from data_sets import WRITERS
+from data_sets import PONDS, WRITERS
+from data_sets import SHARES as SHARES_PCT
+from fake_clcd import write_clcd
+from fake_deepnir import write_deepnir
+from fake_deepweeds import write_deepweeds
+from fake_fpcd import write_fpcd
+from fake_hi_cna import write_hi_cna
+from fake_ip102 import write_ip102
+from fake_open_canopy import ROW, write_open_canopy
+from fake_papple import write_papple
 from fake_plantseg import DISEASES, write_plantseg
+from fake_weedmap import write_weedmap
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.allocation import SOURCE_PCTS, apportioned
-from agrotools.build.sources.part import listing_of
+from agrotools.build.allocation import SOURCE_PCTS, apportioned, published
+from agrotools.build.choosing import choose_allocated
+from agrotools.build.sources.part import REACH, listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
 from agrotools.cli.main import app
-from agrotools.core import ReferenceStep, Sample
+from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError, ReferenceStep, Sample
 from agrotools.formats.benchmark import Benchmark
 from support.caches import separate_cache
 
@@ -27,7 +38,7 @@ TASK_TYPES = {
     "agromind": {"tree_counting", "organ_counting"}, "clcd": {"farmland_change"}, "deepnir": {"organ_counting"},
     "deepweeds": {"weed_identification"}, "fpcd": {"farm_pond_change"}, "hi_cna": {"farmland_change"},
     "ip102": {"pest_diagnosis"}, "open_canopy": {"canopy_height"}, "papple": {"apple_size"},
-    "plantseg": {"crop_disease"}, "weedmap": {"weed_crop_area", "band_selection"},
+    "plantseg": {"crop_disease", "lesion_severity"}, "weedmap": {"weed_crop_area", "band_selection"},
     "weedsense": {"weed_crop_area"},
 }  # fmt: skip
 """Kinds of questions asked of each data set, beside charts."""
@@ -43,6 +54,39 @@ def built(tmp_path_factory: pytest.TempPathFactory, data_set: Callable[[str], Pa
         separate_cache(patch, base / "cache")
         build_all(folders_in(base / "sets"), base / "out", queries=QUERIES)
     return load_folder(base / "out")
+
+
+ENLARGED: dict[str, Callable[[Path], Path]] = WRITERS | {
+    "clcd": lambda folder: write_clcd(folder, SHARES_PCT * 12),
+    "deepnir": lambda folder: write_deepnir(folder, of_each=8),
+    "deepweeds": lambda folder: write_deepweeds(folder, of_each=10),
+    "fpcd": lambda folder: write_fpcd(folder, PONDS * 9),
+    "hi_cna": lambda folder: write_hi_cna(folder, SHARES_PCT * 12),
+    "ip102": lambda folder: write_ip102(folder, of_each=10),
+    "open_canopy": lambda folder: write_open_canopy(folder, dict.fromkeys((2021, 2022, 2023), ROW * 4)),
+    "papple": lambda folder: write_papple(folder, crops=16),
+    "plantseg": lambda folder: write_plantseg(folder, of_each=4),
+    "weedmap": lambda folder: write_weedmap(folder, frames=36),
+}
+"""Writers of data sets with pictures for all questions of the published benchmark."""
+
+
+@pytest.mark.slow
+def test_with_enough_pictures_the_composition_is_the_published_one(tmp_path: Path, scratch: Path) -> None:
+    wanted = published()
+    stocks = {}
+    for name, write in ENLARGED.items():
+        part = adapter_of(name)(write(tmp_path / name), scratch, wanted.sources[name])
+        stocks[name] = (part.subjects, part.questions)
+    chosen = choose_allocated(stocks, wanted, 1)
+    asked = [item.instance for item in chosen]
+    assert Counter(len({call.tool for call in each.calls}) for each in asked) == {1: 59, 2: 412, 3: 49, 4: 19}
+    answers = {"tolerance": 177, "exact": 154, "plot": 139, "open_text": 69}
+    assert Counter(each.answer_type for each in asked) == answers
+    assert sum(len(each.calls) for each in asked) == 1447
+    of = {id(subject): name for name, (subjects, _) in stocks.items() for subject in subjects}
+    assert Counter(of[id(item.subject)] for item in chosen) == wanted.sources
+    assert {item.question.task_type for item in chosen} == FAMILY_OF_TASK_TYPE.keys()
 
 
 def _by_source(benchmark: Benchmark) -> Counter[str]:
@@ -72,6 +116,18 @@ def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
         assert licence in built.header.licence
 
 
+@pytest.mark.slow
+def test_samples_say_what_tools_reach_of_their_template_and_what_is_missed_is_told(built: Benchmark) -> None:
+    reached = {sample.template: sample.groups[REACH] for sample in built.samples}
+    assert set(reached.values()) == {"reached", "beyond", "undecided"}
+    assert all(side == "undecided" for template, side in reached.items() if template.startswith("pest_"))
+    composed: Any = built.header.metadata["composition"]
+    assert composed["reached"]["questions"] == [len(built.samples), QUERIES]
+    assert composed["reached"]["with 1 tools"][1] == published(QUERIES).distinct_tools[1]
+    missing = FAMILY_OF_TASK_TYPE.keys() - {sample.task_type for sample in built.samples}
+    assert composed["absent_task_types"] == sorted(missing)
+
+
 def _agree(step: ReferenceStep) -> bool:
     """True where the real tool finds about what the truth of the data set says."""
     seen: Any = step.observation.result
@@ -95,8 +151,9 @@ def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(bu
     assert {sample.task_type for sample in samples} <= {"plotting", *TASK_TYPES[name]}
     steps = [step for sample in samples if sample.reference for step in sample.reference.steps]
     errors = {step.tool: step.observation.error.kind for step in steps if step.observation and step.observation.error}
-    # The shipped nets know few of the plants, and a marked region may not be found. That is recorded.
-    assert set(errors.values()) <= {"backend_unavailable", "low_confidence", "nothing_found", "invalid_argument"}
+    # The shipped nets know few of the plants; drawn ponds are not found and drawn fields look shifted. It is recorded.
+    lost = {"region_empty", "shape_mismatch"}
+    assert set(errors.values()) <= {"backend_unavailable", "low_confidence", "nothing_found", "invalid_argument", *lost}
     for step in steps:
         assert step.truth is not None
         assert step.tool in errors or _agree(step), step
@@ -108,6 +165,18 @@ def test_no_more_files_are_made_than_samples_need_and_the_same_again(data_set, s
     # Two pictures a sample; pairs of dates and depth are two files.
     assert 3 <= len(first.files) <= 16
     assert first.files == again.files
+
+
+def test_a_data_set_that_cannot_be_read_is_told_and_the_others_are_used(tmp_path: Path) -> None:
+    write_deepweeds(tmp_path / "sets" / "deepweeds", 1)
+    (tmp_path / "sets" / "papple" / "demo").mkdir(parents=True)
+    arguments = ["build", "--all-sources", str(tmp_path / "sets"), "--out", str(tmp_path / "out"), "--queries", "20"]
+    assert isinstance(CliRunner().invoke(app, arguments).exception, BenchmarkError)
+    result = CliRunner().invoke(app, [*arguments, "--allow-missing"])
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    assert "papple: 0 of 1 samples (papple has no " in told
+    assert "composition, in brackets as published: questions 1 (20)" in told
 
 
 def test_what_falls_short_is_told_with_its_reason_on_the_command_line(tmp_path: Path) -> None:

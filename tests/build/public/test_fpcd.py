@@ -62,7 +62,7 @@ def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(folder: Path, t
         ignored = 64 if number == 5 else 0
         assert thing.arguments["min_area_px"] == LEAST_PX
         assert thing.truth["change_px"] == np.count_nonzero(codes(folder, number)) - ignored
-        assert (look.truth["shape"], look.truth["area_px"]) == ({"pieces": ponds}, thing.truth["change_px"])
+        assert (look.truth["shape"]["pieces"], look.truth["area_px"]) == (ponds, thing.truth["change_px"])
 
 
 def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_names_are_those_of_the_labels_and_all_pictures_those_of_the_test_split(
     assert max(seen.values()) == 1
     assert len({thing.words["crop"] for _, thing in _things(part, "pest_photo")}) == 8
     put = Counter[str]()
-    for question in (one for file in TEMPLATES for one in load_templates(file, "zh")):
+    for question in (one for file in TEMPLATES for one in load_templates(file)):
         for subject in part.subjects:
             if subject.of != question.of or subject.things < question.things:
                 continue
@@ -82,7 +82,6 @@ def test_names_are_those_of_the_labels_and_all_pictures_those_of_the_test_split(
                 for wording in question.wordings:
                     query = asked.query(wording)
                     assert "{" not in query
-                    assert "水稻" in query or "rice" not in query.replace("rice ", "")
     assert put.keys() == {one.template for file in TEMPLATES for one in load_templates(file)}
 
 

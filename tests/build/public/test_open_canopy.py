@@ -55,7 +55,8 @@ def test_truth_is_what_the_window_holds_and_boxes_differ(tmp_path: Path, scratch
     for subject in part.subjects:
         for index in range(subject.things):
             thing = subject.shown(index, 1)
-            assert (thing.files[0].name, thing.files[0].gsd_m) == ("canopy_heights.tif", 1.5)
+            called = "heights_1.tif" if subject.of == "tract" else "canopy_heights.tif"
+            assert (thing.files[0].name, thing.files[0].gsd_m) == (called, 1.5)
             with rasterio.open(part.files[thing.files[0].path]) as source:
                 heights = source.read(1).astype(np.float64)
             x0, y0, x1, y1 = thing.arguments.get("region", (0, 0, WINDOW_PX, WINDOW_PX))

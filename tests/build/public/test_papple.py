@@ -28,7 +28,7 @@ def _number_of(folder: Path, picture: str, box: list[int]) -> str:
 def test_sizes_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
     part = papple(folder, tmp_path, 30)
     sizes = dict(line.split(",") for line in (folder / "GT_diameter.txt").read_text().split())
-    things = things_of(part)
+    things = things_of(part, "apple")
     asked: Counter[str] = Counter()
     for thing in things:
         picture = part.files[thing.files[0].path].name

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from fake_plantseg import write_plantseg
 from parts import things_by_file
+from PIL import Image
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
@@ -25,7 +26,7 @@ def _told(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_split(folder, tmp_path):
-    things, told = things_by_file(plantseg(folder, tmp_path, 30)), _told(folder)
+    things, told = things_by_file(plantseg(folder, tmp_path, 30), "plant_disease"), _told(folder)
     assert len(things) > 50
     for picture, thing in things.items():
         row = told[picture.name.rpartition(".")[0]]
@@ -40,7 +41,7 @@ def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_s
 
 
 def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(folder: Path, tmp_path: Path) -> None:
-    for thing in things_by_file(plantseg(folder, tmp_path, 30)).values():
+    for thing in things_by_file(plantseg(folder, tmp_path, 30), "plant_disease").values():
         words = thing.words
         offered = [words[f"option_{place}"] for place in range(1, int(words["choices"]) + 1)]
         assert offered.count(words["disease"]) == 1
@@ -55,12 +56,13 @@ def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(folder: 
 def test_pairs_are_of_one_plant_and_labels_of_no_entry_are_counted(folder: Path, tmp_path: Path) -> None:
     part = plantseg(folder, tmp_path, 30)
     same: Counter[bool] = Counter()
-    for subject in part.subjects:
+    pairs = [subject for subject in part.subjects if subject.of == "plant_disease"]
+    for subject in pairs:
         one, two = (subject.shown(index, index + 1) for index in range(2))
         assert one.words["plant"] == two.words["plant"]
         assert {one.words["sought_id"]} & {one.truth["best"], two.truth["best"]}
         same[one.truth["best"] == two.truth["best"]] += 1
-    assert min(same.values()) >= len(part.subjects) // 4
+    assert min(same.values()) >= len(pairs) // 4
     assert +part.dropped == {"with a disease that the knowledge base has not": 3}
 
 
@@ -106,7 +108,7 @@ def test_answers_of_yes_and_no_are_balanced_and_no_answer_is_always_right(folder
     assert len({item.question.template for item in chosen}) == len(part.questions)
     answers: dict[str, Counter[object]] = {}
     for item in chosen:
-        answers.setdefault(item.question.template, Counter())[getattr(item.slots[0], "value", None)] += 1
+        answers.setdefault(item.question.template, Counter())[str(getattr(item.slots[0], "value", None))] += 1
     for template in ("plant_disease_same", "plant_disease_suspected", "plant_disease_which", "plant_disease_cause"):
         assert len(answers[template]) > 1
 
@@ -118,7 +120,7 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
     cause_of = {entry.id: entry.taxonomy.pathogen_type for entry in kb_names().entries}
     put: Counter[str] = Counter()
     for question in load_templates("plant_disease"):
-        for subject in part.subjects:
+        for subject in (each for each in part.subjects if each.of == question.of):
             things = tuple(subject.shown(index, index + 1) for index in range(question.things))
             asked = question.instantiate(things, np.random.default_rng(1))
             if asked is None:
@@ -144,3 +146,14 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
             for wording in question.wordings:
                 assert "{" not in asked.query(wording)
     assert put.keys() == {question.template for question in load_templates("plant_disease")}
+
+
+def test_lesions_are_measured_by_their_masks_in_pairs_of_one_plant(folder: Path, tmp_path: Path) -> None:
+    part, told = plantseg(folder, tmp_path, 30), _told(folder)
+    things = things_by_file(part, "lesion_photo")
+    assert len(things) > 20
+    for picture, thing in things.items():
+        with Image.open(folder / "annotations" / "test" / f"{picture.stem}.png") as mask:
+            assert thing.truth == {"lesion_area_px": np.count_nonzero(np.asarray(mask))}
+            assert thing.words["pixels"] == str(mask.width * mask.height)
+        assert thing.words["plant"] == told[picture.stem]["Plant"].lower()

@@ -14,7 +14,6 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition.net import (
-    familiarity_score,
     fit_temperature,
     net_input,
     probabilities,
@@ -160,10 +159,6 @@ def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> Non
 
 
 def test_scores_temperatures_and_thresholds_of_known_logits() -> None:
-    logits = np.log(np.array([[0.7, 0.2, 0.1]]))
-    assert familiarity_score("energy", logits, 1.0) == pytest.approx(0, abs=1e-12)
-    assert familiarity_score("margin", logits, 1.0) == pytest.approx(0.5)
-    assert familiarity_score("max_softmax", logits, 1.0) == pytest.approx(0.7)
     draw = np.random.default_rng(3)
     logits = draw.normal(0, 1.5, (4000, 4))
     shares = probabilities(logits, 1.0)

@@ -51,7 +51,7 @@ def adapted_plan(donor: Sample, sample: Sample, vocabulary: Vocabulary | None = 
     files = _counterparts(_in_order(donor), _in_order(sample))
     steps: list[ReferenceStep] = []
     for step in donor.reference.steps:
-        spec = get_tool(step.tool).spec
+        spec = get_tool(step.tool, donor.declared).spec
         shown = [file for file in donor.files if file.name in step.arguments.values()]
         counterparts = [files[file.name] for file in shown if file.name in files]
         exchange = _Exchange(_Statements(donor, shown), _Statements(sample, counterparts), vocabulary or {})

@@ -91,7 +91,7 @@ class PlantedPolicy:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = asked_slots(sample.answer)
         self._abstains = next((slot for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
-        self._steps = sample.reference.steps
+        self._steps, self._declared = sample.reference.steps, sample.declared
         rng = Random(f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}")
         self._slips = [_slips(step, agent, rng) for step in self._steps]
         # In step-by-step the history is the reference's, whatever this agent would have done.
@@ -121,12 +121,12 @@ class PlantedPolicy:
         arguments = live_arguments(step, results)
         if arguments is None:
             return None
-        others = [spec for spec in tool_specs(view.toolset) if spec.name != step.tool]
+        others = [spec for spec in tool_specs(view.toolset, declared=self._declared) if spec.name != step.tool]
         if slips.wrong_tool and others:
             rng = Random(f"{self._seed}/{at}")
             spec = rng.choice(others)
             return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
-        spec = get_tool(step.tool).spec
+        spec = get_tool(step.tool, self._declared).spec
         wrong: Arguments = {
             name: _wrong_value(spec, name, arguments[name], view, Random(f"{self._seed}/{at}/{name}"))
             for name in sorted(slips.wrong_arguments & arguments.keys())

@@ -152,6 +152,8 @@ def _gold(slot: Slot) -> JsonValue:
         return slot.values[0]
     if isinstance(slot, OpenTextSlot):
         return [fact.phrases[0] for fact in slot.facts]
+    if isinstance(slot, ChoiceSetSlot):
+        return [*slot.value]
     return slot.right_text or getattr(slot, "value", None)
 
 
@@ -201,12 +203,12 @@ class RandomPolicy:
     """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
-        self._slots = asked_slots(sample.answer)
+        self._slots, self._declared = asked_slots(sample.answer), sample.declared
         self._seed = f"{seed}/{sample.id}/{epoch}"
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         rng = Random(f"{self._seed}/{len(history)}")
-        specs = tool_specs(view.toolset)
+        specs = tool_specs(view.toolset, declared=self._declared)
         choice = rng.randrange(len(specs) + 1)
         if choice == len(specs):
             return Answer(text=random_answer(self._slots, rng))

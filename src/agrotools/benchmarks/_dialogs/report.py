@@ -1,6 +1,6 @@
 """Tables of runs in the metrics of their benchmark's paper: published and corrected values, and printed rows."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from rich.console import RenderableType
@@ -9,12 +9,11 @@ from rich.text import Text
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.core import Mode
 from agrotools.report.layout import DASH, Notes, harmless, name_cell, new_table, percent, run_names, stacked, value_cell
-from agrotools.report.published import PublishedRow, paper, published_rows, same_model
+from agrotools.report.paper import add_printed, rows_beside
+from agrotools.report.published import PublishedRow, paper, published_rows
 from agrotools.scoring import Summary
 from agrotools.scoring.embedders import WITH_COSINES
 from agrotools.scoring.summary import PublishedFigures
-
-MARK = "†"
 
 
 def published_tables(
@@ -34,6 +33,8 @@ def published_tables(
             runs = [summary for _, summary, _ in figures]
             split = next((split for run in runs if (split := run.benchmark_options.get("split")) in split_tables), "")
             rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
+            if not rows:
+                notes.mark(f"{layout.title}: the paper prints no rows of split {harmless(str(split))}.")
             blocks.append(figures_table(family, layout, figures, rows, notes))
             blocks += _counts(figures)
     return blocks
@@ -75,13 +76,13 @@ def figures_table(
         for words, cell in (("as published", _reference_cell), ("corrected", _corrected_cell)):
             cells = (cell(figures, f"{family}.{column}", notes) for column in layout.columns)
             table.add_row(stacked([f"  {words}"], value_style=""), *cells)
+    lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
+    for row in rows:
+        lines.setdefault((row.model,), {})[row.metric] = row
     if rows:
         about = paper(benchmark or family)
-        note = notes.mark(f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}")
-        table.add_row(stacked([f"printed {MARK}{note}"]), *(stacked([""]) for _ in layout.columns))
-        for model in dict.fromkeys(row.model for row in rows):
-            cells = (_printed_cell(rows, model, f"{family}.{column}", notes) for column in layout.columns)
-            table.add_row(stacked([f"  {model}"], value_style="dim"), *cells)
+        note = f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}"
+        add_printed(table, [f"{family}.{column}" for column in layout.columns], lines, notes, note)
     return table
 
 
@@ -114,7 +115,7 @@ def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Tex
     estimate = figures.corrected.get(f"{metric}_corrected")
     if estimate is None:
         return notes.dash(_reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it")))
-    return value_cell(estimate)
+    return value_cell(estimate, below=[f"n {estimate.n}"])
 
 
 def _reason(left_out: str) -> str:
@@ -122,25 +123,8 @@ def _reason(left_out: str) -> str:
 
 
 def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
-    """Return the printed rows of the evaluated models and of the two best other models by answer accuracy (or
-    SummAcc)."""
+    """Return the printed rows of the evaluated models, of the best open and of the best API model (by answer accuracy
+    or SummAcc)."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
-    return rows_beside(rows, summaries, (f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}",))
-
-
-def rows_beside(
-    rows: Sequence[PublishedRow], summaries: Sequence[Summary], metrics: Collection[str]
-) -> list[PublishedRow]:
-    """Return the rows of the evaluated models and of the two best other models by ``metrics``."""
-    models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
-    ranked = sorted((row for row in rows if row.metric in metrics), key=lambda row: row.number, reverse=True)
-    models |= {row.model for row in ranked[:2]}
-    return [row for row in rows if row.model in models]
-
-
-def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> Text:
-    printed_row = next((row for row in rows if row.model == model and row.metric == metric), None)
-    if printed_row is None:
-        return stacked([DASH], value_style="dim")
-    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in printed_row.doubts)
-    return stacked([f"{printed_row.percent}{marks}"], value_style="dim")
+    metric = f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"
+    return rows_beside(rows, [each.model for each in summaries], [row for row in rows if row.metric == metric])

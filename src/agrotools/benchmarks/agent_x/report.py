@@ -6,11 +6,12 @@ from dataclasses import replace
 from rich.console import RenderableType
 
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
-from agrotools.benchmarks._dialogs.report import figures_shown, figures_table, rows_beside
+from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, FACTS
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
 from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
+from agrotools.report.paper import rows_beside
 from agrotools.report.published import PublishedRow, published_rows
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, Summary
@@ -38,7 +39,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 _TABLE, _TABLE_OF_QWEN = "4", "8"
 """Tables of the same models, judged by GPT-4o and by Qwen-14B."""
 _BEST = ("agent_x.sem_acc", "agent_x.goal_acc")
-"""Metrics for which the two best printed rows are shown."""
+"""Metrics by which the best models are chosen."""
 _PRINTED = {f"agentx.{each.printed}": f"agent_x.{name}" for name, each in CRITERIA.items() if each.printed}
 _NAMES = {**_PRINTED, "agentx.goal_acc_imggen": "agent_x.goal_acc_imggen"}
 """Metrics by their ids in the published rows."""
@@ -57,7 +58,7 @@ def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | No
 
 
 def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> list[PublishedRow]:
-    """Return the printed rows of the evaluated models and of the two best other models by a metric in ``columns``.
+    """Return the printed rows of the evaluated models, of the best open and of the best API model in ``columns``.
 
     If the runs used one of the paper's two judges, the rows are from the table of that judge, otherwise from the first.
     """
@@ -69,7 +70,8 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
         for row in published_rows("agentx")
         if row.table == table and row.metric in _NAMES
     ]
-    return rows_beside(rows, summaries, [metric for metric in _BEST if metric.removeprefix("agent_x.") in columns])
+    best = next(metric for metric in _BEST if metric.removeprefix("agent_x.") in columns)
+    return rows_beside(rows, [each.model for each in summaries], [row for row in rows if row.metric == best])
 
 
 def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> RenderableType:

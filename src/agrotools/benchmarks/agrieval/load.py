@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,9 +66,8 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
     if data_root is None:
         raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR, or {_get(name)}")
     data_root = data_root.expanduser()
-    root = next(
-        (data_root / each for each in SETS[name]["layout"]["folders"] if (data_root / each).is_dir()), data_root
-    )
+    places = (path for each in SETS[name]["layout"]["folders"] for path in _in_any_case(data_root, each))
+    root = next((path for path in places if path.is_dir()), data_root)
     if not root.is_dir():
         raise NoFileError(f"there is no folder {root}", hint=_get(name))
     if settings.files:
@@ -84,8 +84,15 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
     return root, paths
 
 
+def _in_any_case(root: Path, place: str) -> Sequence[Path]:
+    """Return the paths at a place below ``root``, whatever the case of its letters."""
+    letters = (f"[{each.lower()}{each.upper()}]" if each.isalpha() else escape(each) for each in place)
+    return sorted(root.glob("".join(letters)))
+
+
 def _named_file(root: Path, name: str) -> Path:
-    path = root / name
+    names = {path.name.casefold(): path for path in root.iterdir()}
+    path = root / name if (root / name).is_file() else names.get(name.casefold(), root / name)
     if not path.is_file():
         raise UsageError(
             f"there is no file {path}", hint="--option files= takes names in the folder, with commas between"
@@ -95,7 +102,7 @@ def _named_file(root: Path, name: str) -> Path:
 
 def _preferred(paths: Sequence[Path], part: str) -> Path | None:
     def rank(path: Path) -> int:
-        return next((i for i, each in enumerate(_VARIANTS) if each in path.name), len(_VARIANTS))
+        return next((i for i, each in enumerate(_VARIANTS) if each in path.name.lower()), len(_VARIANTS))
 
     return min((path for path in paths if part in path.name.lower()), key=rank, default=None)
 

@@ -1,8 +1,5 @@
 """Field map of a set: where its rows hold images, question, options and answer, and how these become slots."""
 
-import ast
-import json
-import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ValidationError
 
 from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
+from agrotools.benchmarks.values import lettered, number_in, values_at, without_letter
 from agrotools.core import (
     BenchmarkError,
     BooleanSlot,
@@ -26,6 +24,7 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.base import NoFileError
+from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
 
 MAPS = Path(__file__).with_name("maps")
@@ -164,23 +163,7 @@ class Row(NamedTuple):
 
     def all(self, path: str) -> dict[str, Any]:
         """Return the values at a path with ``*``, by the part of the names that it stands for."""
-        values_by_name: dict[str, Any] = {"": self.data}
-        for part in path.split(".") if path else ():
-            inner = {}
-            for key, value in values_by_name.items():
-                if isinstance(value, str):
-                    value = _parsed(value)  # an answer in a chat file is JSON in a text
-                if isinstance(value, Mapping):
-                    if "*" not in part:
-                        inner |= {key: value[part]} if part in value else {}
-                    else:
-                        head, _, tail = part.partition("*")
-                        names = [name for name in value if fnmatchcase(str(name), part)]
-                        inner |= {str(name)[len(head) : len(str(name)) - len(tail)]: value[name] for name in names}
-                elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-                    inner[key] = value[int(part)]
-            values_by_name = inner
-        return values_by_name if path else {}
+        return values_at(self.data, path) if path else {}
 
     def _filled(self, text: str) -> str | None:
         known = {"file": self.file.name.partition(".")[0], "": self.number}
@@ -241,54 +224,7 @@ def read_options(row: Row, fields: FieldMap) -> dict[str, str]:
         value: Any = {letter: row.get(path) for letter, path in zip(ascii_uppercase, fields.options, strict=False)}
     else:
         value = row.get(fields.options) if fields.options else None
-    return _lettered(value)
-
-
-def _lettered(value: Any) -> dict[str, str]:
-    if isinstance(value, str):
-        value = _parsed(value)
-    if isinstance(value, str):
-        marks = _option_marks(value)
-        ends = [*(mark.start() for mark in marks[1:]), len(value)]
-        return {mark[1].upper(): value[mark.end() : end].strip(" \n;,") for mark, end in zip(marks, ends, strict=False)}
-    if isinstance(value, Mapping):
-        items = {str(key).strip().upper(): str(text) for key, text in value.items() if text is not None}
-        if all(len(key) == 1 and key in ascii_uppercase for key in items):
-            return items
-        value = list(items.values())
-    if isinstance(value, list):
-        texts = {letter: str(text) for letter, text in zip(ascii_uppercase, value, strict=False) if text is not None}
-        marked = all((mark := _LETTER.match(text)) and mark[1] == letter for letter, text in texts.items())
-        return {letter: _without_letter(text) if marked else text for letter, text in texts.items()}
-    return {}
-
-
-def _parsed(text: str) -> Any:
-    """Return the list or object that a text holds as JSON or Python, else the text."""
-    if text.strip()[:1] in ("[", "{"):
-        for parse in (json.loads, ast.literal_eval):
-            try:
-                return parse(text)
-            except (ValueError, SyntaxError):
-                continue
-    return text
-
-
-_LETTER = re.compile(r"^\s*\(?([A-Z])\s*[).:、．]\s*")
-_MARK = re.compile(r"(?:^|(?<=[\s;,]))\(?([A-Za-z])[).:、．]\s*")
-
-
-def _without_letter(text: str) -> str:
-    return _LETTER.sub("", text) or text
-
-
-def _option_marks(text: str) -> list[re.Match[str]]:
-    """Return the marks of options in a text, ``A.`` or ``(a)``, as long as their letters follow each other."""
-    marks: list[re.Match[str]] = []
-    for mark in _MARK.finditer(text):
-        if mark[1].upper() == ascii_uppercase[len(marks) : len(marks) + 1]:
-            marks.append(mark)
-    return marks if len(marks) > 1 else []
+    return lettered(value)
 
 
 def _kind(row: Row, fields: FieldMap, options: Mapping[str, str]) -> Kind:
@@ -303,17 +239,9 @@ def _kind(row: Row, fields: FieldMap, options: Mapping[str, str]) -> Kind:
         return "yes_no"
     if isinstance(answer, list):
         return "numbers"
-    if _number(answer) is not None:
+    if number_in(answer) is not None:
         return "number"
     return "name" if len(str(answer).split()) <= _NAME_WORDS else "text"
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(str(value).replace(",", ""))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -> tuple[Slot, ...]:
@@ -336,8 +264,8 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
             raise RowFault("the answer is neither yes nor no", answer)
         return (BooleanSlot(**at, value=word in ("yes", "true")),)
     if kind in ("numbers", "box"):
-        listed = _parsed(answer) if isinstance(answer, str) else answer
-        values = [_number(each) for each in listed] if isinstance(listed, list) else []
+        listed = parsed(answer) if isinstance(answer, str) else answer
+        values = [number_in(each) for each in listed] if isinstance(listed, list) else []
         numbers = tuple(each for each in values if each is not None)
         if not numbers or len(numbers) < len(values) or (kind == "box" and len(numbers) != 4):
             raise RowFault("the answer is no list of numbers", answer)
@@ -358,13 +286,13 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
 
 def _part(name: str, part: str, fields: FieldMap) -> Slot:
     label = "the answer" if name == "answer" else f"part {name.removeprefix('part_')} of the answer"
-    if _number(part) is not None:
+    if number_in(part) is not None:
         return _number_slot(name, label, part, fields)
     return ExactSlot(name=name, label=label, value=part)
 
 
 def _number_slot(name: str, label: str, answer: Any, fields: FieldMap) -> Slot:
-    value = _number(answer)
+    value = number_in(answer)
     if value is None:
         raise RowFault("the answer is no number", answer)
     return ToleranceSlot(
@@ -395,12 +323,12 @@ def _right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) ->
     bare = re.sub(r"[\s,;().:、．]", "", text)
     if bare and len(text) <= 3 * len(options) and bare == bare.upper() and set(bare) <= set(letters):
         return list(bare)
-    number = None if isinstance(answer, bool) else _number(answer)
+    number = None if isinstance(answer, bool) else number_in(answer)
     if number is not None and number.is_integer():
         if 0 <= number < len(letters):
             return [letters[int(number)]]
         raise RowFault("the answer is a number beyond the options", answer)
-    plain = normalise(_without_letter(text)).strip(" .")
+    plain = normalise(without_letter(text)).strip(" .")
     near = [letter for letter, option in options.items() if normalise(option).strip(" .") == plain]
     if len(near) == 1:
         return near

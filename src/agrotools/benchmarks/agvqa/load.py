@@ -20,7 +20,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, image_size
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
-from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
+from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
 from agrotools.benchmarks.loading import Loading, data_folder, settings_of
 from agrotools.benchmarks.rows import read_rows
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
@@ -296,9 +296,7 @@ def notes_of(read: ReadSet, fields: FieldMap) -> list[str]:
     if read.without_image:
         notes.append(f"{read.without_image} of {len(read.samples)} questions are asked without an image")
     if read.unread:
-        listed = ", ".join(f"{field} ({count})" for field, count in read.unread.most_common(_SHOWN))
-        more = f" and {len(read.unread) - _SHOWN} more" if len(read.unread) > _SHOWN else ""
-        notes.append(f"fields that the map does not read, with their number: {listed}{more}")
+        notes.append(f"fields that the map does not read, with their number: {count_list(read.unread)}")
     return notes
 
 

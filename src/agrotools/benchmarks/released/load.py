@@ -5,22 +5,21 @@ the map does not read is reported: fields with their number, and entries with th
 """
 
 import hashlib
-from itertools import islice
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from agrotools.benchmarks.checking import EntryFault, FileCheck
 from agrotools.benchmarks.loading import Loading, data_folder, settings_of
-from agrotools.benchmarks.rows import read_rows
+from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, entries_in, entry_files, read_map
+from agrotools.build.export.gta_in import import_entries
 from agrotools.core import BenchmarkError, FrozenModel
-from agrotools.core.base import NoFileError
+from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import Benchmark, load_folder
 
 MAP = Path(__file__).with_name("map.toml")
 _GET_IT = "agrotools data get agrotools"
-_CONVERTED = "entries.jsonl"
 _SHOWN = 12
 
 
@@ -32,20 +31,22 @@ class ReleasedSettings(FrozenModel):
 
 
 def find_entries(data_root: Path | None) -> Path:
-    """Return the folder of the released files below ``data_root``; NoFileError if there is none."""
+    """Return the folder of the released files: ``agrotools`` below ``data_root``, or that folder itself."""
+    try:
+        return find_folder(data_root)
+    except NoFileError:
+        if data_root and entry_files(data_root.expanduser(), read_map(MAP)):
+            return data_root.expanduser().resolve()
+        raise
+
+
+def find_folder(data_root: Path | None) -> Path:
+    """Return the folder ``agrotools`` below ``data_root``; NoFileError if there is none, or no data in it."""
     root = (data_root or data_folder()).expanduser()
     for folder in (root / "agrotools", root / "AgroTools"):
-        if any(_entry_files(folder)):
+        if entry_files(folder, read_map(MAP)):
             return folder.resolve()
     raise NoFileError(f"{root} has no folder agrotools with JSON or parquet files", hint=f"get them: {_GET_IT}")
-
-
-def _entry_files(folder: Path) -> list[Path]:
-    """Return the parquet files, or else the largest JSON file, which holds the questions."""
-    there = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
-    parquet = [path for path in there if path.suffix == ".parquet"]
-    plain = [path for path in there if path.suffix in (".json", ".jsonl") and path.name != _CONVERTED]
-    return parquet or sorted(plain, key=lambda path: -path.stat().st_size)[:1]
 
 
 def load_released(loading: Loading) -> Benchmark:
@@ -55,73 +56,46 @@ def load_released(loading: Loading) -> Benchmark:
         UsageError: an option is unknown, or pyarrow is needed and not installed.
         BenchmarkError: the files are missing, or no entry can be read with the map; the message lists the reasons.
     """
-    from agrotools.build.export.gta_entries import read_map
-    from agrotools.build.export.gta_in import import_entries
-
     settings = settings_of(ReleasedSettings, "agrotools", loading.options)
     target = converted_folder(loading.data_root, settings.map)
     if not (target / "benchmark.toml").is_file():
         root = find_entries(loading.data_root)
-        fields = read_map(_map_path(root, settings.map))
+        _, fields = map_for(root, settings.map)
+        entries = entries_in(root, fields)
         try:
-            place = _write_entries(root) if fields.file == _CONVERTED else root / fields.data
-            import_entries(place, fields, target, loading.progress)
+            import_entries(entries, root, fields, target, loading.progress)
         except BenchmarkError as error:
-            error.hint = f"correct a copy of {MAP} and give it: --option map=FILE"
+            names = ", ".join(dict.fromkeys(name for row in entries.values() if isinstance(row, dict) for name in row))
+            error.hint = f"say in {root / MAP_FILE} where they are, [TABLE] key = ... (--propose-map); fields: {names}"
             raise
-    benchmark = load_folder(target)
-    metadata = benchmark.header.metadata
-    notes = [str(metadata["note"])] if "note" in metadata else []
-    if isinstance(unread := metadata.get("unread_fields"), dict):
-        some = ", ".join(f"{name} ({count})" for name, count in islice(unread.items(), _SHOWN))
-        more = f" and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
-        notes.append(f"fields that the map does not read, with their number: {some}{more}")
-    header = benchmark.header.model_copy(update={"metadata": {**metadata, "notes": [*notes]}})
-    return Benchmark(header, benchmark.root, benchmark.samples, benchmark.content_hash)
+    return load_folder(target)
 
 
-def _map_path(root: Path, given: str) -> Path:
-    from agrotools.build.export.gta_entries import MAP_FILE
+def check_released(data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check the files: entries that cannot be read, by reason, and fields that are not read."""
+    benchmark = load_released(Loading(data_root, progress=progress))
+    metadata: dict[str, Any] = benchmark.header.metadata
+    root = find_entries(data_root)
+    faults = [EntryFault(str(key), reason) for reason, keys in metadata.get("unread", {}).items() for key in keys]
+    files = tuple(str(path) for path in entry_files(root, map_for(root)[1])[:_SHOWN])
+    notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
+    hint = "eval leaves these entries out and counts them; correct the map: --propose-map" if faults else ""
+    return FileCheck(files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint)
 
+
+def map_for(root: Path, given: str = "") -> tuple[Path, FieldMap]:
+    """Return the map and its path: the given one, that beside the files, or the one of the package."""
     beside = root / MAP_FILE
-    return Path(given).expanduser() if given else beside if beside.is_file() else MAP
+    path = Path(given).expanduser() if given else beside if beside.is_file() else MAP
+    if not path.is_file():
+        raise NoFileError(f"there is no file {path}", hint="--option map=FILE gives a field map in TOML")
+    return path, read_map(path, MAP)
 
 
 def converted_folder(data_root: Path | None, given: str = "") -> Path:
     """Return the folder in the cache for these files and this map; it may not exist yet."""
-    root, digest = find_entries(data_root), hashlib.sha256()
-    map_path = _map_path(root, given)
-    if not map_path.is_file():
-        raise NoFileError(f"there is no file {map_path}", hint="--option map=FILE gives a field map in TOML")
-    for path in (map_path, *_entry_files(root)):
+    root, digest = find_entries(data_root), hashlib.sha256(MAP.read_bytes() + version("agrotools").encode())
+    map_path, fields = map_for(root, given)
+    for path in (map_path, *entry_files(root, fields)):
         digest.update(f"{path} {sha256_of_file(path)}\n".encode())
     return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"
-
-
-def _write_entries(root: Path) -> Path:
-    """Write all entries as JSON lines, with the pictures inside parquet files beside them; return the folder."""
-    files = _entry_files(root)
-    folder = root if files[0].suffix == ".parquet" else files[0].parent
-    rows = (_plain(row, folder) for path in files for row in read_rows(path))
-    (folder / _CONVERTED).write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    return folder
-
-
-def _plain(value: Any, root: Path) -> Any:
-    """Return a value of a row as JSON: text that is JSON is parsed, pictures are written and named by their path."""
-    if isinstance(value, dict):
-        if set(value) == {"bytes", "path"} and value["bytes"] is not None:
-            digest = hashlib.sha256(value["bytes"]).hexdigest()[:16]
-            name = f"pictures/{digest}{Path(value['path'] or 'x.png').suffix or '.png'}"
-            (root / "pictures").mkdir(exist_ok=True)
-            (root / name).write_bytes(value["bytes"])
-            return {"path": name, "display_name": Path(value["path"] or name).name}
-        return {key: _plain(inner, root) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner, root) for inner in value]
-    if isinstance(value, str) and value.startswith(("{", "[")):
-        try:
-            return _plain(orjson.loads(value), root)
-        except orjson.JSONDecodeError:
-            return value
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

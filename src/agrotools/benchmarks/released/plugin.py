@@ -7,6 +7,8 @@ _folder = deferred("agrotools.benchmarks.released.load:converted_folder")
 PLUGIN = plugin_of(
     read_facts(__file__),
     load=deferred("agrotools.benchmarks.released.load:load_released"),
-    find=deferred("agrotools.benchmarks.released.load:find_entries"),
+    find=deferred("agrotools.benchmarks.released.load:find_folder"),
+    propose=deferred("agrotools.benchmarks.released.proposing:propose_map"),
+    check=deferred("agrotools.benchmarks.released.load:check_released"),
     file_roots=lambda data_root: [_folder(data_root)],
 )

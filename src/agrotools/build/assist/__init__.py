@@ -1,1 +1,1 @@
-"""Model-assisted steps of a build: paraphrases, proposed questions, screening."""
+"""Model-assisted steps of a build: paraphrases, screening."""

@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
@@ -115,11 +115,3 @@ def replacing_export(target: Path, format: str) -> Iterator[Path]:
     with replace_folder(target, EXPORT_FILE, f"an agrotools export in {format} format") as partial:
         (partial / EXPORT_FILE).write_text(note, encoding="utf-8")
         yield partial
-
-
-def safe_path(path: str) -> PurePosixPath:
-    """Return a path inside a folder; BenchmarkError if it is absolute, empty, or with ``..``, backslash or null."""
-    relative = PurePosixPath(path)
-    if not relative.name or relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
-        raise BenchmarkError(f"{path!r} leads out of the folder", hint="paths are relative to the folder")
-    return relative

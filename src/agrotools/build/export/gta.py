@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
+from agrotools.benchmarks._dialogs.lagent_format import declared_spec
 from agrotools.build.export.card import write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import (
@@ -43,7 +44,6 @@ from agrotools.tools import get_tool
 DATASET_FILE, TOOLS_FILE, IMAGE_FOLDER = "dataset.json", "toolmeta.json", "image"
 _USE = "`dataset.json` has the shape of GTA (open-compass/GTA)."
 _FIGURE_SAVED = "The image is saved."
-_INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list"}
 
 
 def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
@@ -186,24 +186,10 @@ def _observed(observation: Observation | None) -> str:
 
 def tool_meta(spec: ToolSpec) -> dict[str, Any]:
     """Return the metadata of a tool in GTA's form: inputs with type, default and description, and one text output."""
-    properties = spec.parameters.get("properties")
-    inputs = [_input(spec, name, schema) for name, schema in properties.items()] if isinstance(properties, dict) else []
+    inputs = [
+        {"name": each.name, "type": each.type, "description": each.description, "optional": not each.required}
+        | {"default": spec.defaults.get(each.name), "filetype": None}
+        for each in declared_spec(spec).parameters
+    ]
     output = {"type": "text", "name": None, "description": "JSON", "optional": False, "default": None, "filetype": None}
     return {"name": spec.name, "description": spec.description, "inputs": inputs, "outputs": [output]}
-
-
-def _input(spec: ToolSpec, name: str, schema: JsonValue) -> dict[str, Any]:
-    described = schema if isinstance(schema, dict) else {}
-    choices = described.get("anyOf")
-    options = [described, *(choices if isinstance(choices, list) else [])]
-    types = [str(option["type"]) for option in options if isinstance(option, dict) and "type" in option]
-    kind = next((_INPUT_TYPES[kind] for kind in types if kind in _INPUT_TYPES), "dict")
-    required = spec.parameters.get("required")
-    return {
-        "type": "image" if spec.agreement.get(name) == "file" else kind,
-        "name": name,
-        "description": described.get("description"),
-        "optional": not (isinstance(required, list) and name in required),
-        "default": spec.defaults.get(name),
-        "filetype": None,
-    }

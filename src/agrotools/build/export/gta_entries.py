@@ -1,438 +1,267 @@
 """Entries of third-party JSON, read with a field map that gives the path of each part of a sample."""
 
-import math
+import hashlib
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import orjson
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 
-from agrotools.core import (
-    AnswerType,
-    Arguments,
-    BenchmarkError,
-    ExactSlot,
-    FileKind,
-    FileSlot,
-    FrozenModel,
-    PlotSlot,
-    PlotSpec,
-    ReferenceStep,
-    Slot,
-    ToleranceSlot,
-    first_error,
-)
-from agrotools.formats.benchmark import SourceNote
+from agrotools.benchmarks.rows import read_rows
+from agrotools.benchmarks.values import NOTHING, value_at
+from agrotools.core import FAMILIES, AgreementKind, Arguments, BenchmarkError, FileKind, FrozenModel, first_error
+from agrotools.core.files import cache_dir
+from agrotools.text.loose_json import parsed
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
-
-
-class NamedBenchmark(FrozenModel):
-    """Header fields of the benchmark."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
-    version: Annotated[str, Field(min_length=1)] = "1"
-    licence: Annotated[str, Field(min_length=1)]
-    description: str = ""
-    synthetic: bool = False
-    sources: tuple[SourceNote, ...] = ()
-
-
-class SamplePaths(FrozenModel):
-    id: str | None = None
-    query: str
-    tools: str | None = None
-    tool_name: str = ""
-    family: str | None = None
-    task_type: str | None = None
-    template: str | None = None
-    source: str | None = None
+AnswerKind = Literal["exact", "tolerance", "open_text", "plot", "boolean", "choice_set", "rank", "abstain"]
+Paths = dict[str, str]
 
 
 class Defaults(FrozenModel):
+    """Values of samples and answers that state none."""
+
     task_type: str
     family: str | None = None
     template: str = "imported"
     source: str = "imported"
-
-
-class FilePaths(FrozenModel):
-    at: str
-    path: str = ""
-    folder: str = ""
-    type: str | None = None
-    name: str | None = None
-    note: str | None = None
-    bands: str | None = None
-    gsd_m: str | None = None
-    crs: str | None = None
-    intrinsics: str | None = None
-    depth_unit_mm: str | None = None
-    classes: str | None = None
-    types: dict[str, FileKind] = {}
-
-
-class CallPaths(FrozenModel):
-    at: str
-    each: str = ""
-    tool: str
-    arguments: str
-    thought: str | None = None
-    observation: str = ""
-    reply_role: str | None = None
-    reply: str = ""
-
-
-class AnswerPaths(FrozenModel):
-    at: str
-    type: str | None = None
-    value: str = "value"
-    unit: str | None = None
-    aliases: str | None = None
-    abs_tol: str | None = None
-    rel_tol: str | None = None
-    name: str | None = None
-    label: str | None = None
-    default_abs_tol: Annotated[float, Field(ge=0)] | None = None
-    default_rel_tol: Annotated[float, Field(ge=0)] | None = None
-    types: dict[str, AnswerType] = {}
+    abs_tol: Annotated[float, Field(ge=0)] | None = None
+    rel_tol: Annotated[float, Field(ge=0)] | None = None
+    tol_kind: Literal["rel", "abs"] = "rel"
 
 
 class FieldMap(FrozenModel):
-    """Field map; ``gta_map.toml`` next to this module documents it and supplies missing tables."""
+    """Field map; ``gta_map.toml`` next to this module documents it and supplies what a map lacks."""
 
-    data: str = "."
+    data: str
     file: str
-    entries: str = ""
-    unknown_tools: Literal["refuse", "keep"] = "refuse"
-    benchmark: NamedBenchmark | None = None
-    sample: SamplePaths
+    entries: str
+    unknown_tools: Literal["refuse", "keep", "declare"]
+    benchmark: dict[str, Any]
+    """Header fields of the benchmark; without a name, that of the folder counts."""
+    sample: Paths
     defaults: Defaults
-    files: FilePaths
-    calls: CallPaths
-    tools: dict[str, str] = {}
-    arguments: dict[str, dict[str, str]] = {}
-    answer: AnswerPaths
-    task_types: dict[str, str] = {}
+    files: Paths
+    file_types: dict[str, FileKind]
+    calls: Paths
+    tools: dict[str, str]
+    proposals: dict[str, str]
+    arguments: dict[str, dict[str, str]]
+    agreement: dict[str, AgreementKind]
+    answer: Paths
+    answer_types: dict[str, AnswerKind]
+    answers: dict[str, Any]
+    families: dict[str, str] = {name: family for family, name in FAMILIES.items()}
+    task_types: dict[str, str]
 
 
-def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
-    """Read a field map, with missing tables from the default map; BenchmarkError if it is not valid."""
-    hint = f"{DEFAULT_MAP} is an example with every key"
+TABLES = ("sample", "files", "calls", "answer")
+"""Tables of paths."""
+
+
+def read_map(path: Path = DEFAULT_MAP, base: Path = DEFAULT_MAP) -> FieldMap:
+    """Read a field map, with what it lacks from the map ``base`` and from the default map.
+
+    Raises:
+        BenchmarkError: a map cannot be read, is not valid, or has unknown keys.
+    """
+    hint = f"{base} is an example with every key"
     try:
-        local_map = _toml(path)
-        whole = local_map if path == DEFAULT_MAP else {**_toml(DEFAULT_MAP), **local_map}
-        return FieldMap.model_validate_json(orjson.dumps(whole))
+        default, *maps = (tomllib.loads(each.read_text(encoding="utf-8")) for each in (DEFAULT_MAP, base, path))
+        fields = FieldMap.model_validate_json(orjson.dumps(_merged(_merged(default, maps[0]), maps[1])))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
     except ValidationError as error:
         raise BenchmarkError(f"the field map {path}: {first_error(error)}", hint=hint) from error
+    unknown = [f"{name}.{key}" for name in TABLES for key in getattr(fields, name) if key not in default[name]]
+    if unknown:
+        raise BenchmarkError(f"the field map {path}: {unknown[0]} is no key of a map", hint=hint)
+    return fields
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
-def value_at(value: Any, path: str | None, default: Any = None) -> Any:
-    """Return the value at ``path`` (keys and positions joined by dots) in ``value``, or ``default`` if it is absent.
-
-    Of several paths, joined by ``|``, the first that exists counts.
-    """
-    if path is None:
-        return default
-    if "|" in path:
-        values = (value_at(value, each, _NOTHING) for each in path.split("|"))
-        return next((each for each in values if each is not _NOTHING), default)
-    for part in path.split(".") if path else ():
-        if isinstance(value, dict):
-            value = value.get(part, _NOTHING)
-        elif isinstance(value, list) and part.lstrip("-").isdecimal() and -len(value) <= int(part) < len(value):
-            value = value[int(part)]
-        else:
-            value = _NOTHING
-        if value is _NOTHING:
-            return default
-    return value
+def _merged(base: Any, own: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(own, dict):
+        return own
+    return {**base, **{key: _merged(base.get(key), value) for key, value in own.items()}}
 
 
 def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int]:
     """Count the fields of entries, files and messages that the map does not read."""
-    files, calls, sample = fields.files, fields.calls, fields.sample
-    of_entry = [*sample.model_dump().values(), files.at, calls.at, fields.answer.at]
-    of_file = [value for name, value in files.model_dump(exclude={"at", "folder", "types"}).items() if name != "at"]
-    of_message = [calls.each or calls.tool, calls.arguments, calls.thought, calls.observation, calls.reply, "role"]
+    paths = "|".join(path for table in TABLES for path in getattr(fields, table).values())
+    known = {path.strip().split(".")[0] for path in re.split(r"[|+]", paths)}
     counts: Counter[str] = Counter()
     for content in entries.values():
-        levels = [("", [content], of_entry)]
-        levels += [(f"{files.at}: ", value_at(content, files.at, []), of_file)]
-        levels += [(f"{calls.at}: ", value_at(content, calls.at, []), of_message)]
-        for prefix, items, read in levels:
-            known = {each.split(".")[0] for path in read if path for each in path.split("|")}
-            keys = {key for item in items if isinstance(item, dict) for key in item} if isinstance(items, list) else ()
-            counts.update(f"{prefix}{key}" for key in keys if key not in known)
+        levels = [("", [content]), ("calls: ", parsed(value_at(content, fields.calls["at"])))]
+        with suppress(BenchmarkError):  # reported with the entry
+            levels.append(("files: ", files_of(content, fields)))
+        for prefix, items in levels:
+            objects = [item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict)]
+            counts.update(f"{prefix}{key}" for item in objects for key in item if key not in known)
     return dict(counts.most_common())
 
 
-_SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
-_LEADING: dict[str, AnswerType] = {"tolerance": "tolerance", "open_text": "open_text", "plot": "plot"}
-_YES_NO = {"yes": True, "true": True, "no": False, "false": False}
-_NOTHING = object()
-
-
-def slots_of(
-    entry: Any, paths: AnswerPaths, steps: Sequence[ReferenceStep], files: Mapping[str, str]
-) -> tuple[AnswerType, tuple[Slot, ...]]:
-    """Return answer type and slots of an entry, from GTA's ``gt_answer``, one answer or a list of answers.
-
-    Each group of a ``whitelist`` becomes a slot: yes or no, the name of a file (``files``: names of the sample's files
-    by spelling), or otherwise an exact slot whose spellings are aliases. Reference texts become the phrasings of one
-    fact; null becomes the figure drawn by the last call of ``plot``.
-
-    Raises:
-        BenchmarkError: the answer has none of these forms, or lacks a field that its type requires (named in the
-            message).
-    """
-    value = value_at(entry, paths.at, _NOTHING)
-    if value is _NOTHING:
-        raise BenchmarkError(f"there is no answer at {paths.at!r}")
-    if isinstance(value, dict) and "whitelist" in value:
-        plain = _of_whitelist(cast(dict[str, Any], value), files)
-    elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
-        facts = [{"phrases": value}]
-        plain = [{"type": "open_text", "name": "answer", "label": "answer", "facts": facts}]
-    elif value is None or value in ([], {}):
-        plain = [_figure(steps)]
-    else:
-        several = cast(list[Any], value) if isinstance(value, list) else [value]
-        plain = [_of_answer(one, entry, paths, number, steps) for number, one in enumerate(several, start=1)]
-        names = [slot["name"] for slot in plain]
-        if len(set(names)) < len(names):
-            raise BenchmarkError("two of its answers have one name")
-    try:
-        slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
-    except ValidationError as error:
-        raise BenchmarkError(f"its answer: {first_error(error)}") from error
-    return _LEADING.get(slots[0].type, "exact"), slots
-
-
-def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[str, Any]]:
-    groups, wrong = given["whitelist"], given.get("blacklist") or []
-    if not isinstance(groups, list) or not groups or not all(isinstance(group, list) and group for group in groups):
-        raise BenchmarkError("its whitelist is not a list of lists of spellings")
-    distractors = [str(word) for group in wrong for word in (group if isinstance(group, list) else [group])]
-    names = list(dict.fromkeys(files.values()))
-    slots: list[dict[str, Any]] = []
-    for number, group in enumerate(cast(list[list[Any]], groups), start=1):
-        name = "answer" if len(groups) == 1 else f"answer_{number}"
-        slot: dict[str, Any] = {"name": name, "label": name.replace("_", " ")}
-        value, *aliases = map(str, group)
-        truths = {_YES_NO.get(text.casefold()) for text in (value, *aliases)}
-        if len(truths) == 1 and None not in truths:
-            slot |= {"type": "boolean", "value": truths.pop()}
-        elif not aliases and value in files:
-            slot |= {"type": "file", "value": files[value], "choices": names}
-        else:
-            others = [word for word in distractors if word not in (value, *aliases)]
-            slot |= {"type": "exact", "value": value, "aliases": {value: aliases} if aliases else {}}
-            slot |= {"choices": [value, *others]} if others else {}
-        slots.append(slot)
-    return slots
-
-
-def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Sequence[ReferenceStep]) -> dict[str, Any]:
-    """Return the slot of an answer, which is an object or a plain value."""
-    value = value_at(one, paths.value) if isinstance(one, dict) else one
-
-    def beside(path: str | None) -> Any:
-        """Return a property of the answer: a key of the answer if it is an object, otherwise of the entry."""
-        return value_at(one if isinstance(one, dict) else entry, path)
-
-    word = beside(paths.type)
-    by_form = "open_text" if isinstance(value, list) else "exact"
-    kind = paths.types.get(str(word), str(word) if word is not None else by_form)
-    slot: dict[str, Any] = {
-        "type": kind,
-        "name": beside(paths.name) or f"answer_{number}",
-        "label": beside(paths.label) or beside(paths.name) or "answer",
-    }
-    if kind == "plot":
-        return slot | {"value": value} if isinstance(value, dict) else slot | {"value": _figure(steps)["value"]}
-    if value is None:
-        raise BenchmarkError(f"its answer has no value at {paths.value!r}")
-    if kind == "open_text":
-        texts = value if isinstance(value, list) else [value]
-        return slot | {"facts": [{"phrases": [str(text) for text in texts]}]}
-    if kind == "tolerance":
-        return slot | _tolerance(value, beside, paths)
-    if isinstance(value, bool):
-        return slot | {"type": "boolean", "value": value}
-    aliases = beside(paths.aliases)
-    unit = {"unit": beside(paths.unit)} if beside(paths.unit) else {}
-    return slot | {
-        "value": value,
-        "aliases": {str(value): [*map(str, aliases)]} if isinstance(aliases, list) else {},
-        **unit,
-    }
-
-
-def _tolerance(value: Any, beside: Any, paths: AnswerPaths) -> dict[str, Any]:
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise BenchmarkError(f"its answer {value!r} is of type tolerance and no number") from error
-    abs_tol, rel_tol = beside(paths.abs_tol), beside(paths.rel_tol)
-    if abs_tol is None and rel_tol is None:
-        abs_tol, rel_tol = paths.default_abs_tol, paths.default_rel_tol
-    if abs_tol is None and rel_tol is None:
-        raise BenchmarkError("its answer is of type tolerance and has none: set answer.default_rel_tol in the map")
-    return {"value": number, "unit": beside(paths.unit), "abs_tol": abs_tol or 0.0, "rel_tol": rel_tol or 0.0}
-
-
-def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
-    """Return the slot of a figure: the specification returned by the last call of ``plot``, or its arguments."""
-    for step in reversed(steps):
-        if step.tool != "plot":
-            continue
-        result = step.observation.result if step.observation else None
-        drawn_arguments = {name: value for name, value in step.arguments.items() if name in PlotSpec.model_fields}
-        for spec in (result.get("spec") if result else None, drawn_arguments):
-            try:
-                plot = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
-            except ValidationError:
-                continue
-            return {"type": "plot", "name": "figure", "label": "figure", "value": plot, "value_from": "tool"}
-    raise BenchmarkError("its answer is a figure, and no call of plot says what it shows")
-
-
-def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
-    """Return ``slot`` with a reference to the field of the last observation that has its value, if exactly one has."""
-    last = next((number for number in reversed(range(len(steps))) if steps[number].observation), None)
-    if last is None or slot.from_ is not None:
-        return slot
-    observation = steps[last].observation
-    result = observation.result if observation and observation.result else {}
-    fields = [name for name, value in result.items() if name.isidentifier() and _holds(slot, value)]
-    if len(fields) != 1:
-        return slot
-    return slot.model_copy(update={"from_": f"steps[{last}].observation.{fields[0]}"})
-
-
-def _holds(slot: Slot, value: JsonValue) -> bool:
-    if isinstance(slot, PlotSlot | FileSlot):
-        return value == slot.value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if isinstance(slot, ToleranceSlot):
-            return abs(value - slot.value) <= slot.margin
-        value = str(value) if math.isfinite(value) else None
-    return (
-        isinstance(slot, ExactSlot)
-        and isinstance(value, str)
-        and value.casefold() in {name.casefold() for name in slot.names}
-    )
-
-
 class EntryCall(NamedTuple):
-    """Call of an entry, with the names used in the entry, and its result."""
+    """Call of an entry, with the names used in the entry, and its result (``NOTHING``: none is recorded)."""
 
     tool: str
     arguments: Arguments
     thought: str
-    returned: JsonValue
+    returned: Any
 
 
 class Entry(NamedTuple):
-    """Public fields of an entry. ``files``: paths in the folder that is read."""
+    """Public fields of an entry. ``files``: paths in the folder that is read; ``words``: the final answer."""
 
     key: str
     query: str
     files: tuple[str, ...]
     calls: tuple[EntryCall, ...]
+    words: str
 
 
-def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
-    """Yield keys and contents of all entries of the JSON file in ``folder`` that ``fields`` names.
+def entry_files(folder: Path, fields: FieldMap) -> list[Path]:
+    """Return the file that the map names, else all parquet files, or all JSON files, or all tables."""
+    if fields.file:
+        return [folder / fields.file]
+    there = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    forms = ((".parquet",), (".json", ".jsonl"), (".csv", ".tsv"))
+    return next(filter(None, ([path for path in there if path.suffix in form] for form in forms)), [])
+
+
+def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
+    """Return all entries in ``folder`` by position; pictures inside parquet files are written to :func:`pictures`.
+
+    An object with a question is an entry, with what else its folder holds if it is the only one there. Rows of several
+    files without a question complete the entry with their id.
 
     Raises:
-        BenchmarkError: the file does not exist, is not JSON, or has no entries at the given path.
+        BenchmarkError: a file cannot be read.
     """
-    path = folder / fields.file
+    files, query, rows = entry_files(folder, fields), fields.sample["query"], list[Any]()
+    contents = {path: content_of(path) for path in files if path.suffix == ".json"}
+    single = {path: each for path, each in contents.items() if isinstance(each, dict) and value_at(each, query)}
+    in_folder = Counter(path.parent for path in single)
+    for path in files:
+        if path in single:
+            rows.append(_in_folder(path.parent) if in_folder[path.parent] == 1 else {"id": path.stem, **single[path]})
+        elif in_folder[path.parent] != 1:
+            rows += map(_plain, read_rows(path, fields.entries))
+    asked = [row for row in rows if isinstance(row, dict) and value_at(row, query)]
+    if len(files) > 1 and asked:
+        by_id = {str(value_at(row, fields.sample["id"], id(row))): row for row in asked}
+        for row in rows:
+            if isinstance(row, dict) and (entry := by_id.get(str(value_at(row, fields.sample["id"])))):
+                entry.update({key: value for key, value in row.items() if key not in entry})
+        rows = asked
+    return {str(number): row for number, row in enumerate(rows)}
+
+
+def content_of(path: Path) -> Any:
+    """Return the content of a text file or a JSON file; None if it cannot be read."""
     try:
-        text = path.read_bytes()
-        lines = path.suffix == ".jsonl"
-        whole = [orjson.loads(line) for line in text.splitlines() if line.strip()] if lines else orjson.loads(text)
-    except OSError as error:
-        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="name it in a field map: file") from error
-    except orjson.JSONDecodeError as error:
-        raise BenchmarkError(
-            f"{path} is not JSON: {error}", hint="JSON, or JSON lines where it ends in .jsonl"
-        ) from error
-    entries = value_at(whole, fields.entries)
-    if isinstance(entries, dict):
-        yield from ((str(key), value) for key, value in entries.items())
-    elif isinstance(entries, list):
-        yield from ((str(number), value) for number, value in enumerate(entries))
-    else:
-        raise BenchmarkError(f"{path}: there are no entries at {fields.entries!r}", hint="set `entries` in a field map")
+        return path.read_text("utf-8").strip() if path.suffix == ".txt" else orjson.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _in_folder(folder: Path) -> dict[str, Any]:
+    """Return the entry of a folder: the keys of its objects, and each other content by the name of its file."""
+    contents = {path.stem: content_of(path) for path in sorted(folder.iterdir()) if path.suffix in (".json", ".txt")}
+    entry = {"id": folder.name}
+    for content in contents.values():
+        entry = {**content, **entry} if isinstance(content, dict) else entry
+    return {**contents, **entry}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a row as JSON; pictures are written, and named by their path."""
+    if isinstance(value, dict):
+        if isinstance(value.get("bytes"), bytes):
+            digest, name = hashlib.sha256(value["bytes"]).hexdigest()[:16], Path(str(value.get("path") or "x.png")).name
+            (pictures() / digest).mkdir(parents=True, exist_ok=True)
+            (pictures() / digest / name).write_bytes(value["bytes"])
+            return {"path": f"{digest}/{name}"}
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def pictures() -> Path:
+    """Return the folder in the cache of pictures that were inside parquet files."""
+    return cache_dir("benchmarks") / "pictures"
+
+
+def files_of(content: Any, fields: FieldMap) -> list[Any]:
+    """Return the files that an entry lists, at all places that the map joins by ``+``."""
+    places = [parsed(value_at(content, each.strip(), NOTHING)) for each in fields.files["at"].split("+")]
+    if fields.unknown_tools == "declare" and {*map(id, places)} == {id(NOTHING)}:
+        raise BenchmarkError(f"there are no files at {fields.files['at']!r} ([files] at)")
+    lists = [[] if each in (None, NOTHING) else [each] if isinstance(each, str) else each for each in places]
+    if not all(isinstance(each, list) for each in lists):
+        raise BenchmarkError(f"there is no list of files at {fields.files['at']!r} ([files] at)")
+    return [item for each in lists for item in each]
+
+
+def _text(value: Any) -> Any:
+    """Return the text of a message, whose content may be a list of parts; any other value as it is."""
+    if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+        return "\n".join(part["text"] for part in value if isinstance(part.get("text"), str)) or value
+    return value
 
 
 def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     """Read question, files and calls of an entry; BenchmarkError names the part that cannot be read."""
     if not isinstance(content, dict):
         raise BenchmarkError("it is not an object")
-    query = value_at(content, fields.sample.query)
+    query, at = _text(value_at(content, fields.sample["query"])), fields.files["path"]
     if not isinstance(query, str) or not query.strip():
-        raise BenchmarkError(f"there is no question at {fields.sample.query!r}")
-    listed = value_at(content, fields.files.at, [])
-    if not isinstance(listed, list):
-        raise BenchmarkError(f"there is no list of files at {fields.files.at!r}")
-    paths = [item if isinstance(item, str) else value_at(item, fields.files.path) for item in listed]
+        raise BenchmarkError(f"there is no question at {fields.sample['query']!r} ([sample] query)")
+    paths = [item if isinstance(item, str) else value_at(item, at) for item in files_of(content, fields)]
     if not all(isinstance(path, str) and path for path in paths):
-        raise BenchmarkError(f"a file has no path at {fields.files.path!r}")
-    places = tuple(f"{fields.files.folder}{path}" for path in paths)
-    return Entry(key, query, places, tuple(_calls(content, fields)))
+        raise BenchmarkError(f"a file has no path at {at!r} ([files] path)")
+    calls, places = _calls(content, fields), tuple(f"{fields.files['folder']}{path.strip()}" for path in paths)
+    ends = [call for call in calls if call.tool in fields.calls["end"].split("|")]
+    words = [
+        _text(value_at(content, fields.calls["final"])),
+        *(each for end in ends for each in end.arguments.values()),
+    ]
+    last = next((each for each in reversed(words) if isinstance(each, str)), "")
+    return Entry(key, query.strip(), places, tuple(call for call in calls if call not in ends), last)
 
 
-def _calls(content: Any, fields: FieldMap) -> Iterator[EntryCall]:
-    paths = fields.calls
-    messages = value_at(content, paths.at)
+def _calls(content: Any, fields: FieldMap) -> list[EntryCall]:
+    """Return the calls of a list of steps, or of messages that hold calls and results, by id or in their order."""
+    paths, found, waiting = fields.calls, list[EntryCall](), list[tuple[Any, int]]()
+    messages, roles = parsed(value_at(content, paths["at"])), paths["reply_role"].split("|")
     if not isinstance(messages, list):
-        raise BenchmarkError(f"there is no list of calls at {paths.at!r}")
-    for position, message in enumerate(cast(list[Any], messages)):
-        # With "each" as in "tool_calls|", a step that is no message of a role is itself a call.
-        itself = paths.each.endswith("|") and isinstance(message, dict) and "role" not in message
-        calls = value_at(message, paths.each if itself else paths.each.rstrip("|"), [])
-        replies = _replies(messages[position + 1 :], fields)
-        for call in calls if isinstance(calls, list) else [calls]:
-            tool = value_at(call, paths.tool)
+        raise BenchmarkError(f"there is no list of calls at {paths['at']!r} ([calls] at)")
+    for message in cast(list[Any], messages):
+        inside = value_at(message, paths["each"]) if value_at(message, paths["role"]) not in roles else None
+        items = inside if isinstance(inside, list) else [inside if isinstance(inside, dict) else message]
+        for item in cast(list[Any], items):
+            if waiting and value_at(item, paths["role"]) in roles:
+                key = value_at(item, paths["reply_id"])
+                place = next((each for each in waiting if key is not None and each[0] == key), waiting[0])
+                waiting.remove(place)
+                found[place[1]] = found[place[1]]._replace(returned=_text(value_at(item, paths["reply"], NOTHING)))
+                continue
+            tool, arguments = value_at(item, paths["tool"]), value_at(item, paths["arguments"], NOTHING)
+            if arguments is NOTHING and (not isinstance(tool, str) or value_at(item, paths["role"]) is not None):
+                continue  # a message without a call
             if not isinstance(tool, str):
-                if paths.each:
-                    raise BenchmarkError(f"a call has no tool at {paths.tool!r}")
-                continue  # If messages are themselves calls, other messages may come between them.
-            arguments = _arguments(value_at(call, paths.arguments, {}), tool)
-            returned = next(replies, None) if paths.reply_role else None
-            returned = value_at(call, paths.observation or None) if returned is None else returned
-            thought = value_at(message, paths.thought)
-            yield EntryCall(tool, arguments, thought if isinstance(thought, str) else "", returned)
-
-
-def _replies(later: list[Any], fields: FieldMap) -> Iterator[JsonValue]:
-    """Yield results of calls, from the messages right after them."""
-    for message in later:
-        if value_at(message, "role") != fields.calls.reply_role:
-            return
-        yield value_at(message, fields.calls.reply)
-
-
-def _arguments(given: Any, tool: str) -> Arguments:
-    if isinstance(given, str):
-        try:
-            given = orjson.loads(given)
-        except orjson.JSONDecodeError as error:
-            raise BenchmarkError(f"the arguments of {tool} are not JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise BenchmarkError(f"the arguments of {tool} are not an object")
-    return cast(Arguments, given)
+                raise BenchmarkError(f"a call has no tool at {paths['tool']!r} ([calls] tool)")
+            given = {} if arguments is NOTHING or arguments is None else parsed(arguments)
+            if not isinstance(given, dict):
+                fault = f"not JSON: {given[:60]!r}" if isinstance(given, str) else "not an object"
+                raise BenchmarkError(f"the arguments of {tool} are {fault} ([calls] arguments)")
+            waiting.append((value_at(item, paths["id"]), len(found)))
+            returned = value_at(item, paths["observation"], NOTHING) if paths["observation"] else NOTHING
+            found.append(EntryCall(tool.strip(), given, str(value_at(message, paths["thought"]) or ""), returned))
+    return found

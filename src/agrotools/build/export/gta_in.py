@@ -4,33 +4,44 @@ Nothing is dropped silently: entries that cannot be read are listed with the rea
 (``unread``, ``note``) and on the card.
 """
 
+import re
 import shutil
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import orjson
-from PIL import Image
 from pydantic import JsonValue, ValidationError
 
-from agrotools.build.export.folder import safe_path, write_benchmark
+from agrotools.benchmarks._dialogs.files import image_size, safe_name
+from agrotools.benchmarks._dialogs.loading import entry_list
+from agrotools.benchmarks.checking import count_list
+from agrotools.benchmarks.values import NOTHING, lettered, translated, value_at
+from agrotools.build.export.folder import write_benchmark
+from agrotools.build.export.gta_answers import AnswerReader, with_from
 from agrotools.build.export.gta_entries import (
     DEFAULT_MAP,
     MAP_FILE,
     Entry,
+    EntryCall,
     FieldMap,
+    content_of,
     entries_in,
+    files_of,
+    pictures,
     read_entry,
     read_map,
-    slots_of,
     unread_fields,
-    value_at,
-    with_from,
 )
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     Arguments,
     BenchmarkError,
+    DeclaredTool,
     ErrorInfo,
     Observation,
     ReferenceStep,
@@ -43,7 +54,9 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import replace_folder
+from agrotools.text.loose_json import parsed
 from agrotools.tools import AGROTOOLS, tool_names
+from agrotools.tools.declared import chart_of, declared_tools
 
 _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")
 
@@ -57,41 +70,50 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
         BenchmarkError: a file is missing, the JSON is invalid, the map has unknown keys, no entry is readable, or
             ``out`` contains something else.
     """
-    return import_entries(*_map_of(place), out, progress)
+    folder, fields = _map_of(place)
+    return import_entries(entries_in(folder, fields), folder, fields, out, progress)
 
 
-def import_entries(folder: Path, fields: FieldMap, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Convert the entries of the JSON file in ``folder`` that ``fields`` names; errors as in :func:`build_gta`.
+def import_entries(
+    entries: Mapping[str, Any], folder: Path, fields: FieldMap, out: Path, progress: Progress = no_progress
+) -> BenchmarkHeader:
+    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`.
 
     The header's metadata counts the fields that the map does not read (``unread_fields``).
     """
-    entries = dict(entries_in(folder, fields))
+    source = Source(folder, fields, entries)
     samples: list[Sample] = []
     seen: set[str] = set()
-    unread: dict[str, list[JsonValue]] = {}
+    unread: dict[str, list[str]] = {}
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
             try:
                 entry = read_entry(key, content, fields)
-                sample = _read_sample(content, entry, fields, folder)
+                sample = _read_sample(content, entry, source)
                 if sample.id in seen:
-                    raise BenchmarkError(f"its id {sample.id!r} is there twice")
+                    raise BenchmarkError(f"its id {sample.id!r} is there twice ([sample] id)")
                 for file, original in zip(sample.files, entry.files, strict=True):
-                    shutil.copyfile(folder / safe_path(original), partial / file.path)
+                    shutil.copyfile(source.find(original), partial / file.path)
                 seen.add(sample.id)
                 samples.append(sample)
             except BenchmarkError as error:
                 unread.setdefault(error.message, []).append(key)
             progress("entries", number, len(entries))
+        reasons = "; ".join(f"{reason}: {entry_list(keys)}" for reason, keys in unread.items())
         if not samples:
             raise BenchmarkError(
-                f"none of the {len(entries)} entries can be read. {_unread_reasons(unread)}",
+                f"none of the {len(entries)} entries can be read. {reasons}",
                 hint=f"give a field map that says where things lie, --source gta=MAP.toml; {DEFAULT_MAP} is one",
             )
-        header = _header(folder, fields, samples, len(entries), unread)
-        if left := unread_fields(entries, fields):
-            header = header.model_copy(update={"metadata": {**header.metadata, "unread_fields": {**left}}})
+        left = unread_fields(entries, fields)
+        others = Counter(each.task_type for each in samples if each.task_type not in FAMILY_OF_TASK_TYPE)
+        lost = len(entries) - len(samples)
+        notes = [f"{lost} of {len(entries)} entries could not be read. {reasons}"] if unread else []
+        notes += [f"fields that the map does not read, with their number: {count_list(left)}"] if left else []
+        notes += [f"no translation under [task_types]: {count_list(others)}"] if others else []
+        metadata = {"unread": unread, "unread_fields": left, "notes": notes, "note": " ".join(notes)}
+        header = _header(source, samples, metadata)
         write_benchmark(partial, header, samples)
     return header
 
@@ -105,46 +127,98 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
     return place, read_map(place / MAP_FILE) if (place / MAP_FILE).is_file() else read_map()
 
 
-def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Sample:
-    files = tuple(_files(content, entry, fields, folder))
+class Source:
+    """Folder of entries, its files, and the tools that it declares."""
+
+    def __init__(self, folder: Path, fields: FieldMap, entries: Mapping[str, Any]) -> None:
+        self.folder, self.fields = folder, fields
+        self.declared: dict[str, DeclaredTool] = {}
+        if fields.unknown_tools == "declare":
+            calls: list[tuple[str, Arguments]] = []
+            for key, content in entries.items():
+                with suppress(BenchmarkError):  # reported with the entry
+                    calls += [(call.tool, call.arguments) for call in read_entry(key, content, fields).calls]
+            listed = [value_at(content, fields.sample["tools"]) for content in entries.values()]
+            small = [path for path in sorted(folder.rglob("*.json")) if path.stat().st_size <= 1_000_000]
+            listed += map(content_of, small)
+            self.declared = declared_tools(listed, calls, fields.tools, fields.arguments, fields.agreement)
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[tuple[str, ...]]]:
+        by_name: dict[str, list[tuple[str, ...]]] = {}
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.resolve().is_relative_to(self.folder.resolve()):
+                by_name.setdefault(path.name, []).append(path.relative_to(self.folder).parts)
+        return by_name
+
+    def find(self, path: str) -> Path:
+        """Return the file whose path in the folder ends the given one, or ends in it; BenchmarkError if none does."""
+        parts = tuple(part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", ".", ".."))
+        if parts and (stored := pictures().joinpath(*parts)).is_file():
+            return stored
+        there = self._by_name.get(parts[-1], []) if parts else []
+        ours = sorted((each for each in there if parts[-len(each) :] == each), key=len)[-1:]
+        found = ours or [each for each in there if each[-len(parts) :] == parts]
+        if len(found) != 1:
+            raise BenchmarkError(f"there {'are several files' if found else 'is no file'} {path!r} ([files] at, path)")
+        return self.folder.joinpath(*found[0])
+
+    def tool(self, name: str) -> str:
+        """Return the name of a tool in samples: as the files declare it, or of the tool that the map makes it."""
+        if name in self.declared:
+            return self.declared[name].name
+        ours = self.fields.tools.get(name, name)
+        if ours not in tool_names() and self.fields.unknown_tools == "refuse":
+            raise BenchmarkError(f'there is no tool {ours!r}: map it under [tools], or set unknown_tools = "keep"')
+        return ours
+
+
+def _read_sample(content: Any, entry: Entry, source: Source) -> Sample:
+    fields, files = source.fields, tuple(_files(content, entry, source))
+    if fields.unknown_tools == "declare" and not entry.calls:
+        raise BenchmarkError("there is no call of a tool ([calls] at, each, tool, arguments)")
     names = {path: file.name for path, file in zip(entry.files, files, strict=True)}
-    steps = tuple(
+    steps = [
         ReferenceStep(
-            tool=(tool := _tool(call.tool, fields)),
+            tool=(tool := source.tool(call.tool)),
             arguments=_our_arguments(tool, call.arguments, names, fields),
-            observation=observation_of(call.returned),
+            observation=_recorded(call, source),
             thought=call.thought,
         )
         for call in entry.calls
-    )
+    ]
+    sample_id = str(value_at(content, fields.sample["id"], entry.key)).strip()
     spelt = {**names, **{file.name: file.name for file in files}}
-    answer_type, slots = slots_of(content, fields.answer, steps, spelt)
-    listed = value_at(content, fields.sample.tools, [])
-    offered = [value_at(tool, fields.sample.tool_name) if isinstance(tool, dict) else tool for tool in listed]
+    reader = AnswerReader(content, fields, steps, spelt, entry.query, entry.words)
+    answer_type, slots = reader.slots(fields.answers.get(sample_id, value_at(content, fields.answer["at"], NOTHING)))
+    listed = parsed(value_at(content, fields.sample["tools"]))
+    listed = listed if isinstance(listed, list | dict) else ()
+    offered = [(value_at(tool, fields.sample["tool_name"]) if isinstance(tool, dict) else tool) for tool in listed]
     # An entry that lists no tools is offered all: those that it calls are a part of the solution.
-    tools = [_tool(str(tool), fields) for tool in offered] or AGROTOOLS
+    tools = [source.tool(str(tool).strip()) for tool in offered or source.declared] or AGROTOOLS
     toolset = dict.fromkeys([*tools, *(step.tool for step in steps)])
 
     def text(name: str, default: str | None) -> str:
-        value = value_at(content, getattr(fields.sample, name))
-        return value if isinstance(value, str) and value else default or ""
+        value = value_at(content, fields.sample[name])
+        return value.strip() if isinstance(value, str) and value.strip() else default or ""
 
-    task_type = text("task_type", fields.defaults.task_type)
-    task_type = fields.task_types.get(task_type, task_type)
-    family = text("family", fields.defaults.family) or FAMILY_OF_TASK_TYPE.get(task_type, "unknown")
-    given_id = value_at(content, fields.sample.id, entry.key)
+    family = translated(text("family", fields.defaults.family), fields.families)
+    task_type = translated(text("task_type", fields.defaults.task_type), fields.task_types)
+    options = lettered(value_at(content, fields.answer["options"]))
+    shown = [f"{letter}. {option}" for letter, option in options.items() if option not in entry.query]
     try:
         return Sample(
-            id=str(given_id),
-            query=entry.query,
+            id=sample_id,
+            query="\n".join([entry.query, *shown]),
             files=files,
-            family=family,
+            family=family or FAMILY_OF_TASK_TYPE.get(task_type, "unknown"),
             task_type=task_type,
             answer_type=answer_type,
             template=text("template", fields.defaults.template),
             source=text("source", fields.defaults.source),
             toolset=tuple(toolset),
-            reference=ReferenceTrajectory(steps=steps),
+            declared=tuple(tool for tool in source.declared.values() if tool.name in toolset),
+            reference=ReferenceTrajectory(steps=_in_groups(steps, [*names.values()])),
             answer=tuple(with_from(slot, steps) for slot in slots),
             no_tool_eligible=answer_type != "plot" and all(file.kind == "image" for file in files),
         )
@@ -152,68 +226,75 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
         raise BenchmarkError(first_error(error)) from error
 
 
-def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterator[SampleFile]:
-    used_names: set[str] = set()
-    for item, path in zip(value_at(content, fields.files.at, []), entry.files, strict=True):
-        source = folder / safe_path(path)
-        if not source.is_file():
-            raise BenchmarkError(f"there is no file {path!r}")
-        word = value_at(item, fields.files.type) if isinstance(item, dict) else None
-        suffix = source.suffix.lower()
-        kind = fields.files.types.get(str(word or suffix[1:]), word or "image")
-        name = value_at(item, fields.files.name) if isinstance(item, dict) else None
-        name = name if isinstance(name, str) else source.name
-        while name in used_names:
-            name = f"{Path(name).stem}_{Path(name).suffix}"
+def _in_groups(steps: Sequence[ReferenceStep], files: Sequence[Any]) -> tuple[ReferenceStep, ...]:
+    """Return the steps, those of one tool in a row that differ in nothing but ``files`` as a group."""
+
+    def kind(step: ReferenceStep) -> object:
+        return step.tool, {name: value in files or value for name, value in step.arguments.items()}
+
+    grouped: list[ReferenceStep] = []
+    for number, alike in enumerate(list(group) for _, group in groupby(steps, kind)):
+        several = len({str(step.arguments) for step in alike}) == len(alike) > 1
+        grouped += [step.model_copy(update={"group": number}) if several else step for step in alike]
+    return tuple(grouped)
+
+
+def _recorded(call: EntryCall, source: Source) -> Observation | None:
+    """Return the recorded result of a call, with the chart that it drew, because charts are scored by their data."""
+    observation, tool = observation_of(call.returned), source.declared.get(call.tool)
+    chart = chart_of(call.arguments) if tool and tool.runs == "plot" else None
+    if chart is None or (observation and observation.error):
+        return observation
+    return Observation(result={**((observation and observation.result) or {}), "spec": chart.model_dump(mode="json")})
+
+
+def _files(content: Any, entry: Entry, source: Source) -> Iterator[SampleFile]:
+    fields, used_names = source.fields, set[str]()
+    ends = Counter(Path(path).name for path in entry.files)
+    for item, path in zip(files_of(content, fields), entry.files, strict=True):
+        place = source.find(path)
+        stated = {name: value_at(item, at) for name, at in fields.files.items() if isinstance(item, dict)}
+        word, name, suffix = stated.get("type"), stated.get("name"), place.suffix.lower()
+        kind = fields.file_types.get(str(word)) or fields.file_types.get(suffix[1:]) or word or "image"
+        # Files with one name differ by their folders, which a question may name.
+        name = f"{place.parent.name}_{place.name}" if ends[place.name] > 1 and not name else name or place.name
+        name = safe_name(str(name), used_names)
         used_names.add(name)
-        digest = sha256_of_file(source)
-        more = {field: value_at(item, getattr(fields.files, field)) for field in _FILE_FIELDS}
-        entry_of_file = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
-        entry_of_file |= {field: value for field, value in {**_size_px(source), **more}.items() if value is not None}
+        digest = sha256_of_file(place)
+        facts = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
+        with suppress(BenchmarkError):  # no picture
+            facts["width_px"], facts["height_px"] = image_size(place, path)
+        facts |= {field: stated[field] for field in _FILE_FIELDS if stated.get(field) is not None}
         try:
-            yield SampleFile.model_validate_json(orjson.dumps(entry_of_file))
+            yield SampleFile.model_validate_json(orjson.dumps(facts))
         except ValidationError as error:
-            raise BenchmarkError(f"file {path!r}: {first_error(error)}") from error
-
-
-def _size_px(path: Path) -> dict[str, int]:
-    try:
-        with Image.open(path) as picture:
-            return {"width_px": picture.width, "height_px": picture.height}
-    except (OSError, Image.DecompressionBombError):
-        return {}
-
-
-def _tool(name: str, fields: FieldMap) -> str:
-    ours = fields.tools.get(name, name)
-    if ours not in tool_names() and fields.unknown_tools == "refuse":
-        raise BenchmarkError(f'there is no tool {ours!r}: map it under [tools], or set unknown_tools = "keep"')
-    return ours
+            raise BenchmarkError(f"file {path!r}: {first_error(error)} ([files], [file_types])") from error
 
 
 def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
     """Return arguments under agrotools' names, with files by their names in the sample."""
-    renamed = fields.arguments.get(tool, {})
+    renamed = {} if fields.unknown_tools == "declare" else fields.arguments.get(tool, {})
     ends = [Path(path).name for path in names]
-    short = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1}
-    bare = {path.removeprefix(fields.files.folder): name for path, name in names.items()}
-    known = {**short, **bare, **names}
-    return {
-        renamed.get(argument, argument): known.get(value, value) if isinstance(value, str) else value
-        for argument, value in arguments.items()
-    }
+    known = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1} | {**names}
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(each) for each in value]
+        if not isinstance(value, str):
+            return value
+        path = value.strip()
+        return known.get(path) or known.get(f"{fields.files['folder']}{path}") or known.get(Path(path).name) or value
+
+    return {renamed.get(argument, argument): named(value) for argument, value in arguments.items()}
 
 
-def observation_of(returned: JsonValue) -> Observation | None:
+def observation_of(returned: Any) -> Observation | None:
     """Return the observation of a result, or None: a JSON object as it is, other text as the field ``text``."""
-    if isinstance(returned, str):
-        try:
-            parsed = orjson.loads(returned)
-        except orjson.JSONDecodeError:
-            parsed = None
-        returned = parsed if isinstance(parsed, dict) else {"text": returned} if returned else None
-    if returned is None:
+    if returned is NOTHING or returned == "":
         return None
+    if isinstance(returned, str):
+        read = parsed(returned)
+        returned = read if isinstance(read, dict) else {"text": returned}
     result: dict[str, JsonValue] = {**returned} if isinstance(returned, dict) else {"value": returned}
     if set(result) == {"error"}:
         try:
@@ -223,40 +304,22 @@ def observation_of(returned: JsonValue) -> Observation | None:
     return Observation(result=result)
 
 
-def _header(
-    folder: Path, fields: FieldMap, samples: list[Sample], entries: int, unread: dict[str, list[JsonValue]]
-) -> BenchmarkHeader:
-    header = _imported_header(folder, fields, samples)
-    if not unread:
-        return header
-    notes = [str(header.metadata["note"])] if "note" in header.metadata else []
-    notes.append(f"{entries - len(samples)} of {entries} entries could not be read. {_unread_reasons(unread)}")
-    more: dict[str, JsonValue] = {"unread": {**unread}, "note": " ".join(notes)}
-    return header.model_copy(update={"metadata": {**header.metadata, **more}})
-
-
-def _imported_header(folder: Path, fields: FieldMap, samples: list[Sample]) -> BenchmarkHeader:
+def _header(source: Source, samples: list[Sample], metadata: dict[str, Any]) -> BenchmarkHeader:
+    declared = {tool.name: tool for tool in source.declared.values()}
     used = {name for sample in samples for name in sample.toolset} or {*AGROTOOLS}
-    known = [name for name in AGROTOOLS if name in used]
-    benchmark = fields.benchmark
-    plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in folder.resolve().name)
-    return BenchmarkHeader(
-        name=benchmark.name if benchmark else plain.lower().strip("-")[:64] or "imported",
-        version=benchmark.version if benchmark else "1",
-        licence=benchmark.licence if benchmark else "not stated in the files that were read",
-        description=benchmark.description if benchmark else "",
-        synthetic=bool(benchmark and benchmark.synthetic),
-        toolset=(*known, *sorted(used.difference(known))),
-        sources=benchmark.sources if benchmark else (),
-        metadata={
-            "imported_from": fields.file,
-            "rai": {
-                "dataAnnotationProtocol": "Questions, reference calls, what these returned, and answers are those of "
-                "the files that were read; agrotools ran nothing."
-            },
-        },
-    )
-
-
-def _unread_reasons(unread: Mapping[str, list[JsonValue]]) -> str:
-    return "; ".join(f"{reason}: {', '.join(map(str, keys))}" for reason, keys in unread.items())
+    known = [name for name in (*declared, *AGROTOOLS) if name in used]
+    plain = re.sub(r"[^a-z0-9]", "-", source.folder.resolve().name.lower()).strip("-")[:64]
+    rai = "Questions, reference calls, what these returned, and answers are those of the files that were read; "
+    fields: dict[str, Any] = {
+        **{"name": plain or "imported", **source.fields.benchmark},
+        "toolset": (*known, *sorted(used.difference(known))),
+        "declared": [tool for name, tool in declared.items() if name in used],
+        "backends": {name: "recorded" for name in known if name in declared and not declared[name].runs},
+        "metadata": {**metadata, "rai": {"dataAnnotationProtocol": f"{rai}agrotools ran nothing."}},
+    }
+    try:
+        return BenchmarkHeader.model_validate(fields)
+    except ValidationError as error:
+        raise BenchmarkError(
+            f"[benchmark] of the field map: {first_error(error)}", hint=f"see {DEFAULT_MAP}"
+        ) from error

@@ -4,8 +4,8 @@
 
 Each row is a sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
 all other files in ``data`` as bytes; both include the path of the file in the benchmark. Structured fields (``files``,
-``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) are JSON text. Files shared by several samples are
-in each of their rows, but the parquet dictionary stores them once per row group.
+``answer``, ``reference``, ``declared``, ``metadata``, ``groups``, ``difficulty``) are JSON text. Files shared by
+several samples are in each of their rows, but the parquet dictionary stores them once per row group.
 """
 
 import warnings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DATA_FOLDER, SPLIT = "data", "test"
 _TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
-JSONS = ("files", "answer", "reference", "metadata", "groups", "difficulty")
+JSONS = ("files", "answer", "reference", "declared", "metadata", "groups", "difficulty")
 GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
 """Approximate content of a row group and of a parquet file, bytes; a single row may be larger than either."""
 

@@ -61,6 +61,8 @@ class Decision(FrozenModel):
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=_LONGEST_REASON)] = ""
     checks: dict[CheckName, Literal["holds", "fails"]] = {}
     edits: Edits | None = None
+    person: bool = True
+    """False if a model made the decision"""
     at: str = ""
     """time of storage, UTC, ISO 8601"""
 

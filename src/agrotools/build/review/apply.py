@@ -11,7 +11,6 @@ import orjson
 
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.assist.proposing import PROPOSED
 from agrotools.build.export import copy_files, write_benchmark
 from agrotools.build.review.agreement import Decision, apply_edits, reason_key, review_status, valid_decisions
 from agrotools.build.review.material import Material, reviewed_benchmark
@@ -45,7 +44,7 @@ def apply_review(
     """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
     Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
-    samples are kept unless a model proposed them. ``disputed`` determines what happens to samples on which reviewers
+    samples are kept. ``disputed`` determines what happens to samples on which reviewers
     differ.
 
     Raises:
@@ -68,10 +67,6 @@ def apply_review(
         hint = "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
         raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
     dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
-    if PROPOSED in benchmark.header.metadata and (
-        unseen := [one for one, at in standings.items() if at == "undecided"]
-    ):
-        dropped["proposed and not reviewed"] = tuple(unseen)
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
     changed = tuple(sample_id for sample_id, standing in standings.items() if standing == "edited")
     remaining = list(_remaining(benchmark, by_sample, gone, frozenset(changed)))
@@ -145,9 +140,6 @@ def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
 def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
     """Return the header of the reviewed benchmark, with a new version and its origin."""
     header = benchmark.header
-    origin = dict(header.metadata)
-    if PROPOSED in origin:
-        origin["reviewed_proposals"] = origin.pop(PROPOSED)
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal
     review = {
@@ -159,6 +151,6 @@ def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Seq
     return header.model_copy(
         update={
             "version": version,
-            "metadata": {**origin, "review": {k: v for k, v in review.items() if v is not None}},
+            "metadata": {**header.metadata, "review": {k: v for k, v in review.items() if v is not None}},
         }
     )

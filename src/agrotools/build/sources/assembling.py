@@ -2,19 +2,21 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from agrotools import __version__
+from agrotools.build.allocation import Marginals, composition
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, choose
+from agrotools.build.choosing import Chosen, choose, choose_allocated
 from agrotools.build.export import write_benchmark
-from agrotools.build.sources.part import Part
+from agrotools.build.sources.part import REACH, Part
 from agrotools.build.templates.wording import sentences
 from agrotools.build.twins import with_twins
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
@@ -34,12 +36,15 @@ def assembled(
     metadata: Mapping[str, JsonValue] | None = None,
     shares: Mapping[str, JsonValue] | None = None,
     twins: bool = False,
+    wanted: Marginals | None = None,
 ) -> BenchmarkHeader:
     """Write the benchmark of these parts to ``out``, completely or not at all.
 
     Args:
         shares: entries for the absent parts in the metadata ``shares``.
         twins: add the unanswerable twins of the chosen questions, beyond the parts' numbers of samples.
+        wanted: marginals that the questions of all parts together meet as closely as possible. Without them, those of
+            each part are spread evenly over its templates.
 
     Returns:
         The header; its licence lists the terms of every data set used.
@@ -52,12 +57,7 @@ def assembled(
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
-        chosen_of_parts: list[list[Chosen]] = []
-        used: set[str] = set()
-        for part in parts:
-            chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
-            used.update(sentence for item in chosen for sentence in sentences(item.query))
-            chosen_of_parts.append(chosen)
+        chosen_of_parts = _chosen_evenly(parts) if wanted is None else _chosen_together(parts, wanted)
         everything = list(chain.from_iterable(chosen_of_parts))
         everyone = [subject for part in parts for subject in part.subjects]
         # Less than the third wanted in the end, because twins whose reason the tools do not see are left out later.
@@ -72,6 +72,7 @@ def assembled(
         samples, tally = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress)
         if not samples:
             raise BenchmarkError("nothing can be asked: no sample is left", hint="check the data and what is asked")
+        samples = [_with_reach(sample, parts) for sample in samples]
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}
@@ -97,12 +98,37 @@ def assembled(
                 **metadata_of_parts,
                 "shares": {**shares_of_parts, **(shares or {})},
                 **({"left_out": left_out} if left_out else {}),
+                **({"composition": composition(samples, wanted)} if wanted else {}),
                 **tally.metadata(),
                 **(metadata or {}),
             },
         )
         write_benchmark(partial, header, samples)
     return header
+
+
+def _chosen_evenly(parts: Sequence[Part]) -> list[list[Chosen]]:
+    chosen_of_parts: list[list[Chosen]] = []
+    used: set[str] = set()
+    for part in parts:
+        chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
+        used.update(sentence for item in chosen for sentence in sentences(item.query))
+        chosen_of_parts.append(chosen)
+    return chosen_of_parts
+
+
+def _chosen_together(parts: Sequence[Part], wanted: Marginals) -> list[list[Chosen]]:
+    stocks = {part.name: (part.subjects, part.questions) for part in parts}
+    shares = {part.name: part.samples for part in parts}
+    chosen = choose_allocated(stocks, replace(wanted, sources=shares), SEED)
+    subjects = [{id(subject) for subject in part.subjects} for part in parts]
+    return [[item for item in chosen if id(item.subject) in ours] for ours in subjects]
+
+
+def _with_reach(sample: Sample, parts: Sequence[Part]) -> Sample:
+    part = next(part for part in parts if part.name == sample.id.rpartition("-")[0])
+    side = part.reach.get(str(sample.template))
+    return sample.model_copy(update={"groups": {**sample.groups, REACH: side}}) if side else sample
 
 
 def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:

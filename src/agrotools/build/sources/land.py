@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -10,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import Region, cut_out, halves, quarters
+from agrotools.build.references import PlannedCall, ref
+from agrotools.build.sources.part import photo_subject
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile
 from agrotools.tools.result import round_significant
 
 _DIGITS = 6
+LEAST_SITE_PX = 200
+"""Minimum size of a patch in counts of sites; at half a metre per pixel, seven metres square."""
 
 
 def change_subjects(
@@ -44,8 +49,19 @@ def change_subjects(
 
         return thing
 
+    sites = site_truth(mask, LEAST_SITE_PX, gsd_m)
+
+    def with_sites(index: int, number: int) -> Thing:
+        thing = shown([("the scene", None)])(index, number)
+        thought = "Each piece of the map of change is a patch; now their number and size."
+        look = look_closer(files[1].name, "shape", sites, thought)
+        arguments: Arguments = {**thing.arguments, "min_area_px": LEAST_SITE_PX}
+        words = {**thing.words, "least": str(LEAST_SITE_PX)}
+        return replace(thing, arguments=arguments, words=words, closer=(look,))
+
     return [
         Subject(name, 1, shown([("the scene", None)]), {"pair": name}, of="change"),
+        Subject(f"{name}-sites", 1, with_sites, {"pair": name}, of="change_sites"),
         Subject(f"{name}-across", 2, shown([*across]), {"pair": name}, of="change_half"),
         Subject(f"{name}-down", 2, shown([*down]), {"pair": name}, of="change_half"),
     ]
@@ -65,6 +81,27 @@ def change_truth(change: NDArray[np.bool_], gsd_m: float | None, **more: Any) ->
         **more,
         "gsd_m": gsd_m,
     }
+
+
+def site_truth(change: NDArray[np.bool_], least_px: int, gsd_m: float | None) -> dict[str, Any]:
+    """Return the result of a perfect ``describe_region`` of a mask of change: its pieces of at least ``least_px``."""
+    import cv2
+
+    count, _, stats, _ = cv2.connectedComponentsWithStats(change.astype(np.uint8), connectivity=8)
+    sizes = [int(size) for size in stats[1:count, cv2.CC_STAT_AREA] if size >= least_px]
+    area = {} if gsd_m is None else {"area_m2": round_significant(sum(sizes) * gsd_m**2, _DIGITS)}
+    return {
+        "area_px": sum(sizes),
+        "image_pct": round_significant(100 * sum(sizes) / change.size, _DIGITS),
+        **area,
+        "shape": {"pieces": len(sizes), "largest_px": max(sizes, default=0)},
+    }
+
+
+def look_closer(after: str, attribute: str, truth: dict[str, Any], thought: str) -> PlannedCall:
+    """Return the call that describes the change found by the first call on the picture ``after``."""
+    arguments: dict[str, Any] = {"image": after, "mask": ref(0, "mask"), "attributes": [attribute]}
+    return PlannedCall("describe_region", arguments, truth, thought=thought)
 
 
 _CANOPY_FILE = "canopy_heights.tif"
@@ -103,6 +140,21 @@ def canopy_subjects(
     ]
 
 
+def tract_subject(name: str, windows: Sequence[tuple[SampleFile, NDArray[np.float32]]]) -> Subject:
+    """Return the subject of several rasters of heights that are compared as a whole."""
+
+    @cache
+    def truth(number: int) -> dict[str, Any]:
+        return height_truth(windows[number][1], None, windows[number][0].gsd_m)
+
+    def thing(file: SampleFile, number: int, _: int) -> Thing:
+        thought = f"I need the heights in {file.name}."
+        return Thing((file,), "estimate_canopy_height", {"chm": file.name}, truth(number), file.name, thought)
+
+    files = [(file, number) for number, (file, _) in enumerate(windows)]
+    return photo_subject(name, files, thing, {"rasters": name}, "tract", stem="heights")
+
+
 def _canopy_thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None, called: str) -> Thing:
     arguments: Arguments = {"chm": file.name} if region is None else {"chm": file.name, "region": [*region]}
     part = "" if region is None else f" ({called})" if not called.startswith("window") else " in the window asked for"
@@ -126,6 +178,8 @@ def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: flo
         "max_m": values.max(),
         "cover_pct": 100 * canopy.size / values.size,
     }
+    if canopy.size:
+        figures["mean_canopy_m"] = canopy.mean()
     if gsd_m is not None:
         figures |= {"area_m2": values.size * gsd_m**2, "canopy_area_m2": canopy.size * gsd_m**2}
     return {

@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,11 @@ from agrotools.core.files import pairs_by_hash, read_table
 from agrotools.formats.benchmark import FILES_FOLDER, SourceNote
 
 T = TypeVar("T")
+REACH = "reach of the tools"
+"""Name of the group in ``Sample.groups`` that says what is known of the sample's template on other pictures.
+
+``reached``: the tools of the package give the answer, ``beyond``: they do not, ``undecided``: it was not measured.
+"""
 TABLES: dict[str, Any] = read_table(Path(__file__).with_name("tables.toml"))
 """Names and numbers that adapters use, by the name of their table."""
 
@@ -74,6 +79,7 @@ class Part:
         files: originals by their path in the benchmark; those that a sample shows are copied unchanged.
         described: returns further metadata for the benchmark, given the finished samples.
         dropped: number of items of the data set that were left out, by reason.
+        reach: value of the group :data:`REACH` by template; samples of an empty one are not in the group.
     """
 
     name: str
@@ -85,6 +91,7 @@ class Part:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {}
     dropped: Mapping[str, int] = field(default_factory=dict)
+    reach: Mapping[str, str] = field(default_factory=dict)
 
 
 class Originals:
@@ -160,15 +167,16 @@ def photo_subject(
     thing: Callable[[SampleFile, T, int], Thing],
     metadata: dict[str, JsonValue],
     of: str,
+    stem: str = "image",
 ) -> Subject:
-    """Return a subject with one thing per picture.
+    """Return a subject with one thing per picture, whose file is called ``stem`` and its place in the sample.
 
     ``thing``: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
     """
 
     def shown(index: int, place: int) -> Thing:
         file, known = photos[index]
-        return thing(named(file, "image", place), known, place)
+        return thing(named(file, stem, place), known, place)
 
     return Subject(name, len(photos), shown, metadata, of=of)
 
@@ -179,10 +187,12 @@ def photo_pairs(
     thing: Callable[[SampleFile, T, int], Thing],
     metadata: Mapping[str, JsonValue],
     of: str,
+    size: int = 2,
 ) -> list[Subject]:
-    """Return a subject, as made by :func:`photo_subject`, for every pair of :func:`pairs_of`."""
-    pairs = enumerate(pairs_of(photos))
-    return [photo_subject(f"{name}-{number}", pair, thing, {"pair": number, **metadata}, of) for number, pair in pairs]
+    """Return a subject, as made by :func:`photo_subject`, for every ``size`` pictures in the order of their hashes."""
+    members = [photo for pair in pairs_of(photos) for photo in pair]
+    groups = enumerate(members[at : at + size] for at in range(0, len(members), size))
+    return [photo_subject(f"{name}-{number}", some, thing, {"pair": number, **metadata}, of) for number, some in groups]
 
 
 class DataSet:
@@ -240,7 +250,12 @@ class Adapter:
         listing = listing_of(self.name)
         with hint_on_error(listing.get_it):
             wanted = listing.samples if samples is None else samples
-            return self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
+            part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
+        if self.name.startswith("field."):
+            return part
+        decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
+        known = {template: side for side, names in decided.items() for template in names}
+        return replace(part, reach={each.template: known.get(each.template, "undecided") for each in part.questions})
 
 
 def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:

@@ -60,6 +60,8 @@ def _weed_truth(label: str) -> dict[str, Any]:
     return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}
 
 
+FRUIT_QUESTIONS = ("fruit_photo", "drawn_count")
+"""Templates about the things of :func:`fruit_subjects`."""
 TOGETHER = 3
 """Maximum number of fruits in a question, and number of fruits of one subject."""
 
@@ -87,14 +89,19 @@ def apple_subject(
 def fruit_subjects(
     name: str, fruit: str, plural: str, counted: Iterable[tuple[SampleFile, int]], *, of: str
 ) -> list[Subject]:
-    """Return subjects of pairs of pictures with their number of fruits; ``fruit`` is the counting tool's target."""
+    """Return subjects of two and of four pictures with their numbers of fruits; ``fruit``: the counting tool's target.
+
+    ``of``: kind of the things of two pictures; those of four are a ``fruit_picture``.
+    """
+    counted = list(counted)
 
     def thing(file: SampleFile, count: int, _: int) -> Thing:
         thought = f"I need to know how many {plural} there are in {file.name}."
         words = {"fruit": fruit, "fruits": plural}
         return photo_thing(file, "count_objects", {"count": count}, thought, words, target=fruit)
 
-    return photo_pairs(name, counted, thing, {"fruit": fruit}, of)
+    pairs = photo_pairs(name, counted, thing, {"fruit": fruit}, of)
+    return [*pairs, *photo_pairs(f"{name}-four", counted, thing, {"fruit": fruit}, "fruit_picture", 4)]
 
 
 def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:

@@ -11,12 +11,12 @@ from typing import IO
 from agrotools.core import RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
-from agrotools.plugin import NO_COMPARISONS, PaperTables, TextComparisons
+from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.page import DETAIL_BYTES, Page
 from agrotools.report.html.pictures import LONGEST_SIDE_PX, Pictures
 from agrotools.report.html.runs import count_shares, floor_and_ceiling, opened_runs, summarise
 from agrotools.report.html.sharing import Scrubber
-from agrotools.report.settings import paper_tables
+from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.scoring import RunAggregator, Summary
 
 
@@ -94,7 +94,7 @@ def build_report(
             page.write_records(progress)
             if summaries is None:
                 summarise(opened, allow_invalid=allow_invalid)
-            papers = paper_tables(runs, comparisons) if papers is None else papers
+            papers = paper_tables(runs, [run.summary for run in opened], comparisons) if papers is None else papers
             references = floor_and_ceiling(opened, data_root, progress) if references is None else references
             body.seek(0)
             with temporary.open("w", encoding="utf-8", newline="\n") as file:

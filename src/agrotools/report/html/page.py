@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress, command_line
-from agrotools.plugin import PaperTables
 from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
@@ -26,7 +25,7 @@ from agrotools.report.html.pictures import (
     Places,
     RunPictures,
 )
-from agrotools.report.html.result_tables import errors_section, result_tables, templates
+from agrotools.report.html.result_tables import errors_section, html_tables, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
@@ -37,6 +36,7 @@ from agrotools.report.html.runs import (
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
+from agrotools.report.settings import PaperTables
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
@@ -292,7 +292,7 @@ class Page:
         tables: dict[str, Any] = {
             "results": result_tables(summaries),
             "errors": errors_section(summaries, [run.name for run in self._runs]),
-            "papers": [tables.page() for tables in papers],
+            "papers": [(name, html_tables(tables)) for name, tables in papers],
         }
         if self.scrubber:
             for each in (*facts, *head["runs"]):

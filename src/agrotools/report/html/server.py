@@ -22,13 +22,12 @@ import orjson
 
 from agrotools.core import AgrotoolsError, RunStoreError, UsageError
 from agrotools.core.files import MANIFEST_FILE
-from agrotools.plugin import PaperTables
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.result_tables import templates
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
 from agrotools.report.run_list import list_runs, run_folders
-from agrotools.report.settings import paper_tables
+from agrotools.report.settings import PaperTables, paper_tables
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE
 from agrotools.scoring import Summary
@@ -116,7 +115,8 @@ class _LivePage:
         finished = all(sum(run.manifest.planned.values()) <= len(run.records) for run in self.runs)
         summarise(self.runs, allow_invalid=True, finished=finished)
         if finished and self._whole is None:
-            self._whole = paper_tables(self._paths), floor_and_ceiling(self.runs, self._data_root)
+            tables = paper_tables(self._paths, [run.summary for run in self.runs])
+            self._whole = tables, floor_and_ceiling(self.runs, self._data_root)
         papers, references = self._whole or ((), {})
         return f"{self._page.shell(papers, references, live=live)}</body>\n</html>\n".encode()
 

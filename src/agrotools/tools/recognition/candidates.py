@@ -27,6 +27,7 @@ CandidateKind = Literal["pest", "disease", "weed", "crop", "healthy", "other"]
 _NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "other")
 _OVERLAY_PX = 512
 PACK = "pack:"
+PESTS = "pests"
 BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
@@ -45,6 +46,13 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
     from agrotools.vision.nets import nets_folder
 
     return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
+
+
+def pest_pack_files() -> tuple[Path, ...]:
+    """Return the files of the pack that names pests where no back-end is chosen; empty if there is none."""
+    from agrotools.core.files import cached_files
+
+    return tuple(cached_files("packs", PESTS, suffixes=(".json", ".npz")))
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:

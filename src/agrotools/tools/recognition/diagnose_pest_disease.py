@@ -16,6 +16,7 @@ from agrotools.tools.recognition.candidates import (
     BY_NET,
     NOT_CALIBRATED,
     PACK,
+    PESTS,
     Candidate,
     ImagePart,
     Recogniser,
@@ -26,6 +27,7 @@ from agrotools.tools.recognition.candidates import (
     draw_candidates,
     identifier,
     name_by_recogniser,
+    pest_pack_files,
     read_image_part,
     recogniser_for,
     shipped_files,
@@ -114,7 +116,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     version="2",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files),
+    data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files, pest_pack_files),
     backend_files=backend_files,
 )
 def diagnose_pest_disease(
@@ -183,15 +185,15 @@ def _by_recogniser(
 ) -> _Named:
     from agrotools.tools.recognition.net import read_info
 
-    is_pack = backend is not None and backend.startswith(PACK)
-    if kind == "pest" and not is_pack:
-        raise ToolError(
-            "backend_unavailable",
-            "no shipped model names pests from pictures of them; damage on leaves of coffee and chilli is named with"
-            ' kind "auto"',
-            argument="kind",
-            hint=_TRAIN,
-        )
+    if kind == "pest" and backend in (None, "offline"):
+        if not pest_pack_files():
+            raise ToolError(
+                "backend_unavailable",
+                'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
+                argument="kind",
+                hint="make one: agrotools data get pests, then agrotools packs train pests",
+            )
+        backend = PACK + PESTS
     words = evidence.describe()
     if crop is not None and backend in (None, "offline"):
         info = read_info(shipped_files("leaves")[0])
@@ -200,7 +202,9 @@ def _by_recogniser(
     recogniser = recogniser_for(backend, "leaves", image)
     entry_of = _entries(recogniser, kind, crop, names)
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
-    hint = f"take one leaf that fills the picture, or give its region; for plants it does not know, {_TRAIN}"
+    hint = (
+        f"take one {'pest' if kind == 'pest' else 'leaf'} that fills the picture, or its region; for others, {_TRAIN}"
+    )
     more = f"; seen: {words}" if words else ""
     candidates, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint

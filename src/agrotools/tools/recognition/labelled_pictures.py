@@ -49,7 +49,7 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
     """List labelled pictures from a table, or from folders.
 
     Args:
-        images: folder of the pictures. Without ``labels``, each folder in it is a class.
+        images: folder of the pictures. Without ``labels``, each folder in it is a class, or it has the layout of IP102.
         labels: CSV or xlsx file with the columns image, label and perhaps group, and paths relative to ``images``;
             the label may be headed by another name of :data:`LABEL_COLUMNS`.
         to_learn: False if nothing is learnt from the pictures, so that a class may have one.
@@ -62,7 +62,8 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
     """
     if not images.is_dir():
         raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
-    labelled = _from_table(images, labels) if labels else _from_folders(images)
+    of_folders = _from_lists if (images / "classes.txt").is_file() else _from_folders
+    labelled = _from_table(images, labels) if labels else of_folders(images)
     if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
     if len(labelled) > MOST_PICTURES:
@@ -170,6 +171,18 @@ def _from_folders(images: Path) -> list[LabelledImage]:
             if len(labelled) > MOST_PICTURES:
                 return labelled
     return labelled
+
+
+def _from_lists(root: Path) -> list[LabelledImage]:
+    """List the training pictures of IP102: lines ``NAME NUMBER``; the lines of its classes begin with NUMBER + 1."""
+    try:
+        path = next(each for pattern in ("train.txt", "*/train.txt") for each in root.glob(pattern))
+        classes = [" ".join(line.split()[1:]) for line in (root / "classes.txt").read_text("utf-8").splitlines()]
+        rows = [line.rsplit(maxsplit=1) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        labelled = [(path.parent / "images" / name, classes[int(number)]) for name, number in rows]
+    except (StopIteration, ValueError, IndexError) as error:
+        raise UsageError(f"{root} has classes.txt, but no train.txt as IP102 has it", hint=_FORMS) from error
+    return [LabelledImage(picture, label, f"picture {picture.name}", path.name) for picture, label in labelled]
 
 
 def _label_column(table: Table) -> str:

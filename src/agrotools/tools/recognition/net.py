@@ -33,12 +33,6 @@ from agrotools.vision.nets import (
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 
 Floats = NDArray[np.float64]
-Score = Literal["max_softmax", "energy", "margin", "likeness"]
-"""Scores that are low for pictures of unknown classes.
-
-``energy``: Liu et al. 2020, with reversed sign. ``likeness``: similarity to the training pictures (Sun et al. 2022),
-computed by the net itself.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +70,6 @@ def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_]
         scaled = np.where(allowed, scaled, -np.inf)
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
-
-
-def familiarity_score(score: Score, logits: Floats, temperature: float, likeness: Floats | None = None) -> Floats:
-    """Return the familiarity of each row of logits (n, classes), float64 (n,), on a scale that depends on ``score``."""
-    if score == "likeness":
-        if likeness is None:
-            raise ValueError("likeness is not made from logits")
-        return likeness
-    if score == "energy":
-        scaled = logits / temperature
-        top = scaled.max(axis=1)
-        return temperature * (top + np.log(np.exp(scaled - top[:, None]).sum(axis=1)))
-    ordered = np.sort(probabilities(logits, temperature), axis=1)
-    return ordered[:, -1] if score == "max_softmax" else ordered[:, -1] - ordered[:, -2]
 
 
 def fit_temperature(logits: Floats, classes: NDArray[np.int64], weights: Floats | None = None) -> float:
@@ -195,9 +175,9 @@ class NetInput(DescriptionPart):
 
 
 class Abstention(DescriptionPart):
-    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold``."""
+    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold`` (likeness: Sun et al. 2022)."""
 
-    score: Score
+    score: Literal["max_softmax", "likeness"]
     threshold: FiniteFloat
 
 
@@ -246,15 +226,16 @@ class Net:
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
         """Classify one picture, uint8 (rows, columns, 3)."""
-        seen, rule = self.predict(pixels), self.info.abstention
-        score = float(familiarity_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
+        seen, threshold = self.predict(pixels), self.info.abstention.threshold
+        shares = probabilities(seen.logits, self.info.temperature)
+        score = float((shares if seen.likeness is None else seen.likeness).max())
         is_strange = False
         if has_references_of(self.info.name, self.info.sha256):
             label = self.info.classes[int(seen.logits[0].argmax())]
             is_strange = strangeness(
                 pixels, self.info.name, embedding=seen.embedding[0], label=label, likeness=seen.likeness
             ).is_strange
-        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold, is_strange)
+        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, threshold, is_strange)
 
     def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
         """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""

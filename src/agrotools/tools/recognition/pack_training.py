@@ -75,6 +75,7 @@ def train_pack(
     *,
     licence_note: str = "",
     skip_unreadable: bool = False,
+    keep: float = KEEP,
     progress: Progress = lambda _: None,
 ) -> PackInfo:
     """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``.
@@ -83,6 +84,7 @@ def train_pack(
         pictures: labelled pictures, as :func:`~agrotools.tools.recognition.labelled_pictures.read_labelled` lists them.
         licence_note: terms of use of the pictures, stored in the pack.
         skip_unreadable: leave out unreadable pictures instead of stopping.
+        keep: out-of-fold share of known pictures that are not refused.
         progress: function called with each progress message.
 
     Raises:
@@ -99,18 +101,18 @@ def train_pack(
     data = _extract_features(pictures, nets, skip_unreadable, progress)
     progress(f"training on {len(data.classes)} pictures of {len(data.names)} classes")
     with threadpool_limits(1):  # matrices are small, and sums do not depend on the machine
-        info, head = _train(data, nets, out.name, licence_note)
+        info, head = _train(data, nets, out.name, licence_note, keep)
     return save_pack(out, info, head, sorted(set(data.digests)))
 
 
-def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> tuple[PackInfo, PackHead]:
+def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str, keep: float) -> tuple[PackInfo, PackHead]:
     folds = _folds(data)
     strength, logits = min(
         ((strength, _out_of_fold(data, folds, strength)) for strength in REGULARISATIONS),
         key=lambda tried: _loss(tried[1], data.classes),
     )
     temperature = fit_temperature(logits, data.classes)
-    threshold, refused = _abstention(data, folds, strength)
+    threshold, refused = _abstention(data, folds, strength, keep)
     info = PackInfo(
         name=name,
         classes=data.names,
@@ -119,7 +121,7 @@ def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> tu
         regularisation=strength,
         temperature=temperature,
         threshold=threshold,
-        figures=_figures(data, logits, temperature, len(folds), refused),
+        figures=_figures(data, logits, temperature, len(folds), refused).model_copy(update={"kept": keep}),
         licence_note=licence_note or "learnt from your own pictures; their terms hold for the pack too",
         weights_sha256="",
     )
@@ -245,12 +247,14 @@ def _loss(logits: Floats, classes: Ints) -> float:
     return float(-np.log(np.maximum(true_probability, 1e-12)).mean())
 
 
-def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
+def _abstention(
+    data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float, keep: float
+) -> tuple[float, float | None]:
     """Return the familiarity threshold, and the mean share of left-out classes that it refuses."""
     known = np.zeros(len(data.classes))
     for learn, check in folds:
         known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])
-    threshold = threshold_for_share(known, KEEP)
+    threshold = threshold_for_share(known, keep)
     if len(data.names) < 3:
         return threshold, None
     refused: list[float] = []

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from shutil import rmtree
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat
 
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
@@ -93,12 +93,6 @@ class PackInfo(FrozenModel):
     figures: PackFigures
     licence_note: str
     weights_sha256: str
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Self:
-        if len(set(self.classes)) < len(self.classes):
-            raise ValueError("classes must be distinct")
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,16 +229,7 @@ def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
         rest = float(arrays["rest"])
     except (KeyError, ValueError, TypeError) as error:
         raise unusable_weights(what, "lacks some of its weights", _AGAIN) from error
-    width = mean.shape[0] if mean.ndim == 1 else -1
-    fits = (
-        scale.shape == (width,)
-        and weights.shape == (width, classes)
-        and bias.shape == (classes,)
-        and centres.shape == (classes, width)
-        and directions.shape == (width, len(spread))
-        and spread.ndim == 1
-    )
-    if not (fits and (scale > 0).all() and (spread > 0).all() and rest > 0):
+    if weights.shape != (*mean.shape, classes):
         raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
     return PackHead(mean, scale, weights, bias, FeatureDistribution(centres, directions, spread, rest))
 

@@ -2,7 +2,8 @@
 
 Every sample names the scene and the template that it was made from. Its replacement asks the same template about the
 same kind of thing, in a scene of the same difficulty and variant with another seed. A model that knows the published
-answers from its training data scores lower on the new ones.
+answers from its training data scores lower on the new ones. :func:`share_of` gives fewer samples to replace, in the
+same shares of questions.
 """
 
 import re
@@ -12,20 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agrotools import __version__
+from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject, worded
 from agrotools.build.export import write_benchmark
+from agrotools.build.references import Tally
 from agrotools.build.scenes.processes import Order
 from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.benchmark import scene_samples
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all, subjects_of
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
-from agrotools.build.templates.wording import sentences
+from agrotools.build.templates.wording import Language, sentences
 from agrotools.build.twins import with_twin
-from agrotools.core import BenchmarkError, Sample
+from agrotools.core import BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress
-from agrotools.formats.benchmark import FRESH, Benchmark
-from agrotools.formats.writing import canary_of, replace_folder
+from agrotools.formats.benchmark import FILES_FOLDER, FRESH, Benchmark, BenchmarkHeader
+from agrotools.formats.writing import canary_of, check_replaceable, replace_folder
 
 STRIDE = 4 * 27_720
 """Distance of seeds that draw the same variant: kinds of scenes take turns with at most twelve variants."""
@@ -39,10 +41,41 @@ def fresh_version(version: str, seed: int) -> str:
     return f"{version}{FRESH}{seed}"
 
 
-def write_fresh(published: Benchmark, seed: int, folder: Path, *, quick: bool = False, progress: Progress) -> None:
+def share_of(samples: Sequence[Sample], count: int) -> list[Sample]:
+    """Return the answerable ones of about ``count`` samples, twins counted, in the shares of all these samples.
+
+    Raises:
+        UsageError: there are fewer samples.
+    """
+    if count > len(samples):
+        hint = "draw several benchmarks, each with another --seed"
+        raise UsageError(f"at most {len(samples)} questions are drawn together, not {count}", hint=hint)
+    asked = [each for each in samples if each.answerable]
+    taken: list[Sample] = []
+    due = 0.5
+    for each in sorted(asked, key=lambda each: (each.task_type, each.answer_type, each.template or "", each.id)):
+        size = 2 if each.twin else 1
+        due += size * count / len(samples)
+        if due >= size:
+            taken.append(each)
+            due -= size
+    return taken
+
+
+def write_fresh(
+    published: Benchmark,
+    seed: int,
+    folder: Path,
+    *,
+    name: str | None = None,
+    quick: bool = False,
+    language: Language = "en",
+    progress: Progress,
+    workers: int = 2,
+) -> BenchmarkHeader:
     """Draw new scenes and write the benchmark to ``folder``, completely or not at all. Scenes are kept until then.
 
-    With ``quick``, only the samples of the quick part are replaced.
+    With ``quick``, only the samples of the quick part are replaced. ``name``: that of the benchmark, if another.
 
     Raises:
         BenchmarkError: the samples do not say which scenes they were made from, or most calls fail.
@@ -54,26 +87,57 @@ def write_fresh(published: Benchmark, seed: int, folder: Path, *, quick: bool = 
         raise BenchmarkError(
             f"{published.name} is not made of drawn scenes, so that it cannot be drawn anew", hint="e.g. embedded"
         )
+    check_replaceable(folder)
     work = folder.parent / f".{folder.name}-scenes"
     originals = Originals(work)
-    items = _new_questions(asked, seed, originals, work, progress)
     with replace_folder(folder) as partial:
-        new, tally = scene_samples(partial, items, originals, published.header.toolset, progress)
+        items = _new_questions(asked, seed, originals, work, language, progress, workers)
+        new, tally = scene_samples(partial, items, originals, published.header.toolset, progress, workers)
         version = fresh_version(published.version, seed)
         header = published.header.model_copy(
             update={
+                "name": name or published.name,
                 "version": version,
-                "canary": canary_of(published.name, version),
+                "canary": canary_of(name or published.name, version),
                 "quick": tuple(each.id for each in new) if quick else (),
                 "metadata": {"agrotools": __version__, "seed": seed, "replaced": len(samples), **tally.metadata()},
             }
         )
         write_benchmark(partial, header, new)
     shutil.rmtree(work, ignore_errors=True)
+    return header
+
+
+def scene_samples(
+    folder: Path,
+    chosen: Mapping[str, Sequence[Chosen]],
+    originals: Originals,
+    toolset: tuple[str, ...],
+    progress: Progress,
+    workers: int = 2,
+) -> tuple[list[Sample], Tally]:
+    """Copy the files of the questions ``chosen``, by kind of scene, to the empty ``folder``, and run their calls.
+
+    Raises:
+        BenchmarkError: more than half of the chains of calls break.
+        InfrastructureError: no tool worker can be started.
+    """
+    (folder / FILES_FOLDER).mkdir(parents=True)
+    for stored in {file.path for items in chosen.values() for item in items for file in item.instance.files}:
+        shutil.copyfile(originals.files[stored], folder / stored)
+    groups = [Group(kind, f"scenes.{kind}", items) for kind, items in chosen.items()]
+    backends = {tool: backend for kind in SCENE_KINDS.values() for tool, backend in kind.backends.items()}
+    return build_samples(groups, folder, toolset=toolset, progress=progress, workers=workers, backends=backends)
 
 
 def _new_questions(
-    samples: Sequence[Sample], seed: int, originals: Originals, work: Path, progress: Progress
+    samples: Sequence[Sample],
+    seed: int,
+    originals: Originals,
+    work: Path,
+    language: Language,
+    progress: Progress,
+    workers: int,
 ) -> Mapping[str, list[Chosen]]:
     """Return the new questions by kind of scene; samples without a clear answer in any of their scenes are left out."""
     by_kind: defaultdict[str, list[Chosen]] = defaultdict(list)
@@ -82,11 +146,11 @@ def _new_questions(
     missing = list(samples)
     for attempt in range(_ATTEMPTS):
         orders = {each.id: _order(each, seed, attempt) for each in missing}
-        drawn = draw_all([*dict.fromkeys(orders.values())], work / "scenes", progress)
+        drawn = draw_all([*dict.fromkeys(orders.values())], work / "scenes", progress, workers)
         scenes = dict(zip(dict.fromkeys(orders.values()), drawn, strict=True))
         unanswered: list[Sample] = []
         for sample in missing:
-            offers = _asked(sample, scenes[orders[sample.id]], originals, seed)
+            offers = _asked(sample, scenes[orders[sample.id]], originals, seed, language)
             item = next((new for each in offers if (new := worded(each, before[sample.template], used))), None)
             if item is None:
                 unanswered.append(sample)
@@ -107,10 +171,11 @@ def _order(sample: Sample, seed: int, attempt: int) -> Order:
     return Order(scene["kind"], new_seed, sample.metadata.get("difficulty", 0))  # pyright: ignore[reportArgumentType]
 
 
-def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int) -> Iterator[Chosen]:
+def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int, language: Language) -> Iterator[Chosen]:
     """Yield the question of a sample about the things of a new scene, the corresponding thing first."""
     kind = SCENE_KINDS[scene.name]
-    templates = [each for file in kind.templates for each in load_templates(file) if each.template == sample.template]
+    every = (each for file in kind.templates for each in load_templates(file, language))
+    templates = [each for each in every if each.template == sample.template]
     match = _SCENE.fullmatch(str(sample.metadata["subject"]))
     assert match is not None
     same = f"{scene.name}-{scene.seed}-{match['thing']}"

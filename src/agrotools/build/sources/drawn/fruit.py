@@ -296,9 +296,5 @@ def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
     return [frames[int(k)] for k in rng.permutation(2)]
 
 
-APPLES = SceneKind(
-    5, "papple", ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects
-)
-FRUIT_COUNTS = SceneKind(
-    6, "deepnir", ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects
-)
+APPLES = SceneKind(5, ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects)
+FRUIT_COUNTS = SceneKind(6, ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects)

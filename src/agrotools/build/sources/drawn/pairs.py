@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import Region, cut_out
-from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
 from agrotools.build.scenes.marks import Box, MarkShape, draw_colour, marked, random_box
 from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
 from agrotools.build.sources.drawn.saving import measured_in_mark
-from agrotools.build.sources.land import change_truth
+from agrotools.build.sources.land import LEAST_SITE_PX, change_truth, look_closer, site_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -29,8 +28,6 @@ _PAIRS = {"one": 1, "places": 4, "marked": 2}
 """Number of pairs of a subject, by mode."""
 _FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
 _POND_MODES = ("one", "marked", "places", "one")
-LEAST_PX = 200
-"""Minimum size of a patch in counts of sites; at half a metre per pixel, seven metres square."""
 _DIGITS = 6
 _ALONE: tuple[Becomes | Literal["none"], ...] = (
     "building", "building", "building", "bare", "water", "forest", "road", "none", "none",
@@ -118,7 +115,7 @@ def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path, 
                 "mark": mark,
                 "becomes": scene.truth["becomes"],
                 "change": _lost_cropland(cut_out(lost, region), gsd_m),
-                "sites": _sites(lost, gsd_m),
+                "sites": site_truth(lost > 0, LEAST_SITE_PX, gsd_m),
             }
         )
     return {"mode": mode, "pairs": pairs}
@@ -132,7 +129,7 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
     """
 
     def words(gsd_m: float) -> dict[str, str]:
-        return {"least": str(LEAST_PX), "metres": f"{gsd_m:g}"}
+        return {"least": str(LEAST_SITE_PX), "metres": f"{gsd_m:g}"}
 
     compared = _Compared(drawn, originals, note, "farmland", "what cropland was lost", words)
     pairs = compared.pairs
@@ -140,15 +137,14 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
     def field_sites(index: int, number: int) -> Thing:
         thing = compared.thing(index, number)
         thought = "Each piece of the map of change is a site; now their number and sizes."
-        look = _described(thing, "shape", pairs[index]["sites"], thought)
-        return replace(thing, arguments={**thing.arguments, "min_area_px": LEAST_PX}, closer=(look,))
+        look = look_closer(thing.files[1].name, "shape", pairs[index]["sites"], thought)
+        return replace(thing, arguments={**thing.arguments, "min_area_px": LEAST_SITE_PX}, closer=(look,))
 
     def field_kind(index: int, number: int) -> Thing:
         thing, becomes = compared.thing(index, number), pairs[index]["becomes"]
         truth: dict[str, JsonValue] = {"class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}}
-        return replace(
-            thing, closer=(_described(thing, "landcover", truth, "Now what lies there on the second date."),)
-        )
+        thought = "Now what lies there on the second date."
+        return replace(thing, closer=(look_closer(thing.files[1].name, "landcover", truth, thought),))
 
     mode = str(drawn.record["mode"])
     kinds: dict[str, Callable[[int, int], Thing]] = {"field_pair": compared.thing}
@@ -162,12 +158,6 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
     return [drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()]
 
 
-def _described(thing: Thing, attribute: str, truth: dict[str, JsonValue], thought: str) -> PlannedCall:
-    """Return the call that describes the change on the second picture."""
-    arguments: dict[str, Any] = {"image": thing.files[1].name, "mask": ref(0, "mask"), "attributes": [attribute]}
-    return PlannedCall("describe_region", arguments, truth, thought=thought)
-
-
 def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
     """Return the result of a perfect ``detect_change``."""
     kinds = [BECOMES[int(value) - 1] for value in np.unique(lost) if value]
@@ -175,20 +165,6 @@ def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
     px = int(np.count_nonzero(lost))
     area_m2 = round_significant(px * gsd_m**2, _DIGITS)
     return change_truth(lost > 0, gsd_m, loss_px=px, loss_area_m2=area_m2, dominant_transition=transition)
-
-
-def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    """Return the result of a perfect ``describe_region`` of the change mask: pieces of at least :data:`LEAST_PX`."""
-    import cv2
-
-    count, _, stats, _ = cv2.connectedComponentsWithStats((lost > 0).astype(np.uint8), connectivity=8)
-    sizes = [int(size) for size in stats[1:count, cv2.CC_STAT_AREA] if size >= LEAST_PX]
-    return {
-        "area_px": sum(sizes),
-        "image_pct": round_significant(100 * sum(sizes) / lost.size, _DIGITS),
-        "area_m2": round_significant(sum(sizes) * gsd_m**2, _DIGITS),
-        "shape": {"pieces": len(sizes), "largest_px": max(sizes, default=0)},
-    }
 
 
 def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
@@ -312,12 +288,10 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
     return "box", (x0, y0, x0 + width, y0 + height)
 
 
-def _farmland(number: int, stands_for: str, look: Look, note: str) -> SceneKind:
-    return SceneKind(
-        number, stands_for, ("farmland",), partial(_draw_farmland, look), partial(_farmland_subjects, note)
-    )
+def _farmland(number: int, look: Look, note: str) -> SceneKind:
+    return SceneKind(number, ("farmland",), partial(_draw_farmland, look), partial(_farmland_subjects, note))
 
 
-FARMLAND_AERIAL = _farmland(2, "clcd", "aerial", "Picture from the air")
-FARMLAND_SATELLITE = _farmland(3, "hi_cna", "satellite", "Satellite picture")
-PONDS = SceneKind(4, "fpcd", ("pond", "pond_water"), _draw_ponds, _pond_subjects)
+FARMLAND_AERIAL = _farmland(2, "aerial", "Picture from the air")
+FARMLAND_SATELLITE = _farmland(3, "satellite", "Satellite picture")
+PONDS = SceneKind(4, ("pond", "pond_water"), _draw_ponds, _pond_subjects)

@@ -102,4 +102,4 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     ]
 
 
-POTS = SceneKind(10, "weedsense", ("drawn_pot",), _draw, _subjects)
+POTS = SceneKind(10, ("drawn_pot",), _draw, _subjects)

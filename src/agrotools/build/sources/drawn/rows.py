@@ -202,6 +202,4 @@ def _class_map(path: Path) -> NDArray[np.uint8]:
 
 
 # No trained heads, so that the observations are the same on every machine.
-ROWS = SceneKind(
-    11, "weedmap", ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"}
-)
+ROWS = SceneKind(11, ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"})

@@ -132,5 +132,5 @@ def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     return [drawn.subject("tract", len(tracts), tract, "tract")]
 
 
-BLOCKS = SceneKind(0, "agromind", ("blocks",), _draw_blocks, _block_subjects)
-TRACTS = SceneKind(1, "open_canopy", ("tracts",), _draw_tracts, _tract_subjects)
+BLOCKS = SceneKind(0, ("blocks",), _draw_blocks, _block_subjects)
+TRACTS = SceneKind(1, ("tracts",), _draw_tracts, _tract_subjects)

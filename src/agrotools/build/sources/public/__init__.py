@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.allocation import QUERIES, SOURCE_PCTS, apportioned
+from agrotools.build.allocation import QUERIES, SOURCE_PCTS, published
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.part import Adapter
+from agrotools.build.sources.part import Adapter, Part
 from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -69,26 +69,38 @@ def build_all(
 ) -> BenchmarkHeader:
     """Build one benchmark from these data sets, each with its share of ``queries``; shares of absent ones stay unused.
 
-    Shortfalls and their reasons are in the header's metadata under ``shares``. ``name``: name of the benchmark.
+    The composition of several data sets is that of the published benchmark, as closely as their questions allow; what
+    is missed is in the header's metadata under ``composition`` and ``shares``. ``name``: name of the benchmark.
 
     Raises:
-        BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
+        BenchmarkError: a data set is incomplete (with ``allow_missing``, all are useless), or ``out`` holds something
+            other than a benchmark.
     """
     check_replaceable(out)
+    wanted = published(queries)
+    shares = wanted.sources
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        shares = apportioned(DATASETS, queries)
-        parts = [adapter_of(one)(folder, Path(scratch), shares[one], allow_missing) for one, folder in folders.items()]
-        absent = sorted(DATASETS.keys() - folders.keys()) if name not in DATASETS else []
-        missing: dict[str, JsonValue] = {
-            one: {"wanted": shares[one], "made": 0, "why": "its data set is not there"} for one in absent
-        }
+        parts: list[Part] = []
+        missing: dict[str, JsonValue] = {}
+        for one in DATASETS if name not in DATASETS else folders:
+            why = "its data set is not there"
+            if one in folders:
+                try:
+                    parts.append(adapter_of(one)(folders[one], Path(scratch), shares[one], allow_missing))
+                    continue
+                except BenchmarkError as error:
+                    if not allow_missing or len(folders) == 1:
+                        raise
+                    why = error.message.replace(str(folders[one]), one)
+            missing[one] = {"wanted": shares[one], "made": 0, "why": why}
         return assembled(
             parts,
             out,
             name=name,
             version="1",
             description="Questions on images of public agricultural data sets, with their ground truth.",
-            metadata={"absent": [*absent]} if absent else {},
+            metadata={"absent": [*missing]} if missing else {},
             shares=missing,
+            wanted=None if name in DATASETS else wanted,
             progress=progress,
         )

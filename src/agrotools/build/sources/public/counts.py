@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
-from agrotools.build.sources.photos import fruit_subjects
+from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_pairs, photo_thing
+from agrotools.build.sources.photos import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
@@ -79,7 +79,7 @@ def agromind(data: DataSet) -> Part:
         name = f"agromind-{target.replace(' ', '-')}"
         subjects += fruit_subjects(name, target, _AGROMIND_PLURAL[target], photos, of="fruit_photo")
     counts = Counter(one.target for one in counted)
-    return data.part(subjects, ["palm", "fruit_photo"], {"agromind_counted_pictures": {**counts}})
+    return data.part(subjects, ["palm", *FRUIT_QUESTIONS], {"agromind_counted_pictures": {**counts}})
 
 
 def _root(folder: Path) -> tuple[Path, Path]:
@@ -141,8 +141,6 @@ def _palm_subjects(palms: Sequence[_Counted], data: DataSet) -> list[Subject]:
     """Return subjects of three pictures each; the last may have fewer."""
     note = f"Oil palms seen straight from above, {GSD_M} m a pixel."
     photos = [(photo_file(one.path, data, gsd_m=GSD_M, note=note), one.count) for one in palms]
-    members = [photo for pair in pairs_of(photos) for photo in pair]
-    groups = enumerate(members[at : at + _PALMS_IN_SUBJECT] for at in range(0, len(members), _PALMS_IN_SUBJECT))
 
     def thing(file: SampleFile, count: int, _: int) -> Thing:
         area_ha = (file.width_px or 0) * (file.height_px or 0) * GSD_M**2 / 10_000
@@ -150,7 +148,7 @@ def _palm_subjects(palms: Sequence[_Counted], data: DataSet) -> list[Subject]:
         thought = f"I need to know how many oil palms there are in {file.name}."
         return photo_thing(file, "count_objects", truth, thought, target=PALM)
 
-    return [photo_subject(f"agromind-palms-{k}", group, thing, {"group": k}, "palm_photo") for k, group in groups]
+    return photo_pairs("agromind-palms", photos, thing, {}, "palm_photo", _PALMS_IN_SUBJECT)
 
 
 DEEPNIR_PLURAL: Mapping[str, str] = TABLES["deepnir"]
@@ -185,7 +183,7 @@ def deepnir(data: DataSet) -> Part:
         )
     ]
     counts = Counter(fruit for fruit, _, _ in pictures)
-    return data.part(subjects, ["fruit_photo"], {"deepnir_test_pictures": {**counts}})
+    return data.part(subjects, FRUIT_QUESTIONS, {"deepnir_test_pictures": {**counts}})
 
 
 def _boxed_pictures(place: Path, data: DataSet) -> list[tuple[Path, int]]:

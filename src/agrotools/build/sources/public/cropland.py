@@ -86,7 +86,7 @@ def _pairs_part(
         subjects += change_subjects(f"{data.listing.part}-{stem}", pair, where, changed, gsd_m)
     if not subjects:
         raise BenchmarkError(f"{data.folder} has no pair of pictures that show anything")
-    return data.part(subjects, ["change"])
+    return data.part(subjects, ["change", "cropland"])
 
 
 def distinct_pairs(

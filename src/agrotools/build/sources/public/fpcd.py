@@ -13,8 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.land import change_truth
+from agrotools.build.sources.land import change_truth, look_closer, site_truth
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.public.cropland import DATES, Files, dated, distinct_pairs, picture_file
 from agrotools.build.sources.reading import (
@@ -32,7 +31,6 @@ from agrotools.build.sources.reading import (
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
-from agrotools.tools.result import round_significant
 
 _TEST_LIST, _MASKS = "cd_dataset_test.txt", "multi_class_masks"
 EVENTS: Mapping[int, str] = {1: "constructed", 2: "demolished", 3: "dried", 4: "wetted"}
@@ -95,7 +93,7 @@ def fpcd(data: DataSet) -> Part:
     if not subjects:
         why = reasons(data.dropped) or "there is none"
         raise BenchmarkError(f"no pair of {root / _TEST_LIST} can be used ({why})")
-    return data.part(subjects, ["pond"])
+    return data.part(subjects, ["pond", "pond_storage"])
 
 
 def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondEvents) -> list[Subject]:
@@ -113,12 +111,8 @@ def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondE
         return Thing(files, "detect_change", called, truth, "the scene", thought, words)
 
     def new_ponds(_: int, __: int) -> Thing:
-        look = PlannedCall(
-            "describe_region",
-            {"image": after, "mask": ref(0, "mask"), "attributes": ["shape"]},
-            _shape(events),
-            thought="Each piece of the map of change is a pond; now how many there are.",
-        )
+        sites = site_truth(events.ponds, LEAST_PX, None)
+        look = look_closer(after, "shape", sites, "Each piece of the map of change is a pond; now how many there are.")
         thought = "I need to see where ponds appeared, without small patches."
         arguments: Arguments = {**called, "min_area_px": LEAST_PX}
         truth = _truth(events, events.ponds)
@@ -131,15 +125,6 @@ def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondE
 def _truth(events: PondEvents, change: NDArray[np.bool_]) -> dict[str, Any]:
     """Return what masks determine: not the water, as unchanged ponds are not drawn and new ones may be dry."""
     return {**change_truth(change, None, pond={"event": events.event}), "changed": events.changed}
-
-
-def _shape(events: PondEvents) -> dict[str, Any]:
-    area = int(np.count_nonzero(events.ponds))
-    return {
-        "area_px": area,
-        "image_pct": round_significant(100 * area / events.ponds.size, 6),
-        "shape": {"pieces": events.pieces},
-    }
 
 
 def _events_in(codes: Codes) -> PondEvents:

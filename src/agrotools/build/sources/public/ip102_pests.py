@@ -33,7 +33,7 @@ ORDERS: Mapping[str, tuple[str, str]] = _TABLES["orders"]
 TRAITS: Mapping[str, Mapping[str, Any]] = _TABLES["traits"]
 """Kinds of damage, by the word that identifies them in an entry.
 
-``en`` and ``zh`` are descriptions; ``not`` lists orders that certainly do not cause it.
+``en`` is a description; ``not`` lists orders that certainly do not cause it.
 """
 UNKNOWN = ("pest.rice_shell_pest",)
 """Entries whose names do not identify an insect."""
@@ -114,12 +114,6 @@ def rng_of(*names: str) -> np.random.Generator:
     return np.random.default_rng([zlib.crc32(name.encode()) for name in names])
 
 
-def zh(pest: Pest) -> str:
-    """Return the Chinese name of a pest; the scientific or English name if it has none."""
-    names = pest.entry.names
-    return names.zh[0] if names.zh else names.sci or names.en
-
-
 def readable(path: Path, data: DataSet) -> RgbImage | None:
     """Return a picture upright and in colour; None (counted as dropped) if it is unreadable or a thumbnail."""
     try:
@@ -166,9 +160,7 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "others": JOINED.join(dict.fromkeys(one.name for one in shuffled[:_MOST_OTHERS])),
         "choices": JOINED.join(one.name for one in offered),
         "offered": listed([one.name for one in offered], "or"),
-        "offered_zh": "、".join(zh(one) for one in offered),
         "suspected": suspected.name,
-        "suspected_zh": zh(suspected),
         "suspected_id": suspected.entry.id,
         "order": order,
         "other_orders": JOINED.join(other_orders),
@@ -193,14 +185,11 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
     trait = next((word for one in pests if (word := trait_of(one)) and _alone(one, pests, word)), "")
     return {
         "sought": sought.name,
-        "sought_zh": zh(sought),
         "sought_id": sought.entry.id,
         "sought_order": order,
         "sought_order_means": ORDERS[order][0] if order else "",
-        "sought_order_zh": ORDERS[order][1] if order else "",
         "trait_word": trait,
         "trait": TRAITS[trait]["en"] if trait else "",
-        "trait_zh": TRAITS[trait]["zh"] if trait else "",
     }
 
 

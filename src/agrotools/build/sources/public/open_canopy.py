@@ -21,11 +21,11 @@ from rasterio.features import bounds as bounds_of
 from rasterio.warp import transform_bounds
 
 from agrotools.build.area_truth import LEAST_COVER
-from agrotools.build.sources.land import canopy_subjects
+from agrotools.build.sources.land import canopy_subjects, tract_subject
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
 from agrotools.build.templates.thing import Subject
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, SampleFile
 
 SPLITS = ("train", "val", "test", "buffer")
 WINDOW_PX = 333
@@ -44,6 +44,8 @@ _PIXEL_M = 1.5
 _NO_DATA = -9999.0
 _HOLE = "unreadable, not fetched or all zero"
 _SEED = 11
+_TOGETHER = 4
+"""Number of windows that are compared as a whole."""
 _NOTE = (
     "Heights above ground from airborne laser scanning in France, one band, metres. Pixels that are neither ground nor"
     " vegetation (buildings, water, unknown) hold no data and do not count."
@@ -71,16 +73,21 @@ def open_canopy(data: DataSet) -> Part:
     root = find_root(data.folder, ("geometries.geojson",))
     tiles = _test_tiles(root / "geometries.geojson")
     subjects: list[Subject] = []
+    shown: list[tuple[SampleFile, NDArray[np.float32]]] = []
     for number, (heights, content) in enumerate(_windows(root, tiles, data)):
         rows, columns = heights.shape
         size = {"width_px": columns, "height_px": rows, "gsd_m": _PIXEL_M}
         file = data.originals.add_content(content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
         rng = np.random.default_rng([_SEED, number])
         subjects += canopy_subjects(f"open-canopy-{number}", file, heights, rng)
+        shown.append((file, heights))
+    subjects += [
+        tract_subject(f"open-canopy-tracts-{at}", shown[at : at + _TOGETHER]) for at in range(0, len(shown), _TOGETHER)
+    ]
     if data.wanted and not subjects:
         raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(data.dropped)})")
     facts: dict[str, JsonValue] = {"test_tiles": len(tiles), "windows": len(data.originals.files)}
-    return data.part(subjects, ["canopy"], {"open-canopy": facts})
+    return data.part(subjects, ["canopy", "tracts"], {"open-canopy": facts})
 
 
 def _test_tiles(path: Path) -> list[Tile]:

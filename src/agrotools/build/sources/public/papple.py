@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -101,12 +101,15 @@ def papple(data: DataSet) -> Part:
         focal = focals.get(picture.path.name, FOCAL_PX)
         some, keys = _subjects(f"papple-{number}", picture, fresh, focal, data) if fresh else ([], set())
         subjects += some
+        subjects += [replace(one, name=f"{one.name}-boxed", of="boxed_apple") for one in some]
         shown_keys |= keys
         in_use += bool(some)
     if not subjects:
         why = reasons(data.dropped) or "none is annotated"
         raise BenchmarkError(f"{root} has no picture with an apple that can be asked about: {why}")
-    return data.part(subjects, ["apple", "apple_choice"], {"papple_usable_pictures": len(pictures)})
+    return data.part(
+        subjects, ["apple", "apple_choice", "drawn_apple_boxes"], {"papple_usable_pictures": len(pictures)}
+    )
 
 
 def _diameters(path: Path) -> dict[tuple[int, int], float]:

@@ -13,7 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, listed, photo_subject, photo_thing
+from agrotools.build.sources.part import (
+    TABLES,
+    DataSet,
+    Part,
+    Photo,
+    adapter,
+    listed,
+    photo_pairs,
+    photo_subject,
+    photo_thing,
+)
 from agrotools.build.sources.photos import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
@@ -21,6 +31,7 @@ from agrotools.build.sources.reading import (
     existing_files,
     find_root,
     first_of,
+    read_mask,
     read_photo,
     read_table,
     spread,
@@ -228,7 +239,36 @@ def plantseg(data: DataSet) -> Part:
         raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
     pictures = _pictures(root / "images" / "test", known, diseases, data)
     data.dropped["with a disease that the knowledge base has not"] += len(tested) - len(known)
-    return data.part(disease_subjects("plantseg", pictures, diseases, data), ["plant_disease"])
+    subjects = disease_subjects("plantseg", pictures, diseases, data)
+    subjects += _lesion_subjects(root / "annotations" / "test", pictures, data)
+    return data.part(subjects, ["plant_disease", "disease_photo"])
+
+
+def _lesion_subjects(masks: Path, pictures: Sequence[DiseasedPlant], data: DataSet) -> list[Subject]:
+    """Return subjects of two photos of a plant and the area of their lesions, from as many photos as samples."""
+    by_plant: dict[str, list[Photo[int]]] = {}
+    for path, disease in spread(pictures, lambda one: one.disease.plant, data.samples, _SEED):
+        mask = masks / f"{path.stem}.png"
+        try:
+            picture, lesions = read_photo(path), read_mask(mask) > 0
+        except BenchmarkError:
+            data.dropped["without a readable mask of lesions"] += 1
+            continue
+        if lesions.shape == (picture.height, picture.width):
+            note = f"Photograph of {disease.plant} with a disease."
+            photo = data.originals.file(path, note=note), int(np.count_nonzero(lesions))
+            by_plant.setdefault(disease.plant, []).append(photo)
+
+    def subjects_of(plant: str) -> list[Subject]:
+        def thing(file: SampleFile, lesions: int, _: int) -> Thing:
+            words = {"plant": plant, "pixels": str((file.width_px or 0) * (file.height_px or 0))}
+            thought = f"I need the area of the lesions in {file.name}."
+            return photo_thing(file, "analyze_lesions", {"lesion_area_px": lesions}, thought, words, mode="field")
+
+        name = f"plantseg-lesions-{plant.replace(' ', '-')}"
+        return photo_pairs(name, by_plant[plant], thing, {"crop": plant}, "lesion_photo")
+
+    return [subject for plant in sorted(by_plant) for subject in subjects_of(plant)]
 
 
 def known_diseases() -> dict[str, Disease]:
@@ -285,4 +325,4 @@ def deepweeds(data: DataSet) -> Part:
     there = existing_files(data, root / "images", (path.name for path, _ in pictures))
     pictures = [picture for picture in pictures if picture[0].name in there]
     some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
-    return data.part(weed_subjects("deepweeds", named_weeds(some, data)), ["weed"])
+    return data.part(weed_subjects("deepweeds", named_weeds(some, data)), ["weed", "weed_advice"])

@@ -37,7 +37,6 @@ MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005
 COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
 """Classes by colour of the labels: 0 other, 1 crop, 2 weed."""
 WORDS: Mapping[str, str] = TABLES["bands"]["en"]
-WORDS_ZH: Mapping[str, str] = TABLES["bands"]["zh"]
 _MOST_PX = 4_000_000
 """Maximum number of pixels of a tile; the authors' tiles have 480 x 360."""
 _GSD_M = 0.01
@@ -247,7 +246,6 @@ def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonVal
         words = {
             "bands": str(len(names)),
             "listed": listed([f"{name} ({WORDS[name]})" for name in names], "and"),
-            "listed_zh": "、".join(f"{name}（{WORDS_ZH[name]}）" for name in names),
         }
         words |= {f"band_{place}": names[min(place, len(names)) - 1] for place in range(1, 6)}
         return photo_thing(file, MEASURE, truth(index), thought, words)
@@ -268,8 +266,7 @@ def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[s
         numbers: Any = {band: tile.names.index(band) + 1 for band in chosen}
         called = "-".join(chosen)
         thought = f"I need to know how well {called} tell crop, weeds and soil apart."
-        in_words, zh = ([table[band] for band in chosen] for table in (WORDS, WORDS_ZH))
-        words = {"in_words": listed(in_words, "and"), "zh": "、".join(zh)}
+        words = {"in_words": listed([WORDS[band] for band in chosen], "and")}
         return Thing((file,), MEASURE, {"image": file.name, "bands": numbers}, truth(index), called, thought, words)
 
     return Subject(name, len(sets), shown, metadata, of="band_set")

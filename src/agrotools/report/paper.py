@@ -1,0 +1,276 @@
+"""Runs beside the figures of their benchmark's paper (``agrotools score RUN --paper``).
+
+Which printed figures correspond to which values of a run is data: ``[[comparisons]]`` in the paper's ``paper.toml``,
+whose entries are explained there. Where table headers of a paper contradict its figures, a figure is shown in the
+column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from statistics import fmean
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agrotools.core import Record, Score
+from agrotools.plugin import PaperLabels
+from agrotools.report.layout import DASH, Notes, harmless, new_table, stacked, value_cell
+from agrotools.report.published import IN_TEXT, PublishedRow, denotes, paper, published_rows, same_model
+from agrotools.runner.manifest import Manifest
+from agrotools.scoring import Estimate, Summary
+from agrotools.scoring.error_classes import Errors, add_record, not_looked_for
+from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_difference, estimate_mean
+
+MARK = "†"
+OVERALL = "overall"
+_SECONDS = "seconds"
+_COLUMNS_SIDE_BY_SIDE = 7
+_ARROWS = {"": "", "up": "↑", "down": "↓"}
+_NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class Comparison(NamedTuple):
+    """Printed tables and the values of a run that stand above them, as ``paper.toml`` explains the fields."""
+
+    title: str
+    tables: Mapping[str, Sequence[str]]
+    columns: Mapping[str, str]
+    scores: str = ""
+    metric: str = ""
+    errors: Mapping[str, Sequence[str]] = _NOTHING
+    best: Mapping[str, str] = MappingProxyType({})
+    where: Mapping[str, Sequence[str]] = _NOTHING
+    required_group: str = ""
+    note: str = ""
+
+    def key(self, row: PublishedRow) -> str:
+        """Return the column that a printed figure belongs to."""
+        return row.group_checked if self.metric else row.metric.partition(".")[2]
+
+
+@dataclass
+class _Part:
+    """Records of a run in one setting."""
+
+    manifest: Manifest
+    setting: str
+    differs: str
+    """Reasons why the part is not comparable with printed figures; empty if none is known."""
+    items: dict[tuple[str, str], tuple[str, Collection[str], list[float]]] = field(default_factory=dict[Any, Any])
+    """Cluster, columns and values (of all epochs and rotations) of each question, by metric and name."""
+    errors: list[tuple[str, str]] = field(default_factory=list[Any])
+    """Class and cluster of each error."""
+    unknown: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Reasons why classes of errors cannot be counted, by class."""
+    counted: Errors = field(default_factory=Errors)
+
+    def add_errors(self, record: Record, cluster: str) -> None:
+        before = dict(self.counted.counts)
+        add_record(record, self.counted, self.manifest.protocol)
+        for error, n in self.counted.counts.items():
+            self.errors += [(error, cluster)] * (n - before[error])
+        self.unknown = not_looked_for(record.mode, self.manifest.protocol, self.counted)
+
+    def estimate(self, comparison: Comparison, column: str) -> Estimate | None:
+        """Return the value in a column; None if nothing counts in it."""
+        if comparison.errors:
+            known = {error for classes in comparison.errors.values() for error in classes}
+            hits = comparison.errors[column]
+            rows = [(float(error in hits), cluster) for error, cluster in self.errors if error in known]
+        else:
+            rows = [
+                (fmean(values), cluster)
+                for (metric, _), (cluster, columns, values) in self.items.items()
+                if metric == (comparison.scores or _SECONDS)
+                and (not comparison.scores or column.rstrip("?") in (OVERALL, *columns))
+            ]
+        means, clusters = [mean for mean, _ in rows], [cluster for _, cluster in rows]
+        if not rows:
+            return None
+        if not (comparison.scores or comparison.errors):
+            return estimate_difference(means, [0.0] * len(means), clusters)  # an interval for values above 1
+        return estimate_mean(means, clusters)
+
+    def mismatch(self, comparison: Comparison) -> str:
+        """Return the setting of the part of which no figures are printed; empty if there are some."""
+        for name, value in self.manifest.benchmark_options.items():
+            if value not in comparison.where.get(name, [value]):
+                return f"{name} {value}"
+        return "" if self.setting in comparison.tables else self.setting
+
+
+class RunsBesidePaper:
+    """Tables of a benchmark's paper, filled with runs on it. One object collects all runs of a report."""
+
+    def __init__(self, family: str, labels: PaperLabels | None = None) -> None:
+        self.paper = paper(family)
+        self.name = self.paper.title.partition(":")[0]
+        self._labels = labels
+        self._parts: list[_Part] = []
+        self._comparisons = [Comparison(**each) for each in self.paper.about.get("comparisons", ())]
+        self._metrics = {each.scores for each in self._comparisons}
+
+    def add_run(
+        self, manifest: Manifest, scored: Iterable[tuple[Record, Sequence[Score]]], summary: Summary | None = None
+    ) -> None:
+        """Add the records of a run, each with its score rows."""
+        parts: dict[str, _Part] = {}
+        for record, scores in scored:
+            if is_invalid(record):
+                continue
+            setting = self._labels.setting_of(manifest) if self._labels else record.mode
+            name, columns = self._labels.item_of(record.sample) if self._labels else (record.sample.id, ())
+            if setting not in parts:
+                figures = summary.modes[record.mode].published if summary and record.mode in summary.modes else None
+                parts[setting] = _Part(manifest, setting, "; ".join(figures.differs) if figures else "")
+            part, cluster = parts[setting], record.sample.cluster or record.sample.id
+            values = {row.metric: row.value for row in scores if row.metric in self._metrics}
+            for metric, value in {**values, _SECONDS: record.seconds}.items():
+                part.items.setdefault((metric, name), (cluster, columns, []))[2].append(value)
+            if any(each.errors for each in self._comparisons):
+                part.add_errors(record, cluster)
+        self._parts += parts.values()
+
+    def terminal(self) -> list[RenderableType]:
+        """Return a table for each comparison in which runs have values, and notes; empty without any."""
+        if not self._parts or not self._comparisons:
+            return []
+        notes = Notes()
+        tables = [table for each in self._comparisons for table in self._tables(each, notes)]
+        return [*tables, Text("\n".join([*self._explanations(), *notes.numbered()]), style="dim")]
+
+    def _tables(self, comparison: Comparison, notes: Notes) -> list[Table]:
+        rows: list[tuple[_Part, Mapping[str, Estimate]]] = []
+        for part in self._parts:
+            classes = [error for each in comparison.errors.values() for error in each]
+            if reason := next((part.unknown[error] for error in classes if error in part.unknown), ""):
+                notes.mark(f"{comparison.title}: not of {harmless(part.manifest.model)}, {part.setting}: {reason}.")
+                continue
+            estimates = {code: part.estimate(comparison, code) for code in comparison.columns.values()}
+            if cells := {code: each for code, each in estimates.items() if each is not None}:
+                rows.append((part, cells))
+        columns = {
+            heading: code for heading, code in comparison.columns.items() if any(code in cells for _, cells in rows)
+        }
+        if [*columns.values()] == [OVERALL] and comparison.required_group:
+            notes.mark(f"The files do not tell the {comparison.required_group} of any question: no table by it.")
+            return []
+        names = [[harmless(part.manifest.model).rpartition("/")[2], part.setting] for part, _ in rows]
+        for name, (part, _) in zip(names, rows, strict=True):
+            name += [harmless(f"{option}={value}") for option, value in part.manifest.benchmark_options.items()]
+            if mismatch := part.mismatch(comparison):
+                name[0] += notes.mark(f"{comparison.title}: no figures are printed of {harmless(mismatch)}.")
+            elif part.differs:
+                name[0] += notes.mark(f"Not comparable with the printed rows: {harmless(part.differs)}.")
+        printed = self._printed(comparison, [part for part, _ in rows])
+        size = ceil(len(columns) / (ceil(len(columns) / _COLUMNS_SIDE_BY_SIDE) or 1)) or 1
+        out_of = 100 if comparison.scores or comparison.errors else 1
+        tables: list[Table] = []
+        for start in range(0, len(columns), size):
+            headings = [*columns][start : start + size]
+            table = new_table(f"{self.name}. {comparison.title}")
+            table.add_column("", overflow="fold", min_width=22)
+            for heading in headings:
+                table.add_column(heading, justify="right")
+            codes = [columns[heading] for heading in headings]
+            for name, (_, cells) in zip(names, rows, strict=True):
+                found = [cells.get(code) for code in codes]
+                figures = (
+                    value_cell(each, below=[f"n {each.n}"], out_of=out_of) if each else stacked([DASH])
+                    for each in found
+                )
+                table.add_row(stacked(name, value_style=""), *figures)
+            add_printed(table, codes, printed, notes)
+            tables.append(table)
+        return tables
+
+    def _printed(
+        self, comparison: Comparison, parts: Sequence[_Part]
+    ) -> dict[tuple[str, ...], dict[str, PublishedRow]]:
+        """Return the printed figures by model and setting, then by column."""
+        lines: dict[tuple[str, ...], dict[str, PublishedRow]] = {}
+        all_rows = published_rows(self.paper.benchmark)
+        for setting in dict.fromkeys(part.setting for part in parts if not part.mismatch(comparison)):
+            rows = [row for row in all_rows if row.table in comparison.tables[setting] and row.setting in (setting, "")]
+            ranked = rows if not comparison.best else [row for row in all_rows if row.table == comparison.best["table"]]
+            metric = f"{self.paper.benchmark}.{comparison.best.get('metric', comparison.metric)}"
+            ranked = [row for row in ranked if row.metric == metric and row.group_checked in ("", OVERALL)]
+            for row in rows_beside(rows, [part.manifest.model for part in parts], ranked):
+                name = (row.model, row.setting) if row.setting else (row.model,)
+                lines.setdefault(name, {})[comparison.key(row)] = row
+        return lines
+
+    def _explanations(self) -> list[str]:
+        settings = {part.setting for part in self._parts}
+        metrics = tuple(f"{self.paper.benchmark}.{each.metric}" for each in self._comparisons if each.metric)
+        return [
+            "Values in percent where the heading names no unit, beneath them 95 % intervals over clusters of samples "
+            f"(none under {MIN_CLUSTERS} clusters); n: questions, epochs averaged, or errors.",
+            *filter(None, [self.paper.about.get("legend", "")]),
+            f"{MARK} as printed in {self.paper.title} (arXiv {self.paper.arxiv}): {self.paper.protocol}. Its "
+            "questions, prompts and reading of answers are not those of the runs: differences need not be of models.",
+            *(each.note for each in self._comparisons if each.note),
+            *(
+                _sentence(row)
+                for row in published_rows(self.paper.benchmark)
+                if row.table == IN_TEXT
+                and row.metric.startswith(metrics)
+                and (row.access == "people" or row.setting in settings)
+            ),
+        ]
+
+
+def rows_beside(
+    rows: Sequence[PublishedRow], models: Collection[str], ranked: Sequence[PublishedRow]
+) -> list[PublishedRow]:
+    """Return the rows of the evaluated ``models``, of the best open and of the best API model by ``ranked``, figures of
+    the same or of another table, where names may be cut off."""
+    printed = {row.model for row in rows}
+    shown = {name for name in printed for model in models if same_model(name, model)}
+    for access in ("open", "api"):
+        best = sorted((row for row in ranked if row.access == access), key=lambda row: -row.number)
+        shown |= next((names for row in best if (names := denotes(row.model, printed))), set())
+    return [row for row in rows if row.model in shown]
+
+
+def add_printed(
+    table: Table,
+    columns: Sequence[str],
+    lines: Mapping[tuple[str, ...], Mapping[str, PublishedRow]],
+    notes: Notes,
+    source: str = "",
+) -> None:
+    """Add printed figures to a table of runs: those in ``columns``, for each name (in lines); ``source``: a note."""
+    shown = [row for line in lines.values() for code in columns if (row := line.get(code))]
+    if not shown:
+        return
+    common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
+    marks = " ".join(notes.mark(each) for each in [*filter(None, [source]), *(f"{MARK} {each}" for each in common)])
+    table.add_row(stacked([f"printed {MARK}{marks}"]), *(stacked([""]) for _ in columns))
+    implied = {code: row.n_implied for line in lines.values() for code, row in line.items()}
+    sizes = [implied.get(code) for code in columns]
+    if any(sizes):
+        table.add_row("  n (implied)", *(str(n or DASH) for n in sizes), style="dim")
+    for name, line in lines.items():
+        cells = (_printed_cell(line.get(code), common, notes) for code in columns)
+        table.add_row(stacked([f"  {each}" for each in name], value_style=""), *cells, style="dim")
+
+
+def _printed_cell(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:
+    if row is None:
+        return DASH
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in row.doubts if doubt not in common)
+    return f"{row.percent or row.value}{_ARROWS[row.arrow]}{marks}"
+
+
+def _sentence(row: PublishedRow) -> str:
+    """Return a figure of the paper's running text as a sentence."""
+    what = ", ".join(part for part in (row.model, row.setting, row.variant) if part)
+    n = f" (n {row.n:,})" if row.n is not None else ""
+    unit = "points" if row.unit == "points" else "%"
+    return " ".join([f"{MARK} {what}: {row.percent} {unit}{n}.", *row.notes, *row.doubts])
