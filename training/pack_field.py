@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from field_parts import PARTS, build_field
+from field_parts.converted import RECIPES
 from split_field import GROUP, with_reach
 
 import agrotools
@@ -36,18 +37,19 @@ from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
 OUT = pack_path("field")
-VERSION = "8"
+VERSION = "9"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
-_NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be reproduced byte for byte"
 UNUSED = {
     "dsifn_cd": (24, "the terms of its data are not stated"),
-    "rgbd_apples": (22, _NOT_BYTES.format("depth as MATLAB files")),
-    "s2_ndvi": (15, _NOT_BYTES.format("arrays of NumPy")),
-    "tree_canopy": (15, _NOT_BYTES.format("maps as GeoTIFF")),
-    "multiband": (3, _NOT_BYTES.format("JSON in a Python package")),
+    "multiband": (3, "its files are in a package of PyPI, not in a repository"),
 }
 """Data sets that are left out: number of questions that this costs, and the reason."""
+ABSENT = (
+    "no questions on farm ponds: no photographs of ponds on two dates with outlines by people could be had",
+    "no questions on the choice of bands: no picture of more than three bands with classes by people could be had",
+)
+"""Task types without questions, with the reason."""
 IMAGE_KEYS = ("image", "before", "after", "chm")
 """Keys of an item of ``truth.json`` whose files are shown, in the order of the paths of its source."""
 
@@ -103,7 +105,8 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     notes: list[DataSetNote] = []
     for name in PARTS:
         listing = listing_of(f"field.{name}")
-        ours = [file for digest, file in originals_of(data, name).items() if digest in used]
+        own = {file.sha256: file for file in RECIPES.values() if file.local.startswith(f"{name}/")}
+        ours = [file for digest, file in {**originals_of(data, name), **own}.items() if digest in used]
         questions = sum(sample.id.rpartition("-")[0] == listing.part for sample in benchmark.samples)
         cost, reason = UNUSED.get(name, (questions, ""))
         notes.append(
@@ -151,7 +154,7 @@ def metadata_of(benchmark: Benchmark) -> dict:
     steps = (step for sample in benchmark.samples if sample.reference for step in sample.reference.steps)
     tools = {name: get_tool(name).version for name in sorted({step.tool for step in steps})}
     kept = {key: value for key, value in benchmark.header.metadata.items() if key not in ("absent", "notes")}
-    return {**kept, "tools": tools}
+    return {**kept, "tools": tools, "notes": [*ABSENT]}
 
 
 def oracle_scores(benchmark: Path, out: Path) -> dict[str, float]:
@@ -170,14 +173,16 @@ def print_sides(samples: Sequence[Sample], scores: Mapping[str, float]) -> None:
 def main() -> None:
     data = Path(sys.argv[1]).resolve()
     with TemporaryDirectory() as scratch:
+        used = [name for name in PARTS if name not in UNUSED]
         if len(sys.argv) > 2:
             built = Path(sys.argv[2])
+            for name in used:
+                PARTS[name](data / name, Path(scratch))  # so that the converted files are known
         else:
             chosen, built = Path(scratch) / "data", Path(scratch) / "field"
             chosen.mkdir()
-            for name in PARTS:
-                if name not in UNUSED:
-                    (chosen / name).symlink_to(data / name)
+            for name in used:
+                (chosen / name).symlink_to(data / name)
             build_field(chosen, built)
         benchmark, scores = load_folder(built), oracle_scores(built, Path(scratch) / "oracle")
         samples = with_reach(benchmark.samples, scores)

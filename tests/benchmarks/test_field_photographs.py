@@ -7,10 +7,14 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
+import rasterio
 from PIL import Image
+from scipy.io import savemat
 
+from agrotools.benchmarks.describing import describe
 from agrotools.benchmarks.downloads import Patience
 from agrotools.benchmarks.field import load
+from agrotools.benchmarks.field.conversion import as_jpeg, as_tiff
 from agrotools.benchmarks.field.pack import (
     JPEG_QUALITY,
     DataSetNote,
@@ -21,7 +25,7 @@ from agrotools.benchmarks.field.pack import (
     read_samples,
     sha256_of,
 )
-from agrotools.benchmarks.loading import load_benchmark
+from agrotools.benchmarks.loading import Loading, load_as, load_benchmark
 from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
 from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
@@ -94,6 +98,7 @@ def made(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(load, "read_head", lambda: head)
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
+    monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
     monkeypatch.setattr(load, "read_samples", lambda: samples)
     return head, web
 
@@ -114,10 +119,71 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     assert said == ["left out of the benchmark: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
-    assert "incomplete: no heads; then run: agrotools data get field" in str(benchmark.header.metadata["notes"])
+    notes = str(benchmark.header.metadata["notes"])
+    assert "incomplete: no heads; then run: agrotools data get field" in notes
+    assert "incomplete: no pest recogniser; agrotools data get field makes one" in notes
     assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
     assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
     assert {row.name: row.state for row in list_downloads()}["field"] == "complete"
+
+
+def _saved(pixels, form: str, **more) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, form, **more)
+    return buffer.getvalue()
+
+
+def _geotiff(path: Path, bands) -> bytes:
+    shape = {"count": len(bands), "height": bands.shape[1], "width": bands.shape[2], "dtype": bands.dtype}
+    with rasterio.open(path, "w", driver="GTiff", crs="EPSG:32633", compress="deflate", **shape) as raster:
+        raster.write(bands)
+    return path.read_bytes()
+
+
+def _array(values) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()
+
+
+def _matlab(values) -> bytes:
+    savemat(buffer := io.BytesIO(), {"transformed_depth": values})
+    return buffer.getvalue()
+
+
+def _packed(stored: bytes, **how) -> PackedFile:
+    known = {"path": "files/x", "sha256": sha256_of(stored), "source": "x", "local": "x"}
+    return PackedFile.model_validate(known | how | _PLACE)
+
+
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+def test_original_and_copy_in_another_form_become_the_same_file(tmp_path):
+    rng = np.random.default_rng(1)
+    picture, heights = rng.integers(0, 255, (40, 60, 3), np.uint8), rng.random((3, 8, 9), np.float32)
+    depth, mask = rng.integers(300, 3000, (30, 40), np.uint16), rng.integers(0, 2, (12, 14), np.uint8)
+    tiff = _geotiff(tmp_path / "colours.tif", picture.transpose(2, 0, 1))
+    marks = (("red", (4, 4, 20, 20)),)
+    framed, *_, plain = as_jpeg(_saved(picture[5:35, 10:50], "PNG"), 93, None, marks)
+    for original, copy, stored, how in (
+        (tiff, _saved(picture[5:35, 10:50], "PNG"), plain, {"crop": (10, 5, 50, 35), "marks": marks}),
+        (_matlab(depth), _saved(depth, "PNG"), as_tiff(_saved(depth, "PNG"), None)[0], {"convert": "tiff"}),
+        (_array(heights[..., None]), _geotiff(tmp_path / "h.tif", heights[1:2]),
+         as_tiff(_array(heights), 1)[0], {"convert": "tiff", "layer": 1}),
+        (_geotiff(tmp_path / "mask.tif", 255 * mask[None]), _saved(mask, "PNG"),
+         as_tiff(_saved(mask, "PNG"), None)[0], {"convert": "tiff"}),
+    ):  # fmt: skip
+        item = _packed(stored, **{"convert": "jpeg"} | how).item
+        assert item.convert is not None
+        assert item.convert(original) == item.convert(copy) == item.convert(stored) == stored
+        assert item.convert(b"no picture") is None
+    assert framed != plain
+
+
+def test_describing_needs_no_photograph(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
+    benchmark = load_as("field", Loading(questions_only=True))
+    assert describe(benchmark).questions == len(read_samples())
+    assert benchmark.content_hash == read_head().content_hash
 
 
 def test_a_prepared_copy_gives_the_same_benchmark(made, tmp_path):
@@ -185,19 +251,48 @@ def test_questions_are_on_one_side_of_the_tools_that_are_installed():
     assert recorded == {name: get_tool(name).version for name in recorded}, "run training/pack_field.py again"
 
 
+def _original_form(file: PackedFile, path: Path) -> bytes | None:
+    """Return a file in the form that the repository has, made from the copy; None for what is stored in that form."""
+    if file.convert not in ("jpeg", "tiff") or not (file.crop or path.suffix in (".npy", ".mat", ".tif")):
+        return None
+    if path.suffix == ".npy":
+        with rasterio.open(DATA / file.local) as raster:
+            layer = raster.read(1)[..., None]
+        layers = np.load(path) if path.exists() else np.zeros((40, *layer.shape), np.float32)
+        layers[file.layer] = layer
+        return _array(layers)
+    with Image.open(DATA / file.local) as copy:
+        pixels = np.asarray(copy)
+    if path.suffix == ".mat":
+        return _matlab(pixels.astype(np.uint16))
+    if file.crop:
+        x0, y0, x1, y1 = file.crop
+        whole = np.asarray(Image.open(path)).copy() if path.exists() else np.zeros((1035, 1249, 3), np.uint8)
+        whole[y0:y1, x0:x1] = pixels
+        return _saved(whole, "PNG")
+    path.unlink(missing_ok=True)
+    return _geotiff(path, pixels.transpose(2, 0, 1) if pixels.ndim == 3 else 255 * pixels[None])
+
+
 @pytest.mark.data
+@pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 @pytest.mark.parametrize("layout", ["prepared", "repositories"])
 def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkeypatch, layout):
     if not (DATA / "cwfid").is_dir():
         pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
+    monkeypatch.setattr("agrotools.benchmarks.pests.train_missing_pests", lambda _: "")
     head, mirror = read_head(), DATA
     if layout == "repositories":
         mirror = tmp_path / "web"
         for file in (*head.files, *head.head_files):
-            (path := mirror / file.repo / file.commit / file.source).parent.mkdir(parents=True, exist_ok=True)
-            path.symlink_to(DATA / file.local)
+            path = mirror / file.repo / file.commit / file.source
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if original := _original_form(file, path):
+                path.write_bytes(original)
+            elif not path.exists():
+                path.symlink_to(DATA / file.local)
     with serving(mirror) as server:
         obtained = obtain("field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY))
     assert obtained.failures == []

@@ -40,21 +40,28 @@ class Run:
     options: Sequence[str]
 
 
-def _embedded(protocol: str, limit: int) -> Run:
-    options = ("embedded", "--mode", "end-to-end", "--protocol", protocol, "--tools", "needed", "--max-steps", "6")
-    return Run(f"embedded-{protocol}", limit, options)
+def _embedded(limit: int, protocols: Sequence[str] = ("react", "tool-calling")) -> tuple[Run, ...]:
+    """Return runs on ``embedded`` in each protocol, with the tools of the reference calls and with all tools."""
+    offered = (("needed", ""), ("all", "-all"))
+    return tuple(
+        Run(f"embedded-{protocol}{suffix}", limit, (*_END_TO_END, "--protocol", protocol, "--tools", tools))
+        for protocol in protocols
+        for tools, suffix in offered
+    )
 
 
+_END_TO_END = ("embedded", "--mode", "end-to-end", "--max-steps", "6")
+_WHOLE = Run("embedded-whole", 100_000, (*_END_TO_END, "--protocol", "react"))
 _STEPS = Run("embedded-steps", 5, ("embedded", "--mode", "step-by-step", "--tools", "needed"))
 _AGRIEVAL = Run("agrieval", 60, ("agrieval", "--data-root", "DATA/agrieval"))
 _GTA = Run("gta", 8, ("gta", "--data-root", "DATA/gta", "--backend", "recorded", "--mode", "end-to-end"))
 _GTA2 = Run("gta-2", 8, ("gta-2", "--data-root", "DATA/gta-2", "--mode", "end-to-end"))
 _SHARED = (_STEPS, _AGRIEVAL, _GTA, _GTA2)
 RUNS: dict[str, tuple[Run, ...]] = {
-    "coder-1.5b": (_embedded("react", 20), _embedded("tool-calling", 20), *_SHARED),
-    "coder-0.5b": (_embedded("react", 40), _embedded("tool-calling", 40), *_SHARED),
-    "smollm2-135m": (_embedded("react", 20), *_SHARED),
-    OTHER: (_embedded("react", 20), _embedded("tool-calling", 20), *_SHARED),
+    "coder-1.5b": (*_embedded(20), *_SHARED),
+    "coder-0.5b": (*_embedded(40), *_SHARED, _WHOLE),
+    "smollm2-135m": (*_embedded(20, ("react",)), *_SHARED),
+    OTHER: (*_embedded(20), *_SHARED),
 }
 """Runs by model. The published benchmarks are their small made-up data, in the shape of the published files."""
 

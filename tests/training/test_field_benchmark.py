@@ -136,9 +136,11 @@ def test_two_images_are_too_few(tmp_path):
 
 
 @pytest.mark.skipif(not (_DATA / "truth.json").is_file(), reason=f"no CWFID images in {_DATA}")
-def test_the_real_images_give_the_field_benchmark():
-    part = PARTS["cwfid"](_DATA)
+def test_the_real_images_give_the_field_benchmark(tmp_path):
+    part = PARTS["cwfid"](_DATA, tmp_path)
     chosen = choose(part.subjects, part.questions, part.samples, SEED)
+    assert sum(item.subject.of == "framed_plant" for item in chosen) >= 15
+    chosen = [item for item in chosen if item.subject.of == "field"]
     assert len(chosen) >= 80
     assert len({item.subject.name for item in chosen}) == 10
     assert {item.question.task_type for item in chosen} == {"weed_crop_area", "plotting"}

@@ -89,10 +89,10 @@ def test_a_folder_that_is_cut_short_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "cwfid"])
-def test_real_data_gives_varied_questions(name):
+def test_real_data_gives_varied_questions(name, tmp_path):
     if not (_DATA / name).is_dir():
         pytest.skip(f"no folder {name} in AGROTOOLS_TEST_DATA")
-    part = PARTS[name](_DATA / name)
+    part = PARTS[name](_DATA / name, tmp_path)
     chosen = choose(part.subjects, part.questions, part.samples, SEED)
     assert len(chosen) >= {"multiband": 3, "tree_canopy": 10}.get(name, 14)
     assert len({item.query for item in chosen}) == len(chosen)

@@ -6,6 +6,7 @@ do not exist are left out and listed in the metadata.
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
@@ -17,7 +18,8 @@ from agrotools.formats.writing import check_replaceable
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))  # for the reader of prepared data sets
 
-from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees
+from field_parts.land import buildings, canopy, land_use, ndvi, scene, trees, trees_from_the_air
+from field_parts.pests import pests
 from field_parts.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from field_parts.weeds import weeds
 
@@ -31,9 +33,11 @@ PARTS: dict[str, Adapter] = {
     "s2_ndvi": ndvi,
     "tree_canopy": trees,
     "multiband": scene,
+    "neon_trees": trees_from_the_air,
     "deepweeds": weed_photos,
     "bean_leaf_class": leaf_photos("bean"),
     "coffee_leaf_class": leaf_photos("coffee"),
+    "jute_pests": pests,
     "orchard_apples": orchard("apple", "orchard_apples"),
     "orchard_pears": orchard("pear", "orchard_pears"),
     "orchard_cherries": orchard("cherry", "orchard_cherries"),
@@ -55,18 +59,19 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data sets")
     there = [name for name in PARTS if (folder / name).is_dir()]
     # Without subfolders, read CWFID in its authors' layout, or raise an error that describes what is missing.
-    parts = [PARTS[name](folder / name) for name in there] or [weeds(folder)]
     absent: list[JsonValue] = [*sorted(PARTS.keys() - there)]
-    return assembled(
-        parts,
-        out,
-        name="field",
-        version="3",
-        description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
-        metadata={"absent": absent} if absent else {},
-        progress=progress,
-        twins=True,
-    )
+    with TemporaryDirectory() as scratch:
+        parts = [PARTS[name](folder / name, Path(scratch)) for name in there] or [weeds(folder, Path(scratch))]
+        return assembled(
+            parts,
+            out,
+            name="field",
+            version="3",
+            description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
+            metadata={"absent": absent} if absent else {},
+            progress=progress,
+            twins=True,
+        )
 
 
 __all__ = ["PARTS", "build_field"]

@@ -1,6 +1,7 @@
 """Land from above: maps of tree cover, a multispectral scene, pairs of dates, and rasters of canopy heights."""
 
 from collections.abc import Callable, Sequence
+from csv import DictReader
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from agrotools.build.area_truth import Region, cut_out, halves, quarters
 from agrotools.build.sources.land import canopy_subjects, change_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter
+from agrotools.build.sources.part import DataSet, Part, adapter, named, photo_subject, photo_thing
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
@@ -18,6 +19,7 @@ from agrotools.tools.change.pairs import shift_between
 from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
+from field_parts.converted import as_photo, as_plane
 from prepared import read_items
 
 _DIGITS = 6
@@ -29,11 +31,10 @@ def trees(data: DataSet) -> Part:
     """Shares and areas of tree cover in maps."""
     subjects: list[Subject] = []
     for number, item in enumerate(read_items(data.folder, ("gsd_m",), ("mask",))):
-        path, gsd_m = data.folder / item["mask"], item["gsd_m"]
-        note = "Map of tree cover, drawn on an aerial image of a town."
-        file = data.originals.file(path, kind="mask", classes={"0": "other", "1": "trees"}, gsd_m=gsd_m, note=note)
-        file = file.model_copy(update={"name": "tree_map.png"})
-        mask = read_labels(path).classes
+        gsd_m, note = item["gsd_m"], "Map of tree cover, drawn on an aerial image of a town."
+        meaning = {"kind": "mask", "classes": {"0": "other", "1": "trees"}, "gsd_m": gsd_m, "note": note}
+        file = as_plane(data, item, "mask", place=1, **meaning).model_copy(update={"name": "tree_map.tif"})
+        mask = read_labels(data.folder / item["mask"]).classes
 
         def truth(region: Region | None, mask: Any = mask, gsd_m: float = gsd_m) -> dict[str, Any]:
             inside = cut_out(mask, region)
@@ -49,6 +50,57 @@ def trees(data: DataSet) -> Part:
             _subject(f"trees-{number}-down", "trees_half", file, down, truth),
         ]
     return data.part(subjects, ["land"])
+
+
+PLOT_SIDE_PX = 400
+"""Least side of the pictures of trees from the air."""
+
+
+@adapter("field.neon_trees")
+def trees_from_the_air(data: DataSet) -> Part:
+    """Crowns that people boxed in pictures of 0.1 m from the air: plots, and their halves; places are not mixed."""
+    places: dict[str, list[tuple[SampleFile, list[tuple[float, float]]]]] = {}
+    for item in read_items(data.folder, ("gsd_m",), ("image", "boxes")):
+        note = "Seen from straight above, from an aeroplane."
+        with (data.folder / item["boxes"]).open(encoding="utf-8") as lines:
+            boxes = [[float(row[edge]) for edge in ("xmin", "xmax", "ymin", "ymax")] for row in DictReader(lines)]
+        centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, x1, y0, y1 in boxes]
+        file = as_photo(data, item, gsd_m=item["gsd_m"], note=note)
+        # One of the three places is shown in several tiles; the others, of open woodland, are compared with each other.
+        place = "tiles" if "crop" in item["source"] else "plots"
+        places.setdefault(place, []).append((file, centres))
+    subjects: list[Subject] = []
+    for place, plots in places.items():
+        subjects.append(photo_subject(f"trees-{place}", plots, _plot_of_trees, {"place": place}, "tree_plot"))
+        for number, (file, centres) in enumerate(plots):
+            alone = photo_subject(f"trees-{place}-{number}-alone", [(file, centres)], _plot_of_trees, {}, "tree_plot")
+            subjects.append(alone)
+            parts = halves(int(file.width_px or PLOT_SIDE_PX), int(file.height_px or PLOT_SIDE_PX))[number % 2]
+            subjects.append(_half_plots(f"trees-{place}-{number}", file, centres, parts))
+    return data.part(subjects, ["tree_plots"])
+
+
+def _plot_of_trees(file: SampleFile, centres: list[tuple[float, float]], _: int) -> Thing:
+    side = file.gsd_m or 1.0
+    hectares = (file.width_px or 0) * (file.height_px or 0) * side**2 / 10_000
+    truth = {"count": len(centres), "density_per_ha": round_significant(len(centres) / hectares, _DIGITS)}
+    thought = f"I need to know how many trees stand in {file.name}."
+    return photo_thing(file, "count_objects", truth, thought, target="tree")
+
+
+def _half_plots(
+    name: str, file: SampleFile, centres: list[tuple[float, float]], parts: Sequence[tuple[str, Region]]
+) -> Subject:
+    file = named(file, "image", 1)
+
+    def shown(index: int, _: int) -> Thing:
+        called, (x0, y0, x1, y1) = parts[index]
+        truth = {"count": sum(x0 <= x < x1 and y0 <= y < y1 for x, y in centres)}
+        arguments: dict[str, Any] = {"image": file.name, "target": "tree", "region": [x0, y0, x1, y1]}
+        thought = f"I need to know how many trees stand in the {called} half."
+        return Thing((file,), "count_objects", arguments, truth, f"{called} half", thought)
+
+    return Subject(name, 2, shown, {"plot": name}, of="tree_half_plot")
 
 
 @adapter("field.multiband")
@@ -146,11 +198,11 @@ def ndvi(data: DataSet) -> Part:
     """Mean vegetation index of two dates of one place."""
     dates: list[tuple[SampleFile, float]] = []
     for item in sorted(read_items(data.folder, files=("ndvi",)), key=lambda item: str(item["id"])):
-        path = data.folder / item["ndvi"]
-        with open_raster(path) as raster:
+        with open_raster(data.folder / item["ndvi"]) as raster:
             values, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
-        size = values.shape[1], values.shape[0]
-        file = data.originals.raster(path, size, ("NDVI",), "NDVI from Sentinel-2, one band, -1 to 1.", gsd_m)
+        size = {"width_px": values.shape[1], "height_px": values.shape[0], "gsd_m": gsd_m}
+        note = "NDVI from Sentinel-2, one band, -1 to 1."
+        file = as_plane(data, item, "ndvi", kind="raster", bands=("NDVI",), note=note, **size)
         dates.append((file, float(np.nanmean(values.astype(np.float64)))))
     # Consecutive pairs share a date, so all samples of one place are one cluster.
     return data.part([_ndvi_subject(number, *pair) for number, pair in enumerate(pairwise(dates))], ["ndvi"])

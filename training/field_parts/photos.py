@@ -1,20 +1,43 @@
 """Photographs: lesions outlined by hand, diseases and weeds named by experts, apples measured, fruit counted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from csv import DictReader
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, adapter, photo_pairs, photo_thing
-from agrotools.build.sources.photos import NO_WEED, TOGETHER, apple_subject, fruit_subjects, named_weeds, weed_subjects
-from agrotools.build.templates import Thing
+from agrotools.benchmarks.field.conversion import Box, Mark
+from agrotools.build.references import ref
+from agrotools.build.sources.part import (
+    Adapter,
+    DataSet,
+    Part,
+    Photo,
+    adapter,
+    named,
+    photo_pairs,
+    photo_subject,
+    photo_thing,
+)
+from agrotools.build.sources.photos import (
+    NO_WEED,
+    TOGETHER,
+    apple_subject,
+    fruit_subjects,
+    named_weeds,
+    weed_subjects,
+    weed_thing,
+)
+from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, SampleFile
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
+from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
@@ -61,16 +84,29 @@ def leaf_photos(crop: str) -> Adapter:
             truth = _leaf_diagnosis(crop, label)
             thought = f"I need to know what, if anything, is wrong with the leaf in {file.name}."
             words = {"crop": crop, "state": _STATES.get(label, label.replace("_", " ")), "id": str(truth["best"])}
+            words |= {"entry": words["id"], "states": states}
             return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
 
-        paired, spare = _with_spares(photos, 3 if crop == "bean" else 2)
+        labels = sorted({label for _, label in photos} - {_HEALTHY})
+        named_states = (_leaf_diagnosis(crop, label)["candidates"][0]["common_name"] for label in labels)
+        states = JOINED.join([_HEALTHY, *named_states])
+        paired, spare = with_spares(photos, 3 if crop == "bean" else 2)
         pairs = photo_pairs(f"{crop}-leaves", paired, thing, {"crop": crop}, f"{crop}_leaf")
-        return data.part(_with_others(pairs, photos, spare), ["leaf_disease"])
+        advice = one_of_each(f"{crop}-advice", paired, labels, thing, "leaf_advice")
+        return data.part([*with_others(pairs, photos, spare), *advice], ["leaf_disease", "field_advice"])
 
     return read
 
 
-def _with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[str]], list[Photo[str]]]:
+def one_of_each(
+    name: str, photos: Sequence[Photo[str]], labels: Sequence[str], thing: Callable[..., Thing], of: str
+) -> list[Subject]:
+    """Return for each label a subject with one of its pictures."""
+    chosen = {label: min((p for p in photos if p[1] == label), key=lambda p: str(p[0].sha256)) for label in labels}
+    return [photo_subject(f"{name}-{n}", [photo], thing, {}, of) for n, photo in enumerate(chosen.values())]
+
+
+def with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[str]], list[Photo[str]]]:
     """Return the pictures to ask about, and ``number`` of each label that are only shown in place of another one."""
     spare: list[Photo[str]] = []
     for label in sorted({label for _, label in photos}):
@@ -79,7 +115,7 @@ def _with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[
     return [each for each in photos if each not in spare], spare
 
 
-def _with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]) -> list[Subject]:
+def with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]) -> list[Subject]:
     """Return the pairs, as many as there are spare pictures with one whose label is that of neither picture.
 
     No spare picture is used twice, since samples that share a file are one cluster.
@@ -115,8 +151,16 @@ def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
     photos = named_weeds(((data.folder / item["image"], str(item["label"])) for item in items), data)
-    paired, spare = _with_spares(photos, 2)
-    return data.part(_with_others(weed_subjects("weed-photos", paired), photos, spare), ["weed"])
+    paired, spare = with_spares(photos, 2)
+
+    def thing(file: SampleFile, label: str, _: int) -> Thing:
+        return weed_thing(file, label, f"I need to know which weed {file.name} shows.")
+
+    labels = sorted({label for _, label in photos if label.lower() != NO_WEED})
+    advice = one_of_each("weed-advice", paired, labels, thing, "weed_advice")
+    return data.part(
+        [*with_others(weed_subjects("weed-photos", paired), photos, spare), *advice], ["weed", "field_advice"]
+    )
 
 
 FOCAL_PX = 955.0
@@ -134,23 +178,47 @@ def apples(data: DataSet) -> Part:
     """Diameters of apples in boxes, in millimetres."""
     subjects: list[Subject] = []
     for number, item in enumerate(read_items(data.folder, ("fruits",), ("image", "depth_mm_uint16"))):
-        image = data.originals.file(data.folder / item["image"], note="Apple trees, daylight.")
+        image = as_photo(data, item, note="Apple trees, daylight.")
         middle = {"cx_px": (image.width_px or 0) / 2, "cy_px": (image.height_px or 0) / 2}
-        camera = Intrinsics(fx_px=FOCAL_PX, fy_px=FOCAL_PX, **middle)
-        depth_path, note = data.folder / item["depth_mm_uint16"], "Depth registered to the picture."
-        depth = data.originals.file(depth_path, kind="depth", depth_unit_mm=1.0, note=note)
-        files = (image.model_copy(update={"intrinsics": camera}), depth)
+        camera = {"intrinsics": Intrinsics(fx_px=FOCAL_PX, fy_px=FOCAL_PX, **middle)}
+        note = "Depth registered to the picture."
+        depth = as_plane(data, item, "depth_mm_uint16", place=1, kind="depth", depth_unit_mm=1.0, note=note)
+        files = (image.model_copy(update=camera), depth)
         fruits = _fruits(data.folder, item)
         for start in range(0, len(fruits) - TOGETHER + 1, TOGETHER):
-            subjects.append(apple_subject(f"apples-{number}-{start}", files, fruits[start : start + TOGETHER]))
-    return data.part(subjects, ["apple"])
+            some = fruits[start : start + TOGETHER]
+            subjects.append(apple_subject(f"apples-{number}-{start}", files, some))
+            marks = tuple(zip(PEN_NAMES, (box for box, _ in some), strict=False))
+            marked = as_photo(data, item, marks=marks, note="Apple trees, daylight.", **camera)
+            subject = _marked_apples(f"framed-{number}-{start}", (marked, depth), marks, some)
+            subjects.append(replace(subject, instead=without_frames(marked, files[0])))
+    return data.part(subjects, ["apple", "drawn_apple_marks"])
 
 
-def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[tuple[int, ...], float]]:
+def _marked_apples(
+    name: str, files: tuple[SampleFile, SampleFile], marks: Sequence[Mark], fruits: Sequence[tuple[Box, float]]
+) -> Subject:
+    image, depth = named(files[0], "image", 1), named(files[1], "depth", 1)
+
+    def shown(index: int, place: int) -> Thing:
+        colour, box = marks[index]
+        truth: dict[str, Any] = {"fruits": [{"id": 1, "diameter_mm": fruits[index][1]}], "n": 1}
+        arguments: dict[str, Any] = {"image": image.name, "depth": depth.name, "boxes": [ref(0, "crop_box")]}
+        thought = f"Now the diameter of the fruit inside the {colour} frame."
+        words = {"colour": colour, "file": image.name}
+        before = (framed(image.name, colour, box),)
+        return Thing(
+            (image, depth), "measure_fruit_size", arguments, truth, f"apple {place}", thought, words, before=before
+        )
+
+    return Subject(name, len(fruits), shown, {"subject": name}, of="marked_apple")
+
+
+def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[Box, float]]:
     """Return box and calliper size of each fully visible fruit."""
     try:
         return [
-            (tuple(int(edge) for edge in fruit["box"]), float(fruit["caliber_mm"]))
+            (cast(Box, tuple(int(edge) for edge in fruit["box"])), float(fruit["caliber_mm"]))
             for fruit in item["fruits"]
             if not str(fruit["fruit_id"]).startswith(_SPHERES) and fruit["occluded"] == _WELL_SEEN
         ]
@@ -168,12 +236,78 @@ def orchard(fruit: str, folder: str) -> Adapter:
     def read(data: DataSet) -> Part:
         note = f"Part of a photograph of a tree with {PLURAL[fruit]}."
         counted: list[tuple[SampleFile, int]] = []
+        marked: list[Subject] = []
         for item in read_items(data.folder, ("count",), ("image",)):
             if not isinstance(item["count"], int) or item["count"] < 0:
                 raise BenchmarkError(f"{data.folder}: the count of {item.get('id')} is not a whole number")
             counted.append((data.originals.file(data.folder / item["image"], note=note), item["count"]))
-        return data.part(
-            fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard"), ["orchard", "surely"]
+            if fruit == "apple" and (frames := _clean_frames(_boxes(data.folder / item["boxes"]))):
+                marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES[1:], frames, strict=False))
+                file = as_photo(data, item, marks=marks, note=note)
+                subject = _framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames])
+                marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
+        subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
+        framed_too = (
+            [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []
         )
+        return data.part([*subjects, *marked], [*load_templates("orchard"), *load_templates("surely"), *framed_too])
 
     return read
+
+
+_FRAMED = ("framed_number", "framed_any", "framed_sum", "framed_fuller")
+_SIDES = ((16, 312), (328, 624))
+"""Left and right part of a tile of 640 pixels in which a frame may lie."""
+_STEP_PX, _LEAST_PX, _FEWEST = 24, 144, 4
+
+
+def _boxes(path: Path) -> list[Box]:
+    with path.open(encoding="utf-8") as lines:
+        return [
+            cast(Box, tuple(round(float(row[edge])) for edge in ("xmin", "ymin", "xmax", "ymax")))
+            for row in DictReader(lines)
+        ]
+
+
+def _clean_frames(fruits: Sequence[Box]) -> list[tuple[Box, int]]:
+    """Return for each side the largest frame that cuts no fruit and holds some, with their number; none where none."""
+    frames: list[tuple[Box, int]] = []
+    for left, right in _SIDES:
+        edges = (range(left, right - _LEAST_PX + 1, _STEP_PX), range(16, 624 - _LEAST_PX + 1, _STEP_PX))
+        tried = [
+            (x0, y0, x1, y1)
+            for x0 in edges[0]
+            for y0 in edges[1]
+            for x1 in range(x0 + _LEAST_PX, right + 1, _STEP_PX)
+            for y1 in range(y0 + _LEAST_PX, 625, _STEP_PX)
+        ]
+        clean = [(box, sum(shares)) for box in tried if (shares := _inside(fruits, box)) is not None]
+        if some := [each for each in clean if each[1] >= _FEWEST]:
+            frames.append(max(some, key=lambda each: (each[0][2] - each[0][0]) * (each[0][3] - each[0][1])))
+    return frames
+
+
+def _inside(fruits: Sequence[Box], frame: Box) -> list[bool] | None:
+    """Return for each fruit whether it lies in the frame; None if the frame cuts one."""
+    found: list[bool] = []
+    for x0, y0, x1, y1 in fruits:
+        across = max(0, min(x1, frame[2]) - max(x0, frame[0]))
+        share = across * max(0, min(y1, frame[3]) - max(y0, frame[1])) / max(1, (x1 - x0) * (y1 - y0))
+        if 0.1 < share < 0.9:
+            return None
+        found.append(share >= 0.9)
+    return found
+
+
+def _framed_fruit(name: str, file: SampleFile, marks: Sequence[Mark], counts: Sequence[int]) -> Subject:
+    file = named(file, "image", 1)
+
+    def shown(index: int, _: int) -> Thing:
+        colour, box = marks[index]
+        words = {"fruit": "apple", "fruits": "apples", "colour": colour}
+        thought = f"Now the number of apples inside the {colour} frame."
+        arguments = {"target": "apple", "region": ref(0, "crop_box")}
+        before = (framed(file.name, colour, box),)
+        return photo_thing(file, "count_objects", {"count": counts[index]}, thought, words, before, **arguments)
+
+    return Subject(name, len(marks), shown, {"subject": name}, of="fruit_mark")

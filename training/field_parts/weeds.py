@@ -11,19 +11,24 @@ are as many clusters as pairs, and a head trained on other pairs has never seen 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
+from scipy import ndimage
 
+from agrotools.benchmarks.field.conversion import Box
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
+from agrotools.build.references import ref
+from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, photo_thing
 from agrotools.build.sources.photos import describe_separation
-from agrotools.build.templates import load_templates
+from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.base import NoFileError
+from field_parts.converted import PEN_NAMES, as_photo, framed, without_frames
 from prepared import TRUTH_FILE, read_items, require_files
 
 NOTE = (
@@ -124,7 +129,60 @@ def weeds(data: DataSet) -> Part:
     subjects = [_subject(number, pair) for number, pair in enumerate(pairs)]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
     questions = [*field_templates(), *load_templates("surely")]
+    if (data.folder / TRUTH_FILE).is_file():
+        vegetation = {image.name: image.vegetation for image in images}
+        for item in read_items(data.folder, ("id",), ("image",)):
+            plants = _single_plants(vegetation[str(item["id"])])
+            if len(plants) >= _FEWEST_PLANTS:
+                subjects.append(_framed_plants(data, item, plants))
+        questions += load_templates("framed_plants")
     return data.part(subjects, questions, counts, describe_separation)
+
+
+_FEWEST_PLANTS = 2
+_LEAST_PLANT_PX = 2_500
+_MARGIN_PX, _GAP_PX = 4, 6
+"""Pixels between a plant and its frame, and least gap to other plants."""
+
+
+def _single_plants(vegetation: NDArray[np.bool_]) -> list[tuple[Box, dict[str, Any]]]:
+    """Return frames around plants that stand alone, and what a perfect tool measures inside each."""
+    rows, columns = vegetation.shape
+    groups, _ = ndimage.label(ndimage.binary_dilation(vegetation, iterations=_GAP_PX))
+    found: list[tuple[int, Box, dict[str, Any]]] = []
+    for number, (down, across) in enumerate(ndimage.find_objects(groups), start=1):
+        ys, xs = np.nonzero((groups[down, across] == number) & vegetation[down, across])
+        if not ys.size:
+            continue
+        ys, xs = ys + down.start, xs + across.start
+        x0, y0, x1, y1 = int(xs.min()), int(ys.min()), int(xs.max()) + 1, int(ys.max()) + 1
+        box = (x0 - _MARGIN_PX, y0 - _MARGIN_PX, x1 + _MARGIN_PX, y1 + _MARGIN_PX)
+        inside = np.count_nonzero(vegetation[max(0, box[1]) : box[3], max(0, box[0]) : box[2]])
+        is_whole = box[0] >= _GAP_PX and box[1] >= _GAP_PX and box[2] <= columns - _GAP_PX and box[3] <= rows - _GAP_PX
+        if is_whole and ys.size >= _LEAST_PLANT_PX and inside <= 1.01 * ys.size:
+            found.append((ys.size, box, {"area_px": int(ys.size), "width_px": x1 - x0}))
+    largest = sorted(found, key=lambda each: -each[0])[: len(PEN_NAMES)]
+    # In reading order, so that a colour does not tell the size.
+    return [(box, plant) for _, box, plant in sorted(largest, key=lambda each: each[1])]
+
+
+def _framed_plants(data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]) -> Subject:
+    marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES, plants, strict=False))
+    marked, plain = as_photo(data, item, marks=marks, note=NOTE), as_photo(data, item, note=NOTE)
+    file = named(marked, "image", 1)
+
+    def shown(index: int, _: int) -> Thing:
+        (colour, box), (_, plant) = marks[index], plants[index]
+        truth = {"n_plants": 1, "plants": [plant], "view": "top"}
+        thought = f"Now the plant inside the {colour} frame."
+        words = {"colour": colour}
+        before = (framed(file.name, colour, box),)
+        more = {"view": "top", "region": ref(0, "crop_box")}
+        return photo_thing(file, "measure_weed_phenotype", truth, thought, words, before, **more)
+
+    metadata: dict[str, JsonValue] = {"image": str(item["id"])}
+    instead = without_frames(marked, plain)
+    return Subject(f"plants-{item['id']}", len(plants), shown, metadata, "framed_plant", instead)
 
 
 def _subject(number: int, pair: list[tuple[SampleFile, FieldImage]]) -> Subject:

@@ -28,6 +28,7 @@ class Loading(NamedTuple):
     content hash are those of the whole benchmark.
 
     ``files_later``: files are needed only after :meth:`Benchmark.prepare`, so a loader may leave them to it.
+    ``questions_only``: no file is needed.
     """
 
     data_root: Path | None = None
@@ -35,6 +36,7 @@ class Loading(NamedTuple):
     progress: Progress = no_progress
     quick: bool = False
     files_later: bool = False
+    questions_only: bool = False
 
 
 def data_folder() -> Path:

@@ -119,7 +119,8 @@ def describe_one(
     from agrotools.runner.config import benchmark_options
 
     options = benchmark_options(option) if option else {}
-    benchmark = load_as(name, Loading(data_root, options, terminal_progress(), files_later=True))
+    loading = Loading(data_root, options, terminal_progress(), files_later=True, questions_only=True)
+    benchmark = load_as(name, loading)
     described = describe(benchmark)
     folder = (out or Path()).expanduser()
     picture = folder / f"{described.name}.png"

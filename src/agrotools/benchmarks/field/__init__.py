@@ -1,1 +1,1 @@
-"""Benchmark ``field``: questions on photographs of fields, leaves and fruit; the photographs are downloaded."""
+"""Benchmark ``field``: questions on photographs of fields, leaves, fruit and pests; the photographs are downloaded."""

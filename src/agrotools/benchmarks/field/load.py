@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import orjson
+from pydantic import JsonValue
 
 from agrotools.benchmarks.downloads import Downloader
 from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples
@@ -15,6 +17,7 @@ from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file, write_whole
 from agrotools.formats.benchmark import Benchmark, SourceNote, content_hash_of
 from agrotools.formats.clusters import with_clusters
+from agrotools.tools.recognition.candidates import pest_pack_files
 
 _GET_IT = "agrotools data get field"
 NO_HEADS = "no heads, so tools do not tell crop from weeds"
@@ -37,14 +40,17 @@ def field_folder(data_root: Path | None) -> Path:
 
 
 def load_field(loading: Loading) -> Benchmark:
-    """Load the benchmark with the photographs below ``loading.data_root``.
+    """Load the benchmark with the photographs below ``loading.data_root``; without any for ``questions_only``.
 
     Raises:
         UsageError: an option is unknown.
         NoFileError: photographs are missing or altered.
     """
     settings = settings_of(FieldSettings, "field", loading.options)
-    head, root, samples = read_head(), field_folder(loading.data_root), read_samples()
+    head, samples = read_head(), read_samples()
+    if loading.questions_only:
+        return Benchmark(head.header, loading.data_root or data_folder(), with_clusters(samples), head.content_hash)
+    root = field_folder(loading.data_root)
     in_quick = {file.path for sample in samples if sample.id in head.header.quick for file in sample.files}
     needed = [file for file in head.files if not loading.quick or file.path in in_quick]
     lacking: set[str] = set()
@@ -58,8 +64,11 @@ def load_field(loading: Loading) -> Benchmark:
             f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
             hint=f"{_GET_IT} fetches them; --option missing=true asks about the others",
         )
-    notes = [_heads_note(head, root, loading.progress)]
     header = head.header
+    absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
+    notes = [*absent, _heads_note(head, root, loading.progress)]
+    if not pest_pack_files():
+        notes.append(f"{INCOMPLETE}: no pest recogniser; {_GET_IT} makes one")
     if lacking:
         samples = [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
         notes.append(f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}")
@@ -89,7 +98,13 @@ def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
 
 
 def get_field(request: Request) -> Obtained:
-    """Download the photographs below ``request.root``, train missing heads; InfrastructureError without a server."""
+    """Download the photographs below ``request.root``, train missing heads and the pest recogniser.
+
+    Raises:
+        InfrastructureError: no server could be reached.
+    """
+    from agrotools.benchmarks.pests import train_missing_pests
+
     head, folder = read_head(), request.root / "field"
     for note in head.data_sets:
         if note.unused:
@@ -100,7 +115,7 @@ def get_field(request: Request) -> Obtained:
     mask_failures = downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
     lacking = ""
     if request.heads and not (failures or mask_failures):
-        lacking = train_missing_heads(folder, request.say)
+        lacking = "; ".join(filter(None, (train_missing_heads(folder, request.say), train_missing_pests(request))))
     notes = (
         ["heads for crop and weeds: on this machine"] if request.heads and not lacking and not lacks_heads(head) else []
     )

@@ -6,7 +6,6 @@ The form is that of all packs (:mod:`agrotools.benchmarks.pack`); a :class:`Pack
 
 import hashlib
 from functools import cache
-from io import BytesIO
 from typing import Literal
 from urllib.parse import quote
 
@@ -14,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.benchmarks.downloads import Item, repository_urls
+from agrotools.benchmarks.field.conversion import PLANES, Box, Mark, as_jpeg, as_png, as_tiff
 from agrotools.benchmarks.pack import read_pack
 from agrotools.core import FrozenModel, Sample
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 
 JPEG_QUALITY = 93
-Conversion = Literal["", "jpeg", "classes", "plants"]
+Conversion = Literal["", "jpeg", "tiff", "classes", "plants"]
 
 
 class DataSetNote(FrozenModel):
@@ -41,8 +41,9 @@ class PackedFile(FrozenModel):
         size: bytes of the file in the repository; None if it is converted.
         source: path in the repository.
         local: path in a prepared copy (``DATASET/images/NAME``), as a mirror may have it.
-        convert: ``jpeg``: stored as a JPEG of quality 93; ``classes``: colours of a mask stored as 0 other, 1 crop,
-            2 weed; ``plants``: mask stored as 0 and 1.
+        convert: ``jpeg``: stored as a JPEG of ``quality``, cut to ``crop``, with ``marks``; ``tiff``: values of a plane
+            (``layer`` of an array) stored without compression; ``classes``: colours of a mask stored as 0 other,
+            1 crop, 2 weed; ``plants``: mask stored as 0 and 1.
     """
 
     path: str
@@ -53,6 +54,10 @@ class PackedFile(FrozenModel):
     source: str
     local: str
     convert: Conversion = ""
+    quality: int = JPEG_QUALITY
+    crop: Box | None = None
+    layer: int | None = None
+    marks: tuple[Mark, ...] = ()
 
     @property
     def item(self) -> Item:
@@ -67,10 +72,14 @@ class PackedFile(FrozenModel):
         )
 
     def _converted(self, content: bytes) -> bytes | None:
-        if self.convert == "jpeg":
-            return next((each for each in _as_jpeg(content) if sha256_of(each) == self.sha256), None)
-        planes = _class_planes(content) if self.convert == "classes" else _plant_planes(content)
-        return next((_png(plane) for plane in planes if pixel_hash(plane) == self.sha256), None)
+        if self.convert in PLANES:
+            planes = PLANES[self.convert](content)
+            return next((as_png(plane) for plane in planes if pixel_hash(plane) == self.sha256), None)
+        if sha256_of(content) == self.sha256:
+            return content
+        is_jpeg = self.convert == "jpeg"
+        made = as_jpeg(content, self.quality, self.crop, self.marks) if is_jpeg else as_tiff(content, self.layer)
+        return next((each for each in made if sha256_of(each) == self.sha256), None)
 
 
 class PackHead(FrozenModel):
@@ -103,53 +112,3 @@ def sha256_of(content: bytes) -> str:
 def pixel_hash(plane: NDArray[np.uint8]) -> str:
     """Return the hash of the pixels of a mask (rows, columns) and of its size."""
     return sha256_of(f"{plane.shape[0]} {plane.shape[1]} ".encode() + np.ascontiguousarray(plane).tobytes())
-
-
-def _as_jpeg(content: bytes) -> list[bytes]:
-    """Return a picture as it is and as a JPEG; empty if it is no picture."""
-    from PIL import Image
-
-    try:
-        with Image.open(BytesIO(content)) as picture:
-            buffer = BytesIO()
-            picture.convert("RGB").save(buffer, "JPEG", quality=JPEG_QUALITY)
-    except (OSError, ValueError, SyntaxError):
-        return []
-    return [content, buffer.getvalue()]
-
-
-def _pixels(content: bytes) -> NDArray[np.uint8] | None:
-    from PIL import Image
-
-    try:
-        with Image.open(BytesIO(content)) as picture:
-            colours = picture.mode in ("RGB", "RGBA", "P")
-            return np.asarray(picture.convert("RGB") if colours else picture).astype(np.uint8)
-    except (OSError, ValueError, SyntaxError):
-        return None
-
-
-def _class_planes(content: bytes) -> list[NDArray[np.uint8]]:
-    """Return the classes of a mask in colours: green 1, red 2; classes as they are in a mask without colours."""
-    pixels = _pixels(content)
-    if pixels is None or pixels.ndim == 2:
-        return [] if pixels is None else [pixels]
-    red, green = pixels[..., 0] > 127, pixels[..., 1] > 127
-    return [np.where(green & ~red, 1, np.where(red & ~green, 2, 0)).astype(np.uint8)]
-
-
-def _plant_planes(content: bytes) -> list[NDArray[np.uint8]]:
-    """Return a mask of plants as 0 and 1, and its inverse: plants are black in some."""
-    pixels = _pixels(content)
-    if pixels is None:
-        return []
-    plants = (pixels if pixels.ndim == 2 else pixels.max(axis=2)) > 0
-    return [plants.astype(np.uint8), (~plants).astype(np.uint8)]
-
-
-def _png(plane: NDArray[np.uint8]) -> bytes:
-    from PIL import Image
-
-    buffer = BytesIO()
-    Image.fromarray(plane).save(buffer, "PNG")
-    return buffer.getvalue()

@@ -43,11 +43,16 @@ def weed_subjects(name: str, photos: Iterable[Photo[str]]) -> list[Subject]:
     """Return subjects of pairs of :func:`named_weeds`; BenchmarkError if the knowledge base has no plant of a label."""
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
-        truth = _weed_truth(label)
-        words = {"shows": truth["common_name"] or "another plant", "id": truth["best"]}
-        return photo_thing(file, "identify_weed", truth, f"I need to know which weed {file.name} shows, if any.", words)
+        return weed_thing(file, label, f"I need to know which weed {file.name} shows, if any.")
 
     return photo_pairs(name, photos, thing, {}, "weed_photo")
+
+
+def weed_thing(file: SampleFile, label: str, thought: str) -> Thing:
+    """Return a picture to be identified, with the label of DeepWeeds."""
+    truth = _weed_truth(label)
+    words = {"shows": truth["common_name"] or "another plant", "id": truth["best"], "entry": truth["kb_id"] or ""}
+    return photo_thing(file, "identify_weed", truth, thought, words)
 
 
 def _weed_truth(label: str) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""Files that are converted when they are downloaded: what the questions show, and how it is made from the original."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from agrotools.benchmarks.field.conversion import Box, Mark, as_jpeg, as_tiff
+from agrotools.benchmarks.field.pack import JPEG_QUALITY, PackedFile
+from agrotools.build.references import PlannedCall
+from agrotools.build.sources.drawn.saving import find_mark
+from agrotools.build.sources.part import DataSet
+from agrotools.core import SampleFile
+
+PEN_NAMES = ("red", "yellow", "blue")
+RECIPES: dict[str, PackedFile] = {}
+"""Converted files by SHA-256."""
+
+
+def as_photo(
+    data: DataSet,
+    item: dict[str, Any],
+    key: str = "image",
+    marks: tuple[Mark, ...] = (),
+    quality: int = JPEG_QUALITY,
+    **more: Any,
+) -> SampleFile:
+    """Return a photograph as a JPEG with frames. A copy that is a JPEG was stored with this quality, or as it was."""
+    crop = item["source"].get("crop")
+    as_it_is, *_, again = as_jpeg((data.folder / item[key]).read_bytes(), quality, None, marks)
+    how = {"convert": "jpeg", "quality": quality, "crop": crop and tuple(crop), "marks": marks}
+    return _stored(data, item, key, as_it_is if str(item[key]).endswith(".jpg") else again, ".jpg", how, more)
+
+
+def as_plane(data: DataSet, item: dict[str, Any], key: str, **more: Any) -> SampleFile:
+    """Return a mask, a depth or another plane of values as a TIFF without compression."""
+    content = as_tiff((data.folder / item[key]).read_bytes(), None)[0]
+    return _stored(data, item, key, content, ".tif", {"convert": "tiff", "layer": item["source"].get("index")}, more)
+
+
+def _stored(
+    data: DataSet,
+    item: dict[str, Any],
+    key: str,
+    content: bytes,
+    suffix: str,
+    how: dict[str, Any],
+    more: dict[str, Any],
+) -> SampleFile:
+    place = more.pop("place", 0)
+    digest = hashlib.sha256(content).hexdigest()
+    source = item["source"]
+    RECIPES[digest] = PackedFile(
+        path=f"files/{digest[:16]}{suffix}",
+        sha256=digest,
+        repo=source["repo"],
+        commit=source["commit"],
+        source=source["paths"][place],
+        local=f"{data.folder.name}/{Path(item[key]).as_posix()}",
+        **how,
+    )
+    return data.originals.add_content(content, suffix, **more)
+
+
+def framed(image: str, colour: str, box: Box) -> PlannedCall:
+    """Return the call that finds the only frame of that colour in a picture."""
+    inside = [box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1]  # the tool leaves a pixel inside the stroke out
+    return find_mark(
+        image, colour, {"regions": [{"index": 1, "inner_box": inside, "color": colour}], "crop_box": inside}
+    )
+
+
+def without_frames(marked: SampleFile, plain: SampleFile) -> dict[str, dict[str, SampleFile]]:
+    """Return what makes questions about frames unanswerable: the photograph without them in place of that with them."""
+    return {"unmarked": {marked.path: plain}}

@@ -1,0 +1,62 @@
+"""Pests on plants, told by group, of the Jute Pest Dataset. Labels are those of the pack (``pests.toml``)."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from agrotools.build.sources.part import DataSet, Part, Photo, adapter, listed, photo_pairs, photo_thing
+from agrotools.build.sources.photos import diagnosis_of
+from agrotools.build.templates import Thing
+from agrotools.build.templates.slot_draft import JOINED
+from agrotools.core import SampleFile
+from agrotools.core.files import read_table
+from agrotools.knowledge.entries import Entry, load
+from field_parts.converted import as_photo
+from field_parts.photos import one_of_each, with_others, with_spares
+from prepared import read_items
+
+_QUALITY = 92
+"""Quality at which the copies were stored as JPEG files."""
+_OFFERED = 4
+_SPARES = 1
+"""Pictures of each pest that are only shown in place of another one."""
+
+
+@adapter("field.jute_pests")
+def pests(data: DataSet) -> Part:
+    """Pests to be named and looked up; those whose folder holds other things too are left out."""
+    classes: dict[str, str] = read_table(Path(str(files("agrotools"))) / "data/pests.toml")["classes"]
+    entries = {entry.id: entry for entry in load().entries}
+    items = read_items(data.folder, ("label",), ("image",))
+    photos: list[Photo[str]] = [
+        (as_photo(data, item, quality=_QUALITY, note="A pest of field crops."), f"pest.{classes[item['label']]}")
+        for item in items
+        if item["label"] in classes
+    ]
+    labels = sorted({label for _, label in photos})
+
+    def thing(file: SampleFile, label: str, _: int) -> Thing:
+        words = _words(label, labels, entries, str(file.sha256))
+        truth, thought = diagnosis_of(label, entries[label]), f"I need to know which pest {file.name} shows."
+        return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="pest")
+
+    paired, spare = with_spares(photos, _SPARES)
+    subjects = with_others(photo_pairs("pests", paired, thing, {}, "field_pest"), photos, spare)
+    return data.part(
+        [*subjects, *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice")], ["field_pests"]
+    )
+
+
+def _words(label: str, labels: Sequence[str], entries: dict[str, Entry], digest: str) -> dict[str, str]:
+    """Return words about a pest; the four offered ones follow from its label and the picture."""
+    start = int(digest[:8], 16)
+    others = [each for each in labels if each != label]
+    offered = sorted({label, *(others[(start + 3 * k) % len(others)] for k in range(1, _OFFERED))})
+    names = {each: entries[each].names.en for each in labels}
+    return {
+        "id": label,
+        "shows": names[label],
+        "offered": listed([names[each] for each in offered], "or"),
+        "options": JOINED.join(names[each] for each in offered),
+        "all": JOINED.join(names.values()),
+    }
