@@ -23,8 +23,8 @@ _LEAST_CM = 2.5
 """Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
 _NOTE = (
-    "Drawn. Potted weeds from the side: where there are two, the one outlined in red is meant. A dark disc, where there "
-    "is one,"
+    "Drawn. Potted weeds from the side: where there are two, the one outlined in red is meant. A dark disc, where "
+    "there is one,"
 )
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
