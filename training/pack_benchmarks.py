@@ -424,7 +424,7 @@ def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
     def distance(unit: Sequence[Any]) -> float:
         counts = Counter(feature for sample in (*chosen, *unit) for feature in features(sample))
         size = (len(chosen) + len(unit)) / len(samples)
-        shares = sum((counts[feature] - size * n) ** 2 / n for feature, n in whole.items())
+        shares = sum((counts[feature] - size * n) ** 2 for feature, n in whole.items())
         return (shares + 5 * (counts["unanswerable"] / size - whole["unanswerable"]) ** 2 / len(samples)) / size
 
     while len(chosen) < QUICK:
