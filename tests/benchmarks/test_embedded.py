@@ -218,6 +218,10 @@ def test_the_questions_ask_all_of_a_drawing_and_one_in_seven_cannot_be_answered(
     reasons = Counter(sample.answer[0].reason for sample in samples if sample.answer[0].type == "abstain")
     assert reasons.total() >= 0.15 * len(samples)
     assert {*reasons} == {"no_scale", "no_data", "wrong_subject", "unfit_image", "within_error"}
+    blank = [
+        sample for sample in samples if sample.answer[0].type == "abstain" and sample.answer[0].reason == "unfit_image"
+    ]
+    assert {file.kind for sample in blank for file in sample.files} == {"image"}  # trees can be counted in heights
 
 
 def test_the_quick_part_is_like_the_whole_and_begins_with_answerable_questions_about_photographs():
