@@ -10,8 +10,9 @@
 draws other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times:
 that is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the
 best constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on
-the others; gradient boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of
-what the last two score beyond constants. Needs scikit-learn.
+the others; gradient boosting on these features, the template and all numbers of files and notes, which does not ship.
+It prints upper 95 % bounds, by clusters, of what the last two score beyond constants. The name of a packed benchmark
+stands for its answerable questions. Needs scikit-learn.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from field_parts import PARTS
 from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
+from agrotools.benchmarks.pack import read_pack
 from agrotools.build import templates
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
@@ -52,10 +54,10 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
-from agrotools.text import format_answer
 from agrotools.text.answer_form import (
     Guesser,
     GuessModel,
+    format_answer,
     prompt_features,
     shipped_model,
     shown_choices,
@@ -65,7 +67,8 @@ from agrotools.text.usual_plan import form_key, kind_key, slot_key, words_of
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
 PLACEHOLDER = re.compile(r"\{[^}]*\}")
-FOLDS, LEAST, FEWEST_POINTS = 5, 30, 6
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+FOLDS, LEAST, FEWEST_POINTS, MOST_NOTES = 5, 30, 6, 5
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +88,18 @@ class Question:
     def features(self) -> Floats:
         return prompt_features(self.query, self.files)
 
+    @property
+    def all_numbers(self) -> Floats:
+        """Features, template, and the numbers of the files and their notes, for a policy that does not ship."""
+        notes = [float(digits) for file in self.files for digits in NUMBER.findall(file.note or "")]
+        focal = [file.intrinsics.fx_px for file in self.files if file.intrinsics]
+        scales = [file.gsd_m for file in self.files if file.gsd_m]
+        found = [
+            float(zlib.crc32(self.template.encode()) % 997),
+            *(float(sum(x) / max(1, len(x))) for x in (notes, focal, scales)),
+        ]
+        return np.concatenate([self.features, found, (notes + [0.0] * MOST_NOTES)[:MOST_NOTES]])
+
 
 # -- Questions ---------------------------------------------------------------------------------------------------------
 
@@ -103,8 +118,8 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
         _write(out / f"{seed}.jsonl", [_worded(item) for item in asked if item is not None])
 
 
-def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path) -> None:
-    """Write the questions of both benchmarks as packed from scenes of these seeds, chosen several times."""
+def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path, names: Sequence[str]) -> None:
+    """Write the questions of benchmarks from scenes of these seeds: all, and as packed, chosen several times."""
     import pack_benchmarks
 
     out.mkdir(parents=True, exist_ok=True)
@@ -112,8 +127,9 @@ def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: 
     for seed in seeds:
         if seed == pack_benchmarks.SEED:
             raise SystemExit("these are the scenes of the packs; give another seed")
-        for name in pack_benchmarks.SIZES:
+        for name in names:
             offered = pack_benchmarks.offered_questions(name, work, originals, _progress, seed=seed)
+            _write(out / f"{name}-{seed}-offered.jsonl", [_worded(item) for _, item in offered], f"{name}-{seed}")
             for number in range(choices):
                 chosen = pack_benchmarks.choose(name, offered, seed + number)
                 _write(out / f"{name}-{seed}-{number}.jsonl", [item for _, item in chosen], f"{name}-{seed}")
@@ -150,6 +166,10 @@ def _progress(stage: str, done: int, of: int) -> None:
 def read_questions(paths: Iterable[Path]) -> list[Question]:
     found = []
     for path in paths:
+        if str(path) in ("embedded", "frontier"):
+            asked = (each for each in read_pack(str(path)).samples if each.answerable and each.reference)
+            found += [Question(each.template, each.id, each.query, each.files, each.answer) for each in asked]
+            continue
         for line in path.read_text("utf-8").splitlines():
             told = json.loads(line)
             files, slots = FILES.validate_python(told["files"]), SLOTS.validate_json(json.dumps(told["slots"]))
@@ -394,8 +414,8 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
 
 
 def ship_plans(questions: Sequence[Question]) -> None:
-    """Write the words of the templates, and the most common calls of each answer form, into the package."""
-    plans: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    """Write the words of the templates, and the most common call at each step of an answer form, into the package."""
+    plans: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     wordings: dict[str, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted(Path(templates.__file__).parent.glob("*.toml")):
         for language in ("en", "zh"):
@@ -406,13 +426,13 @@ def ship_plans(questions: Sequence[Question]) -> None:
     charts: list[str] = [*json.loads((DATA / "guess_charts.json").read_text("utf-8"))]
     for key, entry in json.loads((DATA / "guess_plans.json").read_text("utf-8")).items():
         for n_files, calls in entry["plans"].items():
-            plans[key][n_files][json.dumps(calls, ensure_ascii=False)] += 1
+            plans[key][n_files].append(calls)
     for question in questions:
         n_files = str(len(question.files))
-        plans[form_key(question.slots)][n_files][json.dumps(question.calls, ensure_ascii=False)] += 1
+        plans[form_key(question.slots)][n_files].append(question.calls)
     lines: list[str] = []
     for key in sorted(plans.keys() & wordings.keys()):
-        usual = {n: json.loads(calls.most_common(1)[0][0]) for n, calls in sorted(plans[key].items())}
+        usual = {n: usual_calls(found) for n, found in sorted(plans[key].items())}
         asked: list[dict[str, Any]] = []
         for (figure, _), texts in wordings[key].items():
             label = re.compile(".+".join(map(re.escape, PLACEHOLDER.split(figure))))
@@ -423,6 +443,13 @@ def ship_plans(questions: Sequence[Question]) -> None:
     (DATA / "guess_plans.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
 
 
+def usual_calls(plans: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the most common call of the most common tool at each step."""
+    steps = [[plan[at] for plan in plans if len(plan) > at] for at in range(max(map(len, plans)))]
+    tools = [_most_frequent(call[0] for call in calls) for calls in steps]
+    return [_most_frequent(c for c in calls if c[0] == tool) for calls, tool in zip(steps, tools, strict=True)]
+
+
 def shares_of_words(wordings: Sequence[str]) -> dict[str, float]:
     """Return the share of wordings in which each word occurs."""
     counts = Counter(word for wording in wordings for word in words_of(PLACEHOLDER.sub(" ", wording)))
@@ -430,14 +457,15 @@ def shares_of_words(wordings: Sequence[str]) -> dict[str, float]:
 
 
 def ship_charts(questions: Sequence[Question]) -> None:
-    """Write the usual chart of each figure into the package, its values the best constants."""
+    """Write the usual chart of each figure into the package, its values the best constants. Other figures stay."""
     charts: dict[str, list[PlotSpec]] = defaultdict(list)
     for question in questions:
         for slot in question.slots:
             if isinstance(slot, PlotSlot):
                 charts[slot.label].append(PlotSpec.model_validate(slot.value))
     usual = {label: usual_chart(specs).model_dump(mode="json", exclude_none=True) for label, specs in charts.items()}
-    lines = (f"{json.dumps(label)}:{json.dumps(usual[label], ensure_ascii=False)}" for label in sorted(usual))
+    every = json.loads((DATA / "guess_charts.json").read_text("utf-8")) | usual
+    lines = (f"{json.dumps(label)}:{json.dumps(every[label], ensure_ascii=False)}" for label in sorted(every))
     (DATA / "guess_charts.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
     print(f"{len(usual)} charts of {sum(map(len, charts.values()))}")
 
@@ -519,7 +547,7 @@ def _boosted(questions: Sequence[Question]) -> Callable[[Question], dict[str, Js
         found[key] = lambda case, model=model: model.value_of(case.slot, case.features)
         if len(cases) < 2 * LEAST or isinstance(slot, OpenTextSlot):
             continue
-        matrix = np.array([case.features for case in cases])
+        matrix = np.array([case.question.all_numbers for case in cases])
         if isinstance(slot, ToleranceSlot):
             values = np.array([case.slot.value for case in cases])  # type: ignore[union-attr]
             logarithm = bool((values > 0).all())
@@ -533,7 +561,7 @@ def _boosted(questions: Sequence[Question]) -> Callable[[Question], dict[str, Js
             continue
         classes = HistGradientBoostingClassifier(max_iter=80, min_samples_leaf=10).fit(matrix, targets)
         found[key] = lambda case, classes=classes, by_place=by_place, key=key: GuessModel(
-            {key: Guesser(json.loads(classes.predict(case.features[None])[0]), by_place=by_place)}
+            {key: Guesser(json.loads(classes.predict(case.question.all_numbers[None])[0]), by_place=by_place)}
         ).value_of(case.slot, case.features)
 
     def values(question: Question) -> dict[str, JsonValue]:
@@ -545,7 +573,7 @@ def _boosted(questions: Sequence[Question]) -> Callable[[Question], dict[str, Js
 
 
 def _number(model: Any, case: Case, logarithm: bool) -> float:
-    found = float(model.predict(case.features[None])[0])
+    found = float(model.predict(case.question.all_numbers[None])[0])
     return float(np.exp(found)) if logarithm else found
 
 
@@ -577,6 +605,7 @@ def main() -> None:
     packed.add_argument("work", type=Path)
     packed.add_argument("--seeds", required=True)
     packed.add_argument("--choices", type=int, default=8)
+    packed.add_argument("--names", default="embedded,frontier")
     packed.add_argument("--out", type=Path, required=True)
     fit = commands.add_parser("fit")
     fit.add_argument("files", type=Path, nargs="+")
@@ -591,7 +620,8 @@ def main() -> None:
     if given.command == "questions":
         write_field_questions(given.field, [int(seed) for seed in given.seeds.split(",")], given.out)
     elif given.command == "packed":
-        write_packed_questions(given.work, [int(seed) for seed in given.seeds.split(",")], given.choices, given.out)
+        seeds = [int(seed) for seed in given.seeds.split(",")]
+        write_packed_questions(given.work, seeds, given.choices, given.out, given.names.split(","))
     elif given.command == "fit":
         asked = read_questions(given.files)
         ship(fit_all(asked), asked, [path.stem for path in given.files])

@@ -27,32 +27,35 @@ import numpy as np
 
 from agrotools.build.templates.slot_draft import PLOT_MARGIN
 
-VERSIONS = {"embedded": "10", "frontier": "8"}
-SEED = 20271120
+VERSIONS = {"embedded": "11", "frontier": "8"}
+SEED = 20281120
 SIZES = {"embedded": 434, "frontier": 120}
-DRAWN = {"embedded": 66, "frontier": 20}
-TIMES = {"rows": 2.0, "pots": 1.5}
+DRAWN = {"embedded": 56, "frontier": 20}
+TIMES = {"rows": 1.2, "pots": 1.3, "blocks": 1.2}
 """Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn."""
-MORE = {"embedded": {("rows", 1): 83}, "frontier": {}}
+MORE = {"embedded": {("rows", 1): 50}, "frontier": {}}
 """Scenes of a kind and difficulty that are drawn at least, so that answers to the only questions of a task differ."""
 TWINS = 0.18
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 LISTED = 0.1
 """Largest share of these that the list of files tells apart; others need a look at a picture or a call."""
 QUICK = 60
-ANSWERS = {"tolerance": 0.45, "exact": 0.22, "plot": 0.26, "open_text": 0.07}
-CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
+ANSWERS = {"tolerance": 0.43, "exact": 0.22, "plot": 0.22, "open_text": 0.13}
+CALLS = {1: 0.09, 2: 0.28, 3: 0.2, 4: 0.16, 5: 0.11, 6: 0.08, 7: 0.05, 8: 0.03}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 18, 58, 15
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON, MANY_OF_ENTRY = 16, 18, 50, 15, 2
 MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
 COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
 """Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
-Features = tuple[str, str, str, int, str]
-"""Template, task type, answer type, number of calls, reason of an unanswerable twin (empty if there is none)."""
+Features = tuple[str, str, str, int, str, str]
+"""Template, task type, answer type, number of calls, reason of an unanswerable twin, entry of the knowledge base.
+
+The last two are empty if there is none.
+"""
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
     "frontier": "Questions on drawn scenes that the tools of the package get wrong: what a better tool would win. "
@@ -137,7 +140,7 @@ class _Offers:
                 key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
                 if key not in self._classes or (item := ask_subject(subject, template, self._seed)) is None:
                     continue
-                if 1 <= len(item.instance.calls) <= 6:
+                if 1 <= len(item.instance.calls) <= max(CALLS):
                     yield item
 
 
@@ -190,7 +193,7 @@ def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> l
             used.update(sentences(asked.query))
             before[item.question.template].append(asked)
             chosen.append((scene, asked))
-    for place, feature in enumerate(("template", "task", "answer", "calls", "twin")):
+    for place, feature in enumerate(("template", "task", "answer", "calls", "twin", "entry")):
         counts = Counter(_features(item)[place] for _, item in chosen)
         print(f"{feature}: {dict(sorted(counts.items(), key=str))}")
     return chosen
@@ -212,7 +215,7 @@ class _Cost:
         self._members: dict[str, list[int]] = {template: [] for template in copied}
         self._counts: Counter[Any] = Counter()
         self._tasks = {task for _, task, *_ in features}
-        self._reasons = {reason for *_, reason in features} - {""}
+        self._reasons, self._entries = ({each[place] for each in features} - {""} for place in (4, 5))
 
     def swap(self, old: int, new: int) -> float:
         """Replace a question by another one (-1: none), and return how much the cost grows."""
@@ -235,6 +238,7 @@ class _Cost:
         apart = (max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0) for task in self._tasks)
         cost += sum(each**2 for each in apart)
         cost += 5 * sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
+        cost += sum(max(0, counts[entry] - MANY_OF_ENTRY) ** 2 + 4 * (not counts[entry]) for entry in self._entries)
         return cost + sum(self._of_template(template) for template in templates)
 
     def _of_template(self, template: str) -> float:
@@ -251,7 +255,8 @@ def _features(item: Any) -> Features:
     question, instance = item.question, item.instance
     twin = unanswerable_twin(item if item.wording else replace(item, wording=question.wordings[0]))
     reason = "" if twin is None else cast(Any, twin.slots[0]).reason
-    return question.template, question.task_type, instance.answer_type, len(instance.calls), reason
+    entries = (str(call.arguments["kb_id"]) for call in instance.calls if call.tool == "lookup_agronomy")
+    return question.template, question.task_type, instance.answer_type, len(instance.calls), reason, next(entries, "")
 
 
 def _copied(items: Sequence[Any], *, shared: bool) -> Any:
@@ -302,6 +307,7 @@ def variant_of(order: Any) -> str | None:
     from agrotools.build.sources.drawn import turn_of
     from agrotools.build.sources.drawn.fruit import COUNTED
     from agrotools.build.sources.drawn.leaf_lesions import DISEASES
+    from agrotools.build.sources.drawn.trees import MODES_OF_BLOCKS
 
     if order.name == "fruit_counts":
         return list(COUNTED)[order.seed % len(COUNTED)]
@@ -309,7 +315,7 @@ def variant_of(order: Any) -> str | None:
         return DISEASES[order.seed % len(DISEASES)].lesion
     if order.name == "blocks":
         kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
-        return f"{kind} {turn_of(order.seed, ('pictures', 'heights', 'heights'))}"
+        return f"{kind} {turn_of(order.seed, MODES_OF_BLOCKS)}"
     return None
 
 
@@ -351,6 +357,7 @@ def write(
     scenes = {scene.folder: scene for scene, _ in items}
     described: dict[str, dict[str, Any]] = {}
     samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
+    samples = in_order(samples, quick := quick_part(samples) if name == "embedded" else ())
     canary = canary_of(name, VERSIONS[name])
     header = BenchmarkHeader(
         name=name,
@@ -361,7 +368,7 @@ def write(
         canary=canary,
         toolset=AGROTOOLS,
         backends=backends,
-        quick=quick_part(samples) if name == "embedded" else (),
+        quick=tuple(sample.id for sample in samples if sample.id in quick),
         sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
         metadata={
             "agrotools": agrotools.__version__,
@@ -396,20 +403,46 @@ def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], descr
 
 
 def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
-    """Return the ids of about ``QUICK`` samples: each task and answer type in proportion, twins together, few files."""
-    strata: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
-    for sample in samples:
-        if not (sample.twin and sample.answer[0].type == "abstain"):
-            strata[sample.task_type, sample.answer_type].append(sample)
-    places: list[tuple[bool, float, str, Any]] = []
-    for members in strata.values():
-        members.sort(key=lambda each: (each.twin is None, len(each.files), zlib.crc32(each.id.encode())))
-        places += [(at > 0, (at + 0.5) / len(members), each.id, each) for at, each in enumerate(members)]
-    ids: list[str] = []
-    for *_, sample in sorted(places, key=lambda place: place[:3]):
-        both = [each for each in (sample.id, sample.twin) if each]
-        ids += both if len(ids) + len(both) <= QUICK else []
-    return tuple(sorted(ids))
+    """Return the ids of about ``QUICK`` samples, twins together, whose shares are nearly those of all.
+
+    Shares are those of task types, answer types and unanswerable questions. Samples are added one by one, the one
+    first that brings the shares nearest; of several, the one with the fewest files.
+    """
+
+    def features(sample: Any) -> tuple[str, ...]:
+        return sample.task_type, sample.answer_type, "answerable" if sample.answerable else "unanswerable"
+
+    of_id = {sample.id: sample for sample in samples}
+    whole = Counter(feature for sample in samples for feature in features(sample))
+    units = [
+        tuple(filter(None, (sample, of_id.get(sample.twin or ""))))
+        for sample in sorted(samples, key=lambda each: (len(each.files), zlib.crc32(each.id.encode())))
+        if sample.answerable
+    ]
+    chosen: list[Any] = []
+
+    def distance(unit: Sequence[Any]) -> float:
+        counts = Counter(feature for sample in (*chosen, *unit) for feature in features(sample))
+        size = (len(chosen) + len(unit)) / len(samples)
+        shares = sum((counts[feature] - size * n) ** 2 for feature, n in whole.items())
+        return (shares + 5 * (counts["unanswerable"] / size - whole["unanswerable"]) ** 2 / len(samples)) / size
+
+    while len(chosen) < QUICK:
+        best = min(units, key=distance)
+        units.remove(best)
+        chosen += best
+    return tuple(sample.id for sample in chosen)
+
+
+def in_order(samples: Sequence[Any], first: Sequence[str]) -> list[Any]:
+    """Return the samples mixed, at the beginning answerable ones of different task types out of ``first``.
+
+    Among these, questions about photographs alone come first.
+    """
+    mixed = sorted(samples, key=lambda each: zlib.crc32(each.id.encode()))
+    of_task = {each.task_type: each for each in reversed(mixed) if each.answerable and each.id in first}
+    shown = sorted(of_task.values(), key=lambda each: any(file.kind != "image" for file in each.files))
+    return [*shown, *(each for each in mixed if each not in shown)]
 
 
 if __name__ == "__main__":

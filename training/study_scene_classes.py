@@ -2,6 +2,7 @@
 
     python training/study_scene_classes.py ask --seeds A --scenes 12 --out DIR   # draw, ask, run the tools, score
     python training/study_scene_classes.py decide --seeds A --out DIR            # write membership.toml
+    python training/study_scene_classes.py decide --seeds A --out DIR --kinds pots   # decide on these kinds anew
     python training/study_scene_classes.py ask --seeds B --kept --scenes 4 --out DIR
     python training/study_scene_classes.py check --seeds B --out DIR             # rates of the kept classes
     python training/study_scene_classes.py tables --seeds A --out DIR            # tables of docs/scenes.md
@@ -38,7 +39,7 @@ import orjson
 from pydantic import JsonValue
 
 import agrotools.build.sources.drawn
-from agrotools.agents.baselines.simple import answer_from, live_arguments
+from agrotools.agents.baselines.simple import derived_values, live_arguments
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ChainBroken, PlannedCall, check_observed
@@ -64,6 +65,7 @@ from agrotools.core.record import iter_refs, literal_value
 from agrotools.scoring.plots import score_plot
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import estimate_mean
+from agrotools.text.answer_form import format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.tools import AGROTOOLS
 from agrotools.tools.cache import ResultCache
@@ -203,7 +205,7 @@ async def _scored(item: Chosen, originals: Originals, scene: DrawnScene, executo
     except ChainBroken as broken:
         return {**line, "score": None, "error": broken.reason}
     slots = with_plot_weights(instance.slots)
-    answer = answer_from(slots, results)
+    answer = format_answer(slots, derived_values(slots, results))
     specs = [result["spec"] for result in results if result and "spec" in result]
     scores: dict[str, float] = {}
     off: dict[str, float] = {}
@@ -298,12 +300,14 @@ def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, f
     return rates
 
 
-def decide(out: Path, seeds: str) -> None:
-    """Write :data:`MEMBERSHIP` from the questions about these seeds (``A`` or ``AB``)."""
-    classes = asked_by_class(line for each in seeds for line in read_lines(out / f"{each}.jsonl"))
+def decide(out: Path, seeds: str, kinds: Collection[str]) -> None:
+    """Write :data:`MEMBERSHIP` from the questions about these seeds (``A`` or ``AB``); other kinds keep their rows."""
+    lines = (line for each in seeds for line in read_lines(out / f"{each}.jsonl"))
+    classes = asked_by_class(line for line in lines if line["kind"] in kinds)
     rates = shrunk_rates(classes)
     alike = _alike(classes, [key for key, rate in rates.items() if rate >= KEPT_FROM])
-    rows: list[str] = []
+    kept = tomllib.loads(MEMBERSHIP.read_text("utf-8"))["classes"]
+    rows: list[list[Any]] = [row for row in kept if row[0] not in kinds]
     for key, questions in classes.items():
         n, rate = len(questions), rates[key]
         if rate >= KEPT_FROM and key[:4] in alike:
@@ -316,19 +320,18 @@ def decide(out: Path, seeds: str) -> None:
             decision, reason = "frontier", "the tools fail"
         else:
             decision, reason = "dropped", "the tools fail at times"
-        row = [*key, n, round(_mean(questions), 3), decision, reason]
-        rows.append(f"    {orjson.dumps(row).decode().replace(',', ', ')},")
+        rows.append([*key, n, round(_mean(questions), 3), decision, reason])
     text = "\n".join(
         [
             "# Classes of questions about drawn scenes; training/study_scene_classes.py states the rule.",
             "# Kind, things, template, variant, difficulty, questions, oracle, decision, reason.",
             "classes = [",
-            *rows,
+            *(f"    {orjson.dumps(row).decode().replace(',', ', ')}," for row in sorted(rows)),
             "]",
         ]
     )
     MEMBERSHIP.write_text(f"{text}\n", "utf-8")
-    print(Counter(row.split(", ")[7].strip('"') for row in rows))
+    print(Counter(row[7] for row in rows))
 
 
 def _alike(classes: Mapping[ClassKey, Sequence[Line]], kept: Iterable[ClassKey]) -> set[tuple[str, str, str, str]]:
@@ -438,7 +441,7 @@ def main() -> None:
         ask = ask_kept if arguments.kept else ask_scenes
         ask(arguments.seeds, arguments.scenes, arguments.kinds.split(","), arguments.out)
     elif arguments.command == "decide":
-        decide(arguments.out, arguments.seeds)
+        decide(arguments.out, arguments.seeds, arguments.kinds.split(","))
     elif arguments.command == "check":
         check(arguments.out, arguments.seeds)
     else:

@@ -64,7 +64,7 @@ def test_a_linear_model_reads_words_and_numbers_of_the_question():
 
     sample = sample_of(SLOTS)
     size = len(prompt_features(sample.query, sample.files))
-    number = size - 13  # The first number of the question, behind the hashed words.
+    number = size - 16  # The first number of the question, behind the hashed words.
     weights = np.zeros((size + 1, 1), np.float32)
     weights[number] = 1.0
     guesser = Guesser(5.0, weights=weights, logarithm=True, low=0.0, high=10.0)

@@ -212,12 +212,37 @@ def test_the_questions_ask_all_of_a_drawing_and_one_in_seven_cannot_be_answered(
     assert {sample.answer_type for sample in pack.samples} == {sample.answer_type for sample in quick}
     assert {"tolerance", "exact", "plot"} <= {sample.answer_type for sample in quick}
     assert {sample.task_type for sample in pack.samples} == {sample.task_type for sample in quick}
-    assert {sample.task_type for sample in pack.samples} <= set(FAMILY_OF_TASK_TYPE) - {"pest_diagnosis"}
-    assert {len(sample.reference.steps) for sample in pack.samples} == {1, 2, 3, 4, 5, 6}
+    assert {sample.task_type for sample in pack.samples} == set(FAMILY_OF_TASK_TYPE) - {"farmland_change"}
+    assert {len(sample.reference.steps) for sample in pack.samples} == {1, 2, 3, 4, 5, 6, 7, 8}
     samples = read_pack("embedded").samples
     reasons = Counter(sample.answer[0].reason for sample in samples if sample.answer[0].type == "abstain")
     assert reasons.total() >= 0.15 * len(samples)
     assert {*reasons} == {"no_scale", "no_data", "wrong_subject", "unfit_image", "within_error"}
+    blank = [
+        sample for sample in samples if sample.answer[0].type == "abstain" and sample.answer[0].reason == "unfit_image"
+    ]
+    assert {file.kind for sample in blank for file in sample.files} == {"image"}  # trees can be counted in heights
+
+
+def test_the_quick_part_is_like_the_whole_and_begins_with_answerable_questions_about_photographs():
+    pack = read_pack("embedded")
+    quick = [sample for sample in pack.samples if sample.id in pack.header.quick]
+    for feature in (
+        lambda sample: sample.task_type,
+        lambda sample: sample.answer_type,
+        lambda sample: sample.answerable,
+    ):
+        whole, part = (Counter(map(feature, samples)) for samples in (pack.samples, quick))
+        assert all(abs(part[each] / len(quick) - n / len(pack.samples)) < 0.03 for each, n in whole.items())
+    assert [sample.id for sample in pack.samples[:5]] == list(pack.header.quick[:5])
+    assert all(sample.answerable and file.kind == "image" for sample in quick[:5] for file in sample.files)
+
+
+def test_open_text_is_about_many_entries_and_seldom_about_causes():
+    calls = [step for sample in read_pack("embedded").samples for step in sample.reference.steps]
+    looked_up = [step.arguments for step in calls if step.tool == "lookup_agronomy"]
+    assert len({arguments["kb_id"] for arguments in looked_up}) >= 20
+    assert sum(arguments["topic"]["value"] == "causes" for arguments in looked_up) <= len(looked_up) / 3
 
 
 def test_answers_that_are_usual_for_a_template_are_seldom_right():

@@ -58,7 +58,7 @@ def test_templates_are_complete_unlike_and_use_every_measurement():
         assert len(template.wordings) >= 2
     for template in ALL:
         said = [slot.from_ for slot in template.slots] + [str(step.arguments) for step in template.steps]
-        used = {int(number) for text in said for number in re.findall(r"@(\d+)", text)}
+        used = {int(number) for text in said for number in re.findall(r"@(?:\{m)?(\d+)", text)}
         assert len(used) >= template.things + len(template.steps)
 
 
@@ -144,7 +144,7 @@ def test_given_values_make_the_answer_clear_and_stand_in_question_label_and_answ
     )
     asked = _asked(template, _leaf(7))
     assert asked.slots[0].value is True
-    assert asked.slots[0].label == "above 5 %"
+    assert asked.slots[0].label == "whether above 5 %"
     assert asked.query("More than {limit} %?") == "More than 5 %?"
     template = _template(given={"limit": [1, 2, 3, 50]}, clear=["abs(@0.severity_pct - {limit}) > 20"])
     asked = [_asked(template, _leaf(2.5), seed=seed) for seed in range(5)]

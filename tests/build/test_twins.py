@@ -304,10 +304,12 @@ def test_values_closer_than_the_stated_error_are_of_other_pictures_in_the_same_w
     assert isinstance(slot, AbstainSlot)
 
     def shows(first: float, second: float) -> bool:
+        finding = [call for call in twin.instance.calls if call.tool == "extract_marked_region"]
+        outlines: list[dict[str, JsonValue]] = [{} for _ in finding]
         heights: list[dict[str, JsonValue]] = [
             {"plants": [{"height_cm": height}]} for height in (first, second, 0.5 * first)
         ]
-        return shows_no_answer(slot, heights)
+        return shows_no_answer(slot, outlines + heights)
 
     assert shows(20.0, 21.5)
     assert not shows(20.0, 23.0)

@@ -168,19 +168,19 @@ def _with_lost_file(item: Chosen, way: Withholding, slot: AbstainSlot, shift: in
     """Return the question with one file, which the values of all slots need, left out or in its place a blank one.
 
     Of pictures of two dates, it is the later one, which alone may tell much of what has happened. A picture beside a
-    height model (``chm``) is not needed for counting.
+    height model (``chm``) is not blank, since its trees can be counted there.
     """
     instance, blank = item.instance, item.subject.blank
     alike = [file for file in instance.files if file.kind == (way.blank or "image")]
-    if (blank is None) is not way.missing or (way.missing and len(alike) < 2):
+    modelled = way.blank == "image" and any("chm" in call.arguments for call in instance.calls)
+    if modelled or (blank is None) is not way.missing or (way.missing and len(alike) < 2):
         return None
     later = [file for file in alike if not file.name.startswith("before")]
     start = shift % max(1, len(later))
     for file in later[start:] + later[:start]:
         lost: set[int] = set()
         for index, call in enumerate(instance.calls):
-            is_input = file.name in call.arguments.values() and (file.kind != "image" or "chm" not in call.arguments)
-            if is_input or steps_used(call.arguments) & lost:
+            if file.name in call.arguments.values() or steps_used(call.arguments) & lost:
                 lost.add(index)
         if all(_needs(each, lost) for each in instance.slots):
             place = () if blank is None else (blank(file),)

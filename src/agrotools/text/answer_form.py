@@ -113,8 +113,9 @@ def _written(slot: Slot, value: JsonValue) -> str:
 # --- guesses ---------------------------------------------------------------------------------------------------------
 
 WORD_FEATURES = 384
-MOST_NUMBERS = 6
-"""Only the first numbers of a question, up to this many, are separate features."""
+MOST_NUMBERS, MOST_BOXES = 6, 3
+"""Only the first numbers and boxes of a question, up to this many, are separate features."""
+_BOX = late_pattern(r"(?<!\d)(\d{1,6}), \d+, (\d{1,6}), \d+")
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,8 @@ def shown_choices(slot: Slot) -> tuple[str, ...]:
 def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[np.float64]":
     """Return the features of a prompt as one vector.
 
-    They are hashed words and word pairs, the first numbers (logarithms), and the number, sizes, scale and bands of the
-    files.
+    They are hashed words and word pairs, the first numbers and the widths of the first boxes (logarithms), and the
+    number, sizes, scale and bands of the files.
     """
     import numpy as np
 
@@ -176,6 +177,7 @@ def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[
     for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
         hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0
     logs = [math.log1p(min(number, 1e12)) for number in numbers[:MOST_NUMBERS]]
+    widths = [math.log1p(abs(int(right) - int(left))) for left, right in _BOX.findall(text)[:MOST_BOXES]]
     first = sample_files[0] if sample_files else None
     sizes = [first.width_px or 0, first.height_px or 0] if first else [0, 0]
     prompt_facts = [
@@ -186,7 +188,8 @@ def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[
         float(len(first.bands or ())) if first else 0.0,
         float(len({file.kind for file in sample_files})),
     ]
-    return np.concatenate([hashed, logs + [0.0] * (MOST_NUMBERS - len(logs)), prompt_facts])
+    rest = [0.0] * (MOST_NUMBERS - len(logs)), widths, [0.0] * (MOST_BOXES - len(widths))
+    return np.concatenate([hashed, logs, *rest, prompt_facts])
 
 
 class GuessModel:

@@ -33,13 +33,15 @@ Picture = NDArray[np.float32]
 Colour = tuple[float, float, float]
 """Red, green and blue, 0 to 255."""
 
-ROWS_PX, COLUMNS_PX = 512, 448
+ROWS_PX, COLUMNS_PX = 512, 640
 MOST_TILT_DEG = 5.0
 _FOOT_PX = 400
 _DISTANCE = 3.2
 """Distance of the camera, in heights of the picture."""
-_DISCS_CM = (2.4, 4.2, 6.3, 8.4, 10.5, 12.6)
-_DISC_PX = 58.0
+_DISC_CM = (10.0, 16.0)
+"""Range of the disc. It is drawn apart from the plant, so that the note on it tells nothing about the plant."""
+_BESIDE_DISC_PX = (278.0, 189.0)
+"""Room for the disc and half of the plant, with one plant and with two in the picture."""
 _TILT = (0.5, 2.0, 3.5, MOST_TILT_DEG)
 _POTS: tuple[Colour, ...] = ((150, 84, 58), (52, 50, 52), (176, 168, 158))
 _LIGHT = -1.9
@@ -152,11 +154,13 @@ def make_pot(
     form = FORMS[species]
     rng = np.random.default_rng([seed, zlib.crc32(b"pot"), difficulty])
     tallest = max(height_cm, marked or 0.0)
-    room = COLUMNS_PX * (0.30 if marked is not None else 0.55)
-    scale = min(0.60 * ROWS_PX / tallest, room / (0.95 * tallest), 26.0) * float(rng.uniform(0.82, 1.0))
-    disc_cm = min(_DISCS_CM, key=lambda size: abs(size * scale - _DISC_PX))
+    half = (0.6 if form.blades else 0.475) * tallest
+    room = COLUMNS_PX * (0.34 if marked is not None else 0.55)
+    disc_cm = round(float(rng.uniform(*_DISC_CM)), 1)
+    beside = _BESIDE_DISC_PX[marked is not None] / (disc_cm + half)
+    scale = min(0.60 * ROWS_PX / tallest, room / (2 * half), beside) * float(rng.uniform(0.82, 1.0))
     picture = _wall(rng, difficulty)
-    xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.29, COLUMNS_PX * 0.71]
+    xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.33, COLUMNS_PX * 0.67]
     order = [int(k) for k in rng.permutation(len(xs))]
     covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
     for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):

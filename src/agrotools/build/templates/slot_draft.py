@@ -90,6 +90,8 @@ class SlotDraft(FrozenModel):
         if value is None:
             raise UnresolvedRef(f"{from_} is null")
         label = self.label_zh if language == "zh" and self.label_zh else self.label
+        if self.type == "boolean":
+            label = f"是否{label}" if label == self.label_zh else f"whether {label}"
         common: dict[str, Any] = {"name": self.name, "label": filled(label, words), "from": from_}
         options = tuple(dict.fromkeys(one for option in self.options for one in _several(filled(option, words))))
         match self.type:

@@ -27,7 +27,8 @@ A template file is TOML with one table per template::
 
 ``@N.field`` is field ``field`` of the result of step N; a string in ``arguments`` that consists of nothing else is a
 reference. Steps are numbered in the order of the chain: calls before the measurements (of all things), the
-measurements, closer inspections, ``steps``. ``{one}``, ``{two}``... are the names of the things, in Chinese if a
+measurements, closer inspections, ``steps``; ``@{m0}`` is the first measurement, whatever comes before it, ``@{m1}`` the
+next step. ``{one}``, ``{two}``... are the names of the things, in Chinese if a
 translation is known. Every answer follows from the truth by the slot's own ``from``, so a template cannot contradict
 itself.
 
@@ -118,7 +119,7 @@ def _hits(arguments: bytes) -> str:
 
 PLACES = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 
-_MOST_DRAWS = 48
+_MOST_DRAWS, _NUMBERED = 48, 8
 
 Choices = Annotated[list[int | float | str], Field(min_length=1)]
 
@@ -295,7 +296,8 @@ def _is_option(slot: Slot, draft: SlotDraft, place: int, words: Words) -> bool:
 
 
 def _words(things: Sequence[Thing]) -> dict[str, str]:
-    words: dict[str, str] = dict(things[0].words)
+    first = sum(len(thing.before) for thing in things)
+    words = {**things[0].words, **{f"m{k}": str(first + k) for k in range(_NUMBERED)}}
     for place, thing in zip(PLACES, things, strict=False):
         words[place] = thing.called
         words |= {f"{place}_{name}": word for name, word in thing.words.items()}

@@ -40,7 +40,7 @@ def filled_arguments(value: JsonValue, words: Words) -> JsonValue:
         return [filled_arguments(item, words) for item in value]
     if not isinstance(value, str):
         return value
-    if match := _REF.fullmatch(value):
+    if match := _REF.fullmatch(filled(value, words)):
         return ref(int(match[1]), match[2].lstrip("."))
     if (lone := _GIVEN.fullmatch(value)) and lone[1] in words:
         return _number(words[lone[1]])
@@ -107,30 +107,27 @@ def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
     The calls before the measurements come first, level by level for all things, then all measurements, then closer
     inspections. With several things, the first calls of all things form one group, their second calls the next.
     """
-    chains = [(*thing.before, thing.measured) for thing in things]
-    many = len(chains) > 1
-    placed = [
-        replace(
-            call,
-            arguments=cast(Arguments, _moved(dict(call.arguments), number, len(chains))),
-            group=level if many else call.group,
-        )
-        for level, calls in enumerate(zip(*chains, strict=True))
-        for number, call in enumerate(calls)
-    ]
+    depth, many = max(len(thing.before) for thing in things), len(things) > 1
+    spots = [(level, n) for level in range(depth) for n, thing in enumerate(things) if level < len(thing.before)]
+    spots += [(depth, n) for n in range(len(things))]
+    placed: list[PlannedCall] = []
+    for level, n in spots:
+        call = things[n].measured if level == depth else things[n].before[level]
+        arguments = _moved(dict(call.arguments), [spots.index(spot) for spot in spots if spot[1] == n])
+        placed.append(replace(call, arguments=cast(Arguments, arguments), group=level if many else call.group))
     # Calls of a group do not depend on each other, so there are no closer inspections with several things.
     return (*placed, *(() if many else things[0].closer))
 
 
-def _moved(value: JsonValue, number: int, things: int) -> JsonValue:
-    """Renumber references to steps within thing ``number`` as steps of the sample."""
+def _moved(value: JsonValue, steps: Sequence[int]) -> JsonValue:
+    """Renumber references to the steps of a thing as ``steps`` of the sample."""
     if isinstance(value, dict):
         if isinstance(target := value.get("$ref"), str):
-            moved = _STEP.sub(lambda match: f"steps[{int(match[1]) * things + number}]", target, count=1)
+            moved = _STEP.sub(lambda match: f"steps[{steps[int(match[1])]}]", target, count=1)
             return {**value, "$ref": moved}
-        return {key: _moved(item, number, things) for key, item in value.items()}
+        return {key: _moved(item, steps) for key, item in value.items()}
     if isinstance(value, list):
-        return [_moved(item, number, things) for item in value]
+        return [_moved(item, steps) for item in value]
     return value
 
 

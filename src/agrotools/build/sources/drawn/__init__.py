@@ -43,7 +43,6 @@ class SceneKind:
 
     Attributes:
         number: offset that separates its seeds from those of other kinds.
-        stands_for: public data set whose questions it resembles.
         templates: files of its templates.
         draw: ``draw(seed, difficulty, folder, only)`` draws one subject (a pair of dates, four plots...), writes its
             files into the empty ``folder`` and returns all truth that is needed later as plain JSON, unless some files
@@ -54,7 +53,6 @@ class SceneKind:
     """
 
     number: int
-    stands_for: str
     templates: tuple[str, ...]
     draw: Callable[[int, Difficulty, Path, Only], dict[str, JsonValue]]
     subjects: Callable[[DrawnScene, Originals], list[Subject]]

@@ -31,6 +31,8 @@ PICTURES = 4
 _COLOURFUL = ("red", "dark", "striped")
 """Varieties that differ from leaves in colour; fruit of other varieties has to be marked."""
 _MARKED_SEEN = 0.75
+_LOOSE = (0.0, 0.16)
+"""Margin of a box in words on each side, as a share of its fruit's width."""
 _APPLE_PENS = ("blue", "yellow", "magenta")
 _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
@@ -58,6 +60,10 @@ def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         boxes = [grown(fruits[place]["box"], int(rng.integers(3, 8))) for place in order]
         marks = [{**mark, "place": order[mark["place"]]} for mark in mark_each(photo, boxes, pens, rng)]
         save_jpeg(folder / f"marked_{number}.jpg", photo)
+        for fruit in fruits:  # its width must not tell the diameter
+            margin = float(rng.uniform(*_LOOSE)) * (fruit["box"][2] - fruit["box"][0])
+            x0, y0, x1, y1 = grown(fruit["box"], round(margin))
+            fruit["loose"] = [max(0, x0), max(0, y0), min(photo.shape[1], x1), min(photo.shape[0], y1)]
         pictures.append(cast(JsonValue, {"fruits": fruits, "marks": marks, "focal_px": scene.sidecar["fx_px"]}))
     return {"skin": skin, "pictures": pictures}
 
@@ -71,7 +77,7 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return _sized(pictures[index], "photo", place, pictures[index]["fruits"])
 
     def boxed(picture: Mapping[str, Any], whole: Sequence[Mapping[str, Any]], index: int, place: int) -> Thing:
-        box = [*whole[index]["box"]]
+        box = [*whole[index]["loose"]]
         words = {"box": f"({', '.join(map(str, box))})"}
         thing = _sized(picture, "photo", 1, [whole[index]])
         thought = f"I need the diameter of the fruit in the box {words['box']}."
@@ -199,13 +205,13 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path, only: Only) ->
         pens = [str(pen) for pen in rng.permutation(_PENS)[:2]]
         marks = mark_each(photo, _frames(rng, photo), pens, rng, shapes=("box",))
         save_jpeg(folder / f"marked_{number}.jpg", photo)
-        facts = {"centres": _centres(scene), "marks": marks, "area_m2": scene.truth.get("area_m2")}
+        facts = {"seen": _seen(scene), "marks": marks, "area_m2": scene.truth.get("area_m2")}
         pictures.append(cast(JsonValue, facts))
     return {"kind": kind, "suffix": suffix, "pictures": pictures}
 
 
 def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return whole pictures, their halves, and marked parts."""
+    """Return whole pictures, halves where no fruit is on the line between them, and marked parts."""
     kind, suffix = str(drawn.record["kind"]), str(drawn.record["suffix"])
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     plural, arguments = COUNTED[kind]["plural"], COUNTED[kind]["arguments"]
@@ -226,19 +232,19 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         file, picture = named(files[index], "image", place), pictures[index]
         words = {"area": f"{picture['area_m2']:.3f}"} if picture["area_m2"] else {}
         thought = f"I need to know how many {plural} there are in {file.name}."
-        return counted(file, len(picture["centres"]), thought, words)
+        return counted(file, len(picture["seen"]), thought, words)
 
     def half(number: int, parts: Sequence[tuple[str, Region]], index: int, _: int) -> Thing:
         name, box = parts[index]
         thought = f"I need to know how many {plural} there are in the {name} half."
-        count = _inside(pictures[number]["centres"], box)
+        count = _inside(pictures[number]["seen"], box)
         return replace(
             counted(named(files[number], "image", 1), count, thought, {}, region=[*box]), called=f"{name} half"
         )
 
     def in_mark(number: int, place: int, mark: Mapping[str, Any]) -> Thing:
         file, colour = named(marked_files[number], "image", place), str(mark["color"])
-        count = _inside(pictures[number]["centres"], mark["truth"]["crop_box"])
+        count = _inside(pictures[number]["seen"], mark["truth"]["crop_box"])
         thought = f"Now the {plural} inside the {colour} mark in {file.name}."
         before = (find_mark(file.name, colour, mark["truth"]),)
         words = {"colour": colour, **absent_colour(_PENS, pictures[number]["marks"])}
@@ -257,23 +263,25 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     if kind == "wheat head":
         subjects.append(subject("ears", len(pictures), whole, "ear_picture"))
     for number, (file, picture) in enumerate(zip(files, pictures, strict=True)):
-        for parts in halves(file.width_px or 0, file.height_px or 0):
-            subjects.append(subject(f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"))
+        for axis, parts in enumerate(halves(file.width_px or 0, file.height_px or 0)):
+            line = parts[1][1][axis]
+            if not any(box[axis] < line < box[axis + 2] for _, box in picture["seen"]):
+                subjects.append(subject(f"{number}-{parts[0][0]}", 2, partial(half, number, parts), "fruit_half"))
         marks = partial(one_of_marks, number)
         subjects.append(subject(f"{number}-marks", len(picture["marks"]), marks, "fruit_mark"))
     return [*subjects, subject("marked", len(pictures), first_mark, "marked_fruit_picture")]
 
 
-def _inside(centres: Sequence[Sequence[float]], box: Sequence[int]) -> int:
-    return sum(box[0] <= x < box[2] and box[1] <= y < box[3] for x, y in centres)
+def _inside(seen: Sequence[tuple[Sequence[float], object]], box: Sequence[int]) -> int:
+    return sum(box[0] <= x < box[2] and box[1] <= y < box[3] for (x, y), _ in seen)
 
 
-def _centres(scene: Scene) -> list[list[float]]:
-    """Return the centres of visible objects: of a whole fruit, or of the visible part of an ear."""
+def _seen(scene: Scene) -> list[tuple[list[float], list[int]]]:
+    """Return centre and box of each visible object; the centre is that of a whole fruit, or of what shows of an ear."""
     if "heads" in scene.truth:
         boxes = [head["box"] for head in scene.truth["heads"] if head["visibility"] >= LEAST_EAR]
-        return [[(x0 + x1) / 2, (y0 + y1) / 2] for x0, y0, x1, y1 in boxes]
-    return [fruit["centre_px"] for fruit in scene.truth["fruits"] if fruit["visibility"] >= LEAST_SEEN]
+        return [([(x0 + x1) / 2, (y0 + y1) / 2], [x0, y0, x1, y1]) for x0, y0, x1, y1 in boxes]
+    return [(fruit["centre_px"], fruit["box"]) for fruit in scene.truth["fruits"] if fruit["visibility"] >= LEAST_SEEN]
 
 
 def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
@@ -288,9 +296,5 @@ def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
     return [frames[int(k)] for k in rng.permutation(2)]
 
 
-APPLES = SceneKind(
-    5, "papple", ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects
-)
-FRUIT_COUNTS = SceneKind(
-    6, "deepnir", ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects
-)
+APPLES = SceneKind(5, ("drawn_apple", "drawn_apple_boxes", "drawn_apple_marks"), _draw_apples, _apple_subjects)
+FRUIT_COUNTS = SceneKind(6, ("drawn_count", "drawn_count_marks", "drawn_ears"), _draw_counts, _count_subjects)

@@ -137,4 +137,4 @@ def _result(leaf: Mapping[str, Any], scale: GradeScale) -> dict[str, JsonValue]:
     }
 
 
-LEAF_LESIONS = SceneKind(7, "plantseg", ("drawn_leaf", "drawn_leaf_marks", "drawn_leaf_disease"), _draw, _subjects)
+LEAF_LESIONS = SceneKind(7, ("drawn_leaf", "drawn_leaf_marks", "drawn_leaf_disease"), _draw, _subjects)

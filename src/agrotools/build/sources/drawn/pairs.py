@@ -288,12 +288,10 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
     return "box", (x0, y0, x0 + width, y0 + height)
 
 
-def _farmland(number: int, stands_for: str, look: Look, note: str) -> SceneKind:
-    return SceneKind(
-        number, stands_for, ("farmland",), partial(_draw_farmland, look), partial(_farmland_subjects, note)
-    )
+def _farmland(number: int, look: Look, note: str) -> SceneKind:
+    return SceneKind(number, ("farmland",), partial(_draw_farmland, look), partial(_farmland_subjects, note))
 
 
-FARMLAND_AERIAL = _farmland(2, "clcd", "aerial", "Picture from the air")
-FARMLAND_SATELLITE = _farmland(3, "hi_cna", "satellite", "Satellite picture")
-PONDS = SceneKind(4, "fpcd", ("pond", "pond_water"), _draw_ponds, _pond_subjects)
+FARMLAND_AERIAL = _farmland(2, "aerial", "Picture from the air")
+FARMLAND_SATELLITE = _farmland(3, "satellite", "Satellite picture")
+PONDS = SceneKind(4, ("pond", "pond_water"), _draw_ponds, _pond_subjects)

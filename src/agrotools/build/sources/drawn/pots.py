@@ -14,16 +14,23 @@ from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
+from agrotools.knowledge.kb_names import shipped_names
 
 _WEEKS = 4
+_WITH_OTHER = 0.5
+"""Share of the pictures with another plant beside the one that is asked about."""
 _LEAST_CM = 2.5
 """Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
+_NOTE = (
+    "Drawn. Potted weeds from the side: where there are two, the one outlined in red is meant. A dark disc, where "
+    "there is one,"
+)
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw one plant in four weeks, five plants in one week, and two pictures of a pair with one plant outlined.
+    """Draw one plant in four weeks, and five plants in one week, about half of them outlined beside another plant.
 
     The fifth plant is as tall as one of the two tallest, within less than can be measured. Each picture is also drawn
     without disc and ruler, as ``bare``.
@@ -33,51 +40,44 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
     grown = draw_growth(rng)
     low = next(week for week in range(1, 9) if grown.height_cm(week) >= _LEAST_CM)
     weeks = sorted(int(week) for week in rng.choice(np.arange(low, 12), _WEEKS, replace=False))
-    heights = [grown.height_cm(week) for week in weeks]
     week = int(rng.integers(5, 9))
     others = [max(_LEAST_CM, draw_growth(rng).height_cm(week)) for _ in range(_WEEKS)]
+    close = sorted(others)[-int(rng.integers(1, 3))] * float(rng.uniform(0.99, 1.01))
 
-    twin = np.random.default_rng([seed, difficulty, 12])
-    close = sorted(others)[-int(twin.integers(1, 3))] * float(twin.uniform(0.99, 1.01))
-
-    def pot(number: int, height: float, beside: float | None = None) -> dict[str, JsonValue]:
+    def pot(number: int, height: float) -> dict[str, JsonValue]:
         names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", "bare")}
+        rng = np.random.default_rng([seed, difficulty, number])
+        other = max(_LEAST_CM, float(rng.uniform(0.55, 1.3)) * height) if rng.uniform() < _WITH_OTHER else None
         truth: dict[str, Any] = {}
         for kind, name in names.items():
             if only(name):
-                scene = make_pot(16 * seed + number, difficulty, species, height, beside, scaled=kind == "pot")
+                scene = make_pot(16 * seed + number, difficulty, species, height, other, scaled=kind == "pot")
                 truth |= scene.truth
                 save_jpeg(folder / name, scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
         return {"file": names["pot"], "instead": {"bare": names["bare"]}, **truth}
 
-    weeks_shown = weeks[1], weeks[3]
     return {
         "species": species,
         "week": week,
-        "growth": [{**pot(k, height), "week": weeks[k]} for k, height in enumerate(heights)],
-        "pots": [pot(4 + k, height) for k, height in enumerate(others)],
-        "fifth": [pot(8 + len(weeks_shown), close)],
-        "marked": [
-            {**pot(8 + k, grown.height_cm(each), max(_LEAST_CM, float(rng.uniform(0.55, 1.3)) * grown.height_cm(each))),
-             "week": each}
-            for k, each in enumerate(weeks_shown)
-        ],
-    }  # fmt: skip
+        "growth": [{**pot(k, grown.height_cm(week)), "week": week} for k, week in enumerate(weeks)],
+        "pots": [pot(_WEEKS + k, height) for k, height in enumerate([*others, close])],
+    }
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
     ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_five``: these and a fifth one,
-    about as tall as one of them; ``pot_marked``: the outlined one of two plants, in two weeks.
+    about as tall as one of them.
     """
     record = cast("dict[str, Any]", drawn.record)
+    species = str(record["species"])
+    entry = next(iter(shipped_names().all_of_name(species)))
 
     def subject(items: list[dict[str, Any]], suffix: str, of: str) -> Subject:
         def file_of(item: dict[str, Any], name: str) -> SampleFile:
             # Also said of the picture without the disc, so that only looking at it shows that the scale is unknown.
-            note = f"Drawn. A potted weed from the side; the dark disc beside it is {item['disc_cm']:g} cm across."
-            return originals.file(drawn.folder / name, note=note)
+            return originals.file(drawn.folder / name, note=f"{_NOTE} is {item['disc_cm']:g} cm across.")
 
         files = [file_of(item, item["file"]) for item in items]
         bare = {file.path: file_of(item, item["instead"]["bare"]) for file, item in zip(files, items, strict=True)}
@@ -87,7 +87,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
             arguments: dict[str, Any] = {"scale_marker": {"type": "circle", "size_cm": item["disc_cm"]}}
             truth = {"plants": [{name: item[name] for name in _MEASURED}]}
             week = str(item.get("week", record["week"]))
-            words = {"species": str(record["species"]), "week": week, "disc": f"{item['disc_cm']:g}"}
+            words = {"species": species, "week": week, "entry": entry.id}
             thought = f"I need the size of the plant in {file.name}; the disc tells the scale."
             if "box" in item:
                 arguments |= {"region": INSIDE, "before": (find_outline(file.name, item["box"]),)}
@@ -97,10 +97,9 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
     return [
         subject(record["growth"], "growth", "pot_growth"),
-        subject(record["pots"], "row", "pot_row"),
-        subject(record["pots"] + record["fifth"], "five", "pot_five"),
-        subject(record["marked"], "marked", "pot_marked"),
+        subject(record["pots"][:_WEEKS], "row", "pot_row"),
+        subject(record["pots"], "five", "pot_five"),
     ]
 
 
-POTS = SceneKind(10, "weedsense", ("drawn_pot",), _draw, _subjects)
+POTS = SceneKind(10, ("drawn_pot",), _draw, _subjects)
