@@ -11,7 +11,7 @@ def main(folder: Path) -> None:
     random = at.evaluate("embedded", "baseline:random", out=folder / "random", **limits)
     echo = at.evaluate("embedded", "baseline:echo", out=folder / "echo", **limits)
     for run in (random, echo):
-        score = run.scores["agrotools.fas"]
+        score = run.scores["fas"]
         print(f"{run.manifest.model}: FAS {100 * score.value:.1f}, {score.n} samples")
         print(run.scores)
 

@@ -186,7 +186,7 @@ def read_outcome(name: str, folder: Path) -> Outcome:
             ends[record.sample.id] = record.trajectory.termination
             outcome.reasons.append(f"{record.trajectory.termination}: {record.trajectory.reason}")
         else:
-            (fas,) = (score.value for score in outcome_scores(record) if score.metric == "agrotools.fas")
+            (fas,) = (score.value for score in outcome_scores(record) if score.metric == "fas")
             ends[record.sample.id] = "right" if fas == 1 else "wrong"
     outcome.samples = list(ends.values())
     outcome.ends = dict(Counter(outcome.samples))

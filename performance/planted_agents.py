@@ -23,7 +23,7 @@ from scipy.stats import kendalltau
 import agrotools as at
 from agrotools.analysis.study import StudyResult
 
-FAS = "agrotools.fas"
+FAS = "fas"
 LEAST_TAU = 0.95
 ABILITIES = [round(0.05 + 0.1 * step, 2) for step in range(10)]
 TWINS = [0.45, 0.75]

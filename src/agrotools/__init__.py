@@ -3,7 +3,7 @@
 import agrotools as at
 
 run = at.evaluate("embedded", model="baseline:planner", mode="end-to-end", limit=20)
-run.scores["agrotools.fas"]
+run.scores["fas"]
 """
 
 from typing import TYPE_CHECKING, Any

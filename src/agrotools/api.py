@@ -177,7 +177,7 @@ class Run:
 
     @property
     def scores(self) -> Scores:
-        """Metrics by id, such as ``agrotools.fas``. For a metric of several modes, the value is that of end-to-end if
+        """Metrics by id, such as ``fas``. For a metric of several modes, the value is that of end-to-end if
         available, else of step-by-step. Use :meth:`mode_scores` for a particular mode."""
         modes = reversed(_FIRST_MODES)
         return Scores({name: score for mode in modes for name, score in self.mode_scores(mode).items()})

@@ -121,7 +121,7 @@ def test_the_script_has_an_error_and_a_picture(expected: tuple[Any, ScriptedMode
     steps, scores = expected[0]
     assert [step[2].error is not None for step in steps["tiny-1"][:-1]] == [True, False, False]
     assert steps["tiny-2"][1][2].artifacts[0].media_type == "image/png"
-    assert scores["agrotools.fas"] > 0
+    assert scores["fas"] > 0
 
 
 @pytest.fixture(params=SDKS)

@@ -158,7 +158,7 @@ def test_the_same_agent_over_every_route_has_the_same_scores(folder, tmp_path, a
         for route, model in routes.items()
     }
     first = runs["function"]
-    assert first.scores["agrotools.fas"].value == 1
+    assert first.scores["fas"].value == 1
     assert all(record.invalid is None for record in first.samples())
     for run in runs.values():
         assert outcome(run) == outcome(first)
@@ -185,12 +185,12 @@ def test_an_agent_may_return_values_and_has_no_score_but_of_its_words_if_it_subm
     exec(AGENT, space)
     name = agent_module(AGENT)
     values = evaluated(folder, f"python:{name}:solve_with_values", tmp_path / "values")
-    assert values.scores["agrotools.fas"].value == 1
+    assert values.scores["fas"].value == 1
     other = evaluated(folder, space["solve_with_other_values"], tmp_path / "other")
-    assert other.scores["agrotools.fas"].value == 0
+    assert other.scores["fas"].value == 0
     assert {record.trajectory.termination for record in other.samples()} == {"no_form"}
     words = evaluated(folder, space["solve_in_words"], tmp_path / "words")
-    assert {name: each.value for name, each in words.scores.items()} == {"agrotools.fas_text": 1}
+    assert {name: each.value for name, each in words.scores.items()} == {"fas_text": 1}
     assert "the agent submits no form" in tables_text([at.score(words).summary])
 
 

@@ -116,7 +116,7 @@ def test_a_sample_without_its_form_ends_as_no_form_and_scores_nothing(forms: tup
     assert (trajectory.termination, trajectory.answer) == ("no_form", None)
     record = Record(sample=sample, mode="end-to-end", trajectory=trajectory)
     values = {row.metric: row.value for row in score_record(record)}
-    assert (values["agrotools.fas"], values["agrotools.fas_text"]) == (0, 1)
+    assert (values["fas"], values["fas_text"]) == (0, 1)
     assert ending_of(record) == "no_form"
     assert asyncio.run(run_end_to_end(ReplayPolicy(record), view, run_tool)) == trajectory
 
@@ -130,7 +130,7 @@ def test_an_answer_step_without_its_form_is_still_an_answer(tmp_path: Path):
     record = Record(sample=sample, mode="step-by-step", actions=actions)
     rows = score_record(record)
     assert {row.metric: row.value for row in rows if row.step == 2} == {
-        "agrotools.st_acc": 1, "agrotools.summ_acc": 0, "agrotools.summ_acc_truth": 0,
+        "st_acc": 1, "summ_acc": 0, "summ_acc_truth": 0,
     }  # fmt: skip
     tally = EventCounts()
     tally.add(record, rows)

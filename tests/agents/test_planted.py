@@ -82,7 +82,7 @@ def test_an_agent_of_full_ability_is_the_oracle_and_one_of_none_is_not(small_ben
         for name in ("oracle", "planted:1", "planted:0")
     }
     assert all(run.manifest.privileged for run in scores.values())
-    fas = {name: run.scores["agrotools.fas"].value for name, run in scores.items()}
+    fas = {name: run.scores["fas"].value for name, run in scores.items()}
     assert fas["planted:1"] == fas["oracle"] > fas["planted:0"] + 0.1
     assert all(step.observation for record in scores["planted:0"].samples() if record.trajectory
                for step in record.trajectory.steps if step.kind == "call")  # fmt: skip

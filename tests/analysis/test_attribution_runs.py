@@ -49,7 +49,7 @@ def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     attribution, outdated = read_attribution(run)
     assert outdated == ""
     scores = json.loads((run / "scores.json").read_text())
-    score = scores["summary"]["modes"]["end-to-end"]["metrics"]["agrotools.fas"]["overall"]["value"]
+    score = scores["summary"]["modes"]["end-to-end"]["metrics"]["fas"]["overall"]["value"]
     assert attribution.run.score == pytest.approx(100 * score, abs=1e-5)
     assert 0 < attribution.run.gap == sum(attribution.run.parts.values())
     assert all(sum(each.parts.values()) == each.gap for each in attribution.samples)
@@ -123,7 +123,7 @@ def test_the_split_of_unanswerable_samples_counts_the_refusals_of_their_twins(tm
     assert scores == {"no-0": 100, "yes-0": 100, "no-1": 0, "yes-1": 0, "no-2": -100, "yes-2": 0}
     assert attribution.left_out == {f"unanswerable, {NO_TWIN}": 1}
     mode = Run(run).summary.modes["end-to-end"]
-    assert attribution.run.score == pytest.approx(100 * mode.metrics["agrotools.fas"].overall.value, abs=1e-5)
+    assert attribution.run.score == pytest.approx(100 * mode.metrics["fas"].overall.value, abs=1e-5)
     assert attribution.run.score == pytest.approx(100 / 6, abs=1e-5)
     assert mode.counts.without_twin == 1
 

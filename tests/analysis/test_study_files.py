@@ -251,7 +251,7 @@ def test_studies_from_python(tmp_path: Path, benchmark: Path, monkeypatch: pytes
     assert [state.planned for state in at.study(file, dry_run=True).states] == [N] * 4
     result = at.study(file)
     assert all(state.complete for state in result.states)
-    values = [summary.modes["end-to-end"].metrics["agrotools.fas"].overall.value for _, summary in result.scored]
+    values = [summary.modes["end-to-end"].metrics["fas"].overall.value for _, summary in result.scored]
     assert values[0] == values[1] == 1
     assert values[2] < 0.5
     compared = {(each.first, each.second): each.difference for each in result.differences}

@@ -124,7 +124,7 @@ def test_the_gold_scores_all_points_whatever_follows_from_the_calls(root):
     options = {"data_root": root, "mode": "end-to-end", "out": root / "run", "progress": io.StringIO()}
     found = evaluate("agrotools", "baseline:perfect-tools", **options).summary.modes["end-to-end"]
     assert (found.n_samples, found.n_underivable) == (4, 3)
-    assert found.metrics["agrotools.fas"].overall.value == 1
+    assert found.metrics["fas"].overall.value == 1
 
 
 def _load(root):
@@ -208,9 +208,9 @@ def test_steps_with_answers_in_words_are_read_and_played_back(root):
     assert benchmark.header.backends == {"weed_share": "recorded"}, "calculations and charts run"
     options = {"data_root": root, "out": root / "run", "progress": io.StringIO()}
     found = evaluate("agrotools", "baseline:perfect-tools", mode="all", **options).summary.modes
-    assert {found["step-by-step"].metrics[f"agrotools.{name}"].overall.value for name in ("arg_acc", "summ_acc")} == {1}
-    assert found["end-to-end"].metrics["agrotools.css"].overall.value == 1
-    assert found["end-to-end"].metrics["agrotools.plot"].overall.value == pytest.approx(0.8), "the chart has no labels"
+    assert {found["step-by-step"].metrics[name].overall.value for name in ("arg_acc", "summ_acc")} == {1}
+    assert found["end-to-end"].metrics["css"].overall.value == 1
+    assert found["end-to-end"].metrics["plot"].overall.value == pytest.approx(0.8), "the chart has no labels"
     ran = evaluate("agrotools", "baseline:oracle", mode="end-to-end", **{**options, "out": root / "ran"})
     (calculated,) = (record.trajectory.calls[0] for record in ran.samples() if record.sample.id == "c")
     assert (calculated.call.tool, calculated.observation.result["value"]) == ("calc", 3), "by our tool"

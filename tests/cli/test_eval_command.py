@@ -21,7 +21,7 @@ def agrotools(*arguments: object, cwd: Path, env: dict[str, str] | None = None) 
 
 
 def metric(scores: dict, mode: str, name: str) -> float:
-    return scores["modes"][mode]["metrics"][f"agrotools.{name}"]["overall"]["value"]
+    return scores["modes"][mode]["metrics"][name]["overall"]["value"]
 
 
 def evaluated(benchmark: Path, cwd: Path, *models: str, extra: tuple[object, ...] = ()) -> list[dict]:

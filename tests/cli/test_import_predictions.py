@@ -97,7 +97,7 @@ def test_a_row_without_a_prediction_is_invalid_not_wrong(tmp_path, benchmark, na
     run, counts = imported(tmp_path / name, benchmark)
     assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)")
     assert (counts.matched, run.valid) == (3, 1)
-    assert run.scores["agrotools.fas"].value == 1
+    assert run.scores["fas"].value == 1
 
 
 def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tmp_path, benchmark):
@@ -116,7 +116,7 @@ def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tm
     book.save(tmp_path / "p.xlsx")
     run, counts = imported(tmp_path / "p.xlsx", benchmark)
     assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)", "row 5 (id q4)")
-    assert (run.valid, run.scores["agrotools.fas"].value) == (2, 1)
+    assert (run.valid, run.scores["fas"].value) == (2, 1)
 
 
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, benchmark):
@@ -134,7 +134,7 @@ def test_tables_of_any_spreadsheet_are_read(tmp_path, benchmark, encoding, delim
     rows = [["id", "prediction", "note"], *([f"q{n}", str(n), note] for n in range(20))]
     (tmp_path / "p.csv").write_bytes("\r\n".join(delimiter.join(row) for row in rows).encode(encoding))
     run, _ = imported(tmp_path / "p.csv", benchmark)
-    assert run.scores["agrotools.fas"].value == 1
+    assert run.scores["fas"].value == 1
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".xlsx", ".csv"])
@@ -152,7 +152,7 @@ def test_tables_of_vlmevalkit_are_matched_by_their_question(tmp_path, benchmark,
             csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",").writerows([names, *rows])
     run, counts = imported(path, benchmark)
     assert counts.by == {"question": 20}
-    assert run.scores["agrotools.fas"].value == 1
+    assert run.scores["fas"].value == 1
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -160,7 +160,7 @@ def test_an_index_counts_from_0_or_1(tmp_path, benchmark, first):
     rows = [{"index": n + first, "prediction": {"value": n}} for n in range(20)]
     run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark)
     assert counts.by == {"position": 20}
-    assert run.scores["agrotools.fas"].value == 1
+    assert run.scores["fas"].value == 1
 
 
 def test_an_ambiguous_index_matches_nothing(tmp_path, benchmark):
@@ -248,7 +248,7 @@ def test_every_form_of_an_answer_gives_fas(tmp_path, sums, row):
     rows = [row(f"sum-{number:04d}", mean_of(number)) for number in range(10)]
     run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
     assert (counts.matched, named(counts, "samples without a row")) == (10, ())
-    assert run.scores["agrotools.fas"].value == 1
+    assert run.scores["fas"].value == 1
     assert run.summary.modes["no-tool"].no_form.n == 0
 
 
@@ -269,7 +269,7 @@ def test_a_table_may_have_a_column_for_each_value(tmp_path, sums, suffix):
         ("row 10 (id sum-0009)",),
         ("seconds",),
     )
-    assert (run.valid, run.scores["agrotools.fas"].value) == (9, 1)
+    assert (run.valid, run.scores["fas"].value) == (9, 1)
 
 
 @pytest.mark.parametrize(("formless", "is_shown"), [(2, True), (3, False)])
@@ -285,7 +285,7 @@ def test_above_20_percent_of_answers_without_a_form_there_is_no_fas(tmp_path, su
     assert "text below FAS = " in " ".join(result.output.split())
     part = at.read_run(tmp_path / "run").summary.modes["no-tool"]
     assert part.headline == is_shown
-    assert part.metrics["agrotools.fas_text"].overall.value == 1
+    assert part.metrics["fas_text"].overall.value == 1
     assert CliRunner().invoke(app, [*command, "--allow-invalid"]).exit_code == 0
 
 
@@ -334,8 +334,8 @@ def test_a_conversation_becomes_an_ordinary_run(tmp_path, sums):
     assert [step.observation.result for step in steps[:3]] == [{"value": 7.5}, None, {"value": 3.75}]
     assert (steps[0].thought, steps[1].observation.error.message) == ("First the sum.", "no such tool")
     assert record.spending[:2] == (900, 40)
-    assert run.scores["agrotools.fas"].value == 0.8  # 3.75 is right for the first eight questions
-    assert run.scores["agrotools.fas_text"].value == 0.8
+    assert run.scores["fas"].value == 0.8  # 3.75 is right for the first eight questions
+    assert run.scores["fas_text"].value == 0.8
     assert run.summary.modes["end-to-end"].no_form.share == 0
     page = str(tmp_path / "page.html")
     for command, *more in (["score"], ["explain", "sum-0000"], ["report", "--out", page]):
@@ -362,7 +362,7 @@ def test_a_conversation_without_a_form_scores_nothing(tmp_path, sums, messages, 
         calls,
         (),
     )
-    assert run.scores["agrotools.fas"].value == 0
+    assert run.scores["fas"].value == 0
 
 
 def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
@@ -373,16 +373,16 @@ def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
     ]
     run, _ = imported(write_lines(tmp_path / "p.jsonl", rows), sums)
     values = {name: score.value for name, score in run.scores.items()}
-    assert values["agrotools.tool_acc"] == 0.5
-    assert values["agrotools.ear"] == 0.5
-    assert values["agrotools.arg_acc"] == 0.05  # the first question alone has these numbers
-    assert values["agrotools.st_acc"] == pytest.approx(2 / 3)
-    assert values["agrotools.summ_acc"] == 1
+    assert values["tool_acc"] == 0.5
+    assert values["ear"] == 0.5
+    assert values["arg_acc"] == 0.05  # the first question alone has these numbers
+    assert values["st_acc"] == pytest.approx(2 / 3)
+    assert values["summ_acc"] == 1
     for row in rows:
         row["steps"][2] = said("It is in the text.")
     run, _ = imported(write_lines(tmp_path / "q.jsonl", rows), sums)
-    assert "agrotools.summ_acc" not in run.scores
-    assert run.scores["agrotools.tool_acc"].value == 0.5
+    assert "summ_acc" not in run.scores
+    assert run.scores["tool_acc"].value == 0.5
     assert run.summary.modes["step-by-step"].headline
 
 

@@ -255,5 +255,5 @@ def test_a_model_copies_the_values_of_words_into_the_form(tmp_path: Path, monkey
         reader = ("--read-prose", "copier", "--judge-base-url", endpoint.base_url)
         agrotools("score", made, *reader, expect=1)
     rows = json.loads((made / "scores.json").read_bytes())["scores"]
-    read = {row["sample_id"]: row["value"] for row in rows if row["metric"] == "agrotools.fas_read"}
+    read = {row["sample_id"]: row["value"] for row in rows if row["metric"] == "fas_read"}
     assert read == {"q0": 1.0, "q1": 0.0, "q2": 0.0}, "an answer that the model did not copy has no row"

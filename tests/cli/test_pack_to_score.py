@@ -55,8 +55,8 @@ def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
     scored = run_command(*words, "--backend", "diagnose_pest_disease=pack:mine")
     assert scored.returncode == 0, scored.stderr
     metrics = json.loads(scored.stdout)[0]["modes"]["end-to-end"]["metrics"]
-    assert metrics["agrotools.fas"]["overall"]["value"] == 1
-    assert metrics["agrotools.guess"]["overall"]["value"] < 0.6
+    assert metrics["fas"]["overall"]["value"] == 1
+    assert metrics["guess"]["overall"]["value"] < 0.6
 
 
 def test_nothing_is_written_if_the_training_cannot_begin(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:

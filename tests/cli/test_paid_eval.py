@@ -75,7 +75,7 @@ def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: P
             done = evaluate(benchmark_folder, tmp_path / name, endpoint, *cached, "--json")
             assert done.returncode == 0, done.stderr
             assert endpoint.answered == asked
-            assert json.loads(done.stdout)[0]["modes"]["no-tool"]["metrics"]["agrotools.fas"]["overall"]["value"] == 1
+            assert json.loads(done.stdout)[0]["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"] == 1
         assert read_spend(tmp_path / "second" / "spend.jsonl").replies == 0
         evaluate(benchmark_folder, tmp_path / "third", endpoint, "--epochs", 2, "--cache", "pilot-of-test")
         assert endpoint.answered == 2 * SAMPLES, "the second epoch is asked anew"

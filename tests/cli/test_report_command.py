@@ -64,7 +64,7 @@ def test_scores_are_printed_as_a_table(run: Path):
     assert "100.0" in table
     lines = report(run, "--format", "csv").stdout.splitlines()
     assert lines[0] == "run,mode,metric,task,value,lower,upper,n,clusters"
-    assert any(",end-to-end,agrotools.fas,organ_counting,1.0," in line for line in lines)
+    assert any(",end-to-end,fas,organ_counting,1.0," in line for line in lines)
     assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"
     assert r"\begin{tabular}" in report(run, "--format", "latex").stdout
     steps = write_run(

@@ -43,7 +43,7 @@ def test_three_runs_have_correlations_over_runs_in_json_and_in_tables(runs: list
     assert found["runs"] == ["a", "b", "c"]
     r = {(each["step"], each["outcome"]): each for each in found["correlations"]}
     # By hand: numpy.corrcoef of (22, 9, 17) / 24 with (11, 2, 6) / 12.
-    arguments = r[("agrotools.arg_acc", "agrotools.fas")]
+    arguments = r[("arg_acc", "fas")]
     assert arguments["pearson"] == pytest.approx(0.9807, abs=1e-4)
     assert (arguments["spearman"], arguments["n"], arguments["interval"]) == (pytest.approx(1.0), 3, None)
     text = score(*runs, "--details")

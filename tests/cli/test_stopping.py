@@ -39,7 +39,7 @@ def test_the_first_signal_lets_samples_in_flight_finish(benchmark_folder: Path, 
         assert resumed.returncode == 0, resumed.stderr
         assert endpoint.answered == SAMPLES
     assert sorted(finished(tmp_path / "run")) == sorted(f"q{index}" for index in range(SAMPLES))
-    assert json.loads(resumed.stdout)[0]["modes"]["no-tool"]["metrics"]["agrotools.fas"]["overall"]["value"] == 1
+    assert json.loads(resumed.stdout)[0]["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"] == 1
 
 
 def test_the_second_signal_stops_at_once(benchmark_folder: Path, tmp_path: Path) -> None:

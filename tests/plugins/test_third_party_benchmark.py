@@ -75,7 +75,7 @@ def test_its_slot_scorer_metric_tool_and_report_are_used_and_without_it_its_run_
     scores = json.loads((tmp_path / "run" / "scores.json").read_text(encoding="utf-8"))
     metrics = scores["summary"]["modes"]["end-to-end"]["metrics"]
     assert metrics["ripeness.grade"]["overall"]["value"] == 1
-    assert "agrotools.fas" not in metrics
+    assert "fas" not in metrics
     assert "Ripeness of tomatoes" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
     alone = run_command("score", tmp_path / "run")  # in this process, where the package is not installed

@@ -102,7 +102,7 @@ def result_of(model: str, run: Run, out: Path, code: int | None) -> dict[str, An
     row["planned"] = sum(json.loads((out / "manifest.json").read_bytes())["planned"].values())
     (part,) = json.loads((out / "scores.json").read_bytes())["summary"]["modes"].values()
     metrics, spent = part["metrics"], part["counts"]["spent"]
-    names = {"fas": "agrotools.fas", "tool_acc": "agrotools.tool_acc"}
+    names = {"fas": "fas", "tool_acc": "tool_acc"}
     row |= {label: metrics[name]["overall"]["value"] for label, name in names.items() if name in metrics}
     calls = [step for record in records for step in (record.trajectory.calls if record.trajectory else ())]
     valid = [step for step in calls if step.observation and not _is_unread(step.observation.error)]

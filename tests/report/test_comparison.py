@@ -26,7 +26,7 @@ def run(values, mode="end-to-end"):
     for number, value in enumerate(values):
         of = plain_sample(f"s{number}")
         made = Record(sample=of, mode=mode, trajectory=Trajectory(termination="answered"))
-        tally.add(made, [Score(metric="agrotools.fas", version="1", sample_id=of.id, value=value)])
+        tally.add(made, [Score(metric="fas", version="1", sample_id=of.id, value=value)])
     return tally
 
 
@@ -47,7 +47,7 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
             second="b",
             modes={
                 "end-to-end": {
-                    "agrotools.fas": metric(
+                    "fas": metric(
                         0.125,
                         0.031,
                         0.22,
@@ -58,9 +58,9 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
                     )
                 }
             },
-            headline={"end-to-end": "agrotools.fas"},
+            headline={"end-to-end": "fas"},
             means={"end-to-end": (0.625, 0.5)},
-            flips={"end-to-end": Flips(metric="agrotools.fas", n_equal=40)},
+            flips={"end-to-end": Flips(metric="fas", n_equal=40)},
             unpaired={"end-to-end": (3, 0)},
         )
     )
@@ -94,23 +94,23 @@ def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
     one = Comparison(
         first="a",
         second="b",
-        modes={"end-to-end": {"agrotools.fas": fas, "agrotools.css": css}},
-        headline={"end-to-end": "agrotools.fas"},
+        modes={"end-to-end": {"fas": fas, "css": css}},
+        headline={"end-to-end": "fas"},
         means={"end-to-end": (0.6, 0.5)},
         by_cause={"end-to-end": {"planning": difference(0.04)}},
-        flips={"end-to-end": Flips(metric="agrotools.fas", n_equal=40)},
+        flips={"end-to-end": Flips(metric="fas", n_equal=40)},
         unpaired={"end-to-end": (0, 0)},
     )
     found, same = with_comparisons_adjusted([one, one])
     metrics = found.modes["end-to-end"]
     assert found == same
-    assert metrics["agrotools.fas"].overall.p_adjusted == pytest.approx(0.04)
+    assert metrics["fas"].overall.p_adjusted == pytest.approx(0.04)
     # Four other rows are shown in each comparison: two task types, a cause, and another metric.
-    assert metrics["agrotools.fas"].by_task_type["apple_size"].p_adjusted == pytest.approx(0.008)
-    assert metrics["agrotools.css"].overall.p_adjusted == pytest.approx(0.18)
+    assert metrics["fas"].by_task_type["apple_size"].p_adjusted == pytest.approx(0.008)
+    assert metrics["css"].overall.p_adjusted == pytest.approx(0.18)
     assert found.by_cause["end-to-end"]["planning"].p_adjusted == pytest.approx(0.18)
-    assert metrics["agrotools.css"].by_task_type["apple_size"].p_adjusted is None
-    assert metrics["agrotools.fas"].by_family["CM"].p_adjusted is None
+    assert metrics["css"].by_task_type["apple_size"].p_adjusted is None
+    assert metrics["fas"].by_family["CM"].p_adjusted is None
     text = printed(found)
     assert text.count("+10.0*") == 2
     assert ": better" in text
@@ -141,7 +141,7 @@ def test_flips_name_samples_and_causes_add_up():
     found = compare(first, second)
     by_cause = found.by_cause["end-to-end"]
     assert by_cause["planning"].value == pytest.approx(6 / 20)
-    total = found.modes["end-to-end"]["agrotools.fas"].overall.value
+    total = found.modes["end-to-end"]["fas"].overall.value
     assert sum(each.value for each in by_cause.values()) == pytest.approx(total) == pytest.approx(-2 / 20)
 
 
@@ -209,7 +209,7 @@ def test_pairs_are_on_the_samples_of_both_without_policies_that_see_the_gold():
             of = plain_sample(f"s{number}")
             made = Record(sample=of, mode="no-tool", trajectory=Trajectory(termination="answered"))
             value = number / 100 + (0.1 if tally is first else 0.0)
-            tally.add(made, [Score(metric="agrotools.fas", version="1", sample_id=of.id, value=value)])
+            tally.add(made, [Score(metric="fas", version="1", sample_id=of.id, value=value)])
     (found,) = beside(first, second)[0].between_runs
     assert (found.difference.n, found.difference.value) == (20, pytest.approx(0.1))
     assert beside(run([1.0] * 20), run([0.0] * 20), privileged=True)[0].between_runs == ()
@@ -222,7 +222,7 @@ def test_published_minus_fresh_is_not_paired():
         for each in records(values):
             tally.add(each, score_record(each))
     found = unpaired_comparison(tallies[0], tallies[1], ("published", "fresh"))
-    estimate = found.modes["end-to-end"]["agrotools.fas"].overall
+    estimate = found.modes["end-to-end"]["fas"].overall
     assert estimate.value == pytest.approx(0.4)
     error = (0.09 / 39 + 0.25 / 39) ** 0.5
     assert estimate.interval.upper - estimate.value == pytest.approx(1.997 * error, rel=0.01)

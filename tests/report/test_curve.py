@@ -69,8 +69,8 @@ def test_runs_are_compared_on_common_samples_and_unknown_losses_left_open(runs: 
 @pytest.mark.parametrize(
     ("changes", "mode", "metric", "message"),
     [
-        ({"benchmark_hash": "other"}, None, "agrotools.fas", "one benchmark"),
-        ({}, "no-tool", "agrotools.fas", "no no-tool mode in common"),
+        ({"benchmark_hash": "other"}, None, "fas", "one benchmark"),
+        ({}, "no-tool", "fas", "no no-tool mode in common"),
         ({}, None, "agrotools.nonsense", "has no agrotools.nonsense"),
     ],
 )

@@ -421,7 +421,7 @@ def test_differences_of_quick_parts_and_of_runs_that_saw_the_reference_are_shown
     ]
     (pair,) = page_of(good, write_run(tmp_path / "poor", poor, quick=True)).head["pairs"]
     (compared,) = compare_runs([good, tmp_path / "poor"])
-    expected = compared.modes["end-to-end"]["agrotools.fas"].overall
+    expected = compared.modes["end-to-end"]["fas"].overall
     assert pair["difference"][:3] == [expected.value, expected.interval.lower, expected.interval.upper]
     assert (pair["p"], pair["difference"][0]) == (expected.p_adjusted, 0.5)
 

@@ -92,8 +92,8 @@ def test_people_and_metrics_are_judges_and_missing_answers_score_zero(tmp_path: 
     ]  # fmt: skip
     file = tmp_path / "grades.jsonl"
     file.write_text("".join(f"{grade.model_dump_json()}\n" for grade in grades))
-    result = judge_agreement([*runs, silent], scores=["agrotools.ots_floor"], grades=[file])
-    assert (result.judges, result.models[-1], result.n_answers) == (("a", "Ada", "agrotools.ots_floor"), "silent", 48)
+    result = judge_agreement([*runs, silent], scores=["ots_floor"], grades=[file])
+    assert (result.judges, result.models[-1], result.n_answers) == (("a", "Ada", "ots_floor"), "silent", 48)
     assert "12 answers are missing and score 0" in result.notes
     assert next(pair.tau for pair in result.pairs if pair.judges == ("a", "Ada")) == pytest.approx(1)
     withdrawn = grades[0].model_copy(update={"id": "f" * 8, "verdict": "withdraw", "grades": {}})

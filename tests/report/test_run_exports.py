@@ -134,7 +134,7 @@ def test_a_data_frame_has_a_row_per_record(run):
     frame = run.to_pandas()
     assert len(frame) == len(run)
     end_to_end = frame[frame["mode"] == "end-to-end"]
-    assert end_to_end["agrotools.fas"].mean() == pytest.approx(run.mode_scores("end-to-end")["agrotools.fas"].value)
+    assert end_to_end["fas"].mean() == pytest.approx(run.mode_scores("end-to-end")["fas"].value)
 
 
 def exported(*arguments):

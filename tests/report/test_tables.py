@@ -52,9 +52,7 @@ def scored(number, mode, value, *, task="weed_crop_area", invalid=None):
         return Record(sample=of, mode=mode, invalid=invalid), []
     if mode == "step-by-step":
         made = Record(sample=of, mode=mode, actions=(Answer(text="x"), Answer(text="7 %")))
-        rows = [
-            Score(metric=f"agrotools.{metric}", version="1", sample_id=of.id, step=0, value=value) for metric in PROCESS
-        ]
+        rows = [Score(metric=metric, version="1", sample_id=of.id, step=0, value=value) for metric in PROCESS]
         return made, rows
     failed = Observation(error=ErrorInfo(kind="file_not_found", message="no such file"))
     steps = (
@@ -63,7 +61,7 @@ def scored(number, mode, value, *, task="weed_crop_area", invalid=None):
     )
     made = Record(sample=of, mode=mode, trajectory=Trajectory(steps=steps, termination="answered"), seconds=2.0)
     metrics = (*OUTCOME, "plot") if task == "plotting" else OUTCOME
-    rows = [Score(metric=f"agrotools.{metric}", version="1", sample_id=of.id, value=value) for metric in metrics]
+    rows = [Score(metric=metric, version="1", sample_id=of.id, value=value) for metric in metrics]
     return made, rows
 
 
@@ -105,13 +103,13 @@ def test_each_setting_has_a_table_with_values_intervals_and_sizes():
     assert "strict 50.0" in process
     assert "truth 50.0" in process
     assert "Detectable difference" in text
-    interval = full().modes["no-tool"].metrics["agrotools.fas"].overall.interval
+    interval = full().modes["no-tool"].metrics["fas"].overall.interval
     assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool
 
 
 def test_signs_shares_and_parts_of_one_run():
     made = full(model="m1")
-    assert made.modes["no-tool"].metrics["agrotools.fas"].overall.value == 0.25
+    assert made.modes["no-tool"].metrics["fas"].overall.value == 0.25
     assert "0.25" not in tables_text([made])
     table = "\n".join(line for line in tables_text([full(model="m1")]).splitlines())
     assert "+50.0" in table
@@ -239,7 +237,7 @@ def test_open_text_and_records_without_a_judge_are_told_below():
     text = tables_text([made.model_copy(update={"modes": {**made.modes, "end-to-end": part}})])
     assert "FAS without open text (3 samples that no judge graded)" in text
     assert "open text" not in tables_text([made])
-    metrics = {**part.metrics, "agrotools.fas_text": part.metrics["agrotools.fas"]}
+    metrics = {**part.metrics, "fas_text": part.metrics["fas"]}
     made = made.model_copy(update={"modes": {"end-to-end": part.model_copy(update={"metrics": metrics})}})
     assert "text below FAS" in tables_text([made])
     assert "text below FAS" not in tables_text([made.model_copy(update={"model": "baseline:oracle"})])

@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fas(summary, mode="end-to-end"):
-    estimate = summary.modes[mode].metrics["agrotools.fas"].overall
+    estimate = summary.modes[mode].metrics["fas"].overall
     return round(estimate.value, 4), estimate.n
 
 
@@ -60,7 +60,7 @@ def test_the_floor_is_the_score_of_a_run_of_guess(folder: Path):
     run = at.evaluate(folder, "baseline:echo", **options)
     floor = references_of(run.path, at.load_benchmark(folder)).scored[FLOOR].summary
     guess = at.evaluate(folder, FLOOR, **options).summary
-    assert floor.modes["end-to-end"].metrics["agrotools.plot"] == guess.modes["end-to-end"].metrics["agrotools.plot"]
+    assert floor.modes["end-to-end"].metrics["plot"] == guess.modes["end-to-end"].metrics["plot"]
     assert fas(floor) == fas(guess)
 
 

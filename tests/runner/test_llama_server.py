@@ -43,7 +43,7 @@ def test_a_tiny_model_is_served_twice_and_answers_rightly(folder: Path):
     done = command("tiny.gguf", "--serve-args", "-c 4096 -np 2 -t 1", "--replicas", "2", "--json")
     assert done.returncode == 0, done.stderr
     (scores,) = json.loads(done.stdout)
-    assert scores["modes"]["no-tool"]["metrics"]["agrotools.fas"]["overall"]["value"] == 1
+    assert scores["modes"]["no-tool"]["metrics"]["fas"]["overall"]["value"] == 1
     manifest = json.loads((folder / "run" / "manifest.json").read_text())
     assert manifest["server"] == ["llama", "-c", "4096", "-np", "2", "-t", "1"]
     assert manifest["server_version"].startswith("xllamacpp 20")

@@ -103,7 +103,7 @@ def test_prompts_and_costs_of_all_shards_are_in_the_merged_run(farm: Path, tmp_p
     with (parts[1] / "prompts.jsonl").open("ab") as file:
         file.write(b'{"key": damaged}\n{"key":["no-tool","q')
     merged = at.merge(parts, tmp_path / "merged")
-    assert merged.scores["agrotools.fas"].value == 1
+    assert merged.scores["fas"].value == 1
     assert len(merged) == 6
     prompts, expected = StoredPrompts(merged.path), StoredPrompts(tmp_path / "whole")
     for record in merged.samples():
@@ -333,4 +333,4 @@ def test_the_screen_of_a_shard_names_it_and_claims_nothing(farm: Path):
 def test_an_object_can_be_evaluated_in_shards(farm: Path):
     model = ScriptedModel(lambda _messages, _tools, _settings: "value: 1", name="mine")
     runs = [at.evaluate(farm, model, mode="no-tool", shard=f"{number}/2", out=f"run{number}") for number in (1, 2)]
-    assert at.merge(runs, "merged").scores["agrotools.fas"].n == 7
+    assert at.merge(runs, "merged").scores["fas"].n == 7

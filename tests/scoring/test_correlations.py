@@ -45,8 +45,8 @@ def test_samples_of_one_file_count_as_one_draw():
     widths = []
     for table in (apart, shared):
         (result,) = correlations(
-            {"agrotools.arg_acc": units("agrotools.arg_acc", steps, table)},
-            {"agrotools.fas": units("agrotools.fas", outcome, table)},
+            {"arg_acc": units("arg_acc", steps, table)},
+            {"fas": units("fas", outcome, table)},
             table,
         )
         widths.append(result.interval.upper - result.interval.lower)
@@ -65,8 +65,8 @@ def part(metrics: dict[str, float], published: PublishedFigures | None = None, *
 
 def run(name: str, step: float, outcome: float, *, benchmark: str = "b", **changes) -> Summary:
     modes: dict[Mode, ModeSummary] = {
-        "step-by-step": part({"agrotools.arg_acc": step, "agrotools.tool_acc": 0.5}),
-        "end-to-end": part({"agrotools.fas": outcome}),
+        "step-by-step": part({"arg_acc": step, "tool_acc": 0.5}),
+        "end-to-end": part({"fas": outcome}),
     }
     return Summary(benchmark=benchmark, benchmark_version="1", model=name, modes=modes).model_copy(update=changes)
 
@@ -74,7 +74,7 @@ def run(name: str, step: float, outcome: float, *, benchmark: str = "b", **chang
 @given(st.lists(st.tuples(st.sampled_from([k / 8 for k in range(9)]), st.floats(0, 1)), min_size=3, max_size=15))
 def test_r_and_rho_are_those_of_scipy(values):
     result = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
-    (correlation,) = [each for each in result.correlations if each.step == "agrotools.arg_acc"]
+    (correlation,) = [each for each in result.correlations if each.step == "arg_acc"]
     x, y = np.array(values).T
     if correlation.pearson is None:
         assert np.ptp(x) * np.ptp(y) < 1e-6
@@ -89,7 +89,7 @@ def test_the_interval_is_that_of_fishers_z():
     lots = random.Random(1)
     values = [(step, step + lots.gauss(0, 0.2)) for step in (lots.random() for _ in range(12))]
     result = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
-    correlation = next(each for each in result.correlations if each.step == "agrotools.arg_acc")
+    correlation = next(each for each in result.correlations if each.step == "arg_acc")
     theirs = pearsonr(*np.array(values).T).confidence_interval(0.95)
     assert (correlation.interval.lower, correlation.interval.upper) == pytest.approx(
         (theirs.low, theirs.high), abs=1e-6
@@ -101,7 +101,7 @@ def test_only_counting_runs_of_one_benchmark_are_set_together():
     one_mode = run("d", 0.1, 0.9)
     one_mode = one_mode.model_copy(update={"modes": {"end-to-end": one_mode.modes["end-to-end"]}})
     invalid = run("e", 0.1, 0.9)
-    modes = {**invalid.modes, "end-to-end": part({"agrotools.fas": 0.9}, headline=False)}
+    modes = {**invalid.modes, "end-to-end": part({"fas": 0.9}, headline=False)}
     others = [run("oracle", 1, 1, privileged=True), one_mode, invalid.model_copy(update={"modes": modes})]
     result = across_runs([*good, *others])
     assert result.runs == ("a", "b", "c")
@@ -139,8 +139,8 @@ def test_the_papers_metrics_go_with_each_other_in_tables():
     result = across_runs(published_runs())
     pairs = {(each.step, each.outcome) for each in result.correlations}
     assert pairs == {
-        ("agrotools.arg_acc", "agrotools.fas"),
-        ("agrotools.tool_acc", "agrotools.fas"),
+        ("arg_acc", "fas"),
+        ("tool_acc", "fas"),
         ("gta.tool_acc", "gta.ans_acc"),
         ("gta.tool_acc_corrected", "gta.ans_acc_corrected"),
     }

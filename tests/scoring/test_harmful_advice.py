@@ -168,9 +168,7 @@ def test_the_rate_stands_beside_fas_and_never_inside_it() -> None:
     ]
     for answer in answers:
         rows, plain = score_record(_record(slot, answer)), score_record(_record(without, answer))
-        assert [row for row in rows if row.metric == "agrotools.fas"] == [
-            row for row in plain if row.metric == "agrotools.fas"
-        ]
+        assert [row for row in rows if row.metric == "fas"] == [row for row in plain if row.metric == "fas"]
         assert not any(row.metric == HARMFUL_ADVICE for row in plain)
         assert [row.value for row in rows if row.metric == HARMFUL_ADVICE] == [float(answer == answers[0])]
     records = [_record(slot, answer, f"s{number}") for number, answer in enumerate(answers * 5)]

@@ -117,7 +117,7 @@ def drew(*boxes: str, answer: str | None = "done", error: ErrorInfo | None = Non
 
 
 def value_of(record: Record) -> float:
-    return next(row.value for row in outcome_scores(record) if row.metric == "agrotools.fas")
+    return next(row.value for row in outcome_scores(record) if row.metric == "fas")
 
 
 def test_images_are_scored_by_their_calls_and_answers_exported_as_in_gta() -> None:

@@ -71,4 +71,4 @@ def check_wrong(tool: str, arguments: dict[str, Any]) -> None:
     rows = score_record(record)
     tally = RunAggregator()
     tally.add(record, rows)
-    assert next(row.value for row in rows if row.metric == "agrotools.arg_acc") == 0
+    assert next(row.value for row in rows if row.metric == "arg_acc") == 0

@@ -48,7 +48,7 @@ def record(of, mode="end-to-end", *, epoch=0, invalid=None, **fields):
     return Record(sample=of, mode=mode, epoch=epoch, invalid=invalid, **fields)
 
 
-def row(of, value, metric="agrotools.fas", step=None):
+def row(of, value, metric="fas", step=None):
     return Score(metric=metric, version="1", sample_id=of.sample.id, epoch=of.epoch, step=step, value=value)
 
 
@@ -59,7 +59,7 @@ def summary_of(pairs, **options) -> Summary:
 
 
 def fas(summary, mode="end-to-end"):
-    return summary.modes[mode].metrics["agrotools.fas"]
+    return summary.modes[mode].metrics["fas"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 14), st.floats(0, 1)), min_size=1, max_size=40), st.randoms())
@@ -106,7 +106,7 @@ def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(
     if all(invalid for _, invalid in rows):
         assert metrics == {}
         return
-    metric = metrics["agrotools.fas"]
+    metric = metrics["fas"]
     if not any(invalid for _, invalid in rows):
         assert metric.bounds is None
         return
@@ -119,14 +119,14 @@ def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_ha
     good, invalid = sample(0, calls=1), sample(1, calls=3)
     scored = record(good, "step-by-step", actions=(Answer(text="x"), Answer(text="7 %")))
     rows = [
-        row(scored, 0.0, "agrotools.st_acc", 0),
-        row(scored, 1.0, "agrotools.st_acc", 1),
-        row(scored, 1.0, "agrotools.ear", 0),
-        row(scored, 1.0, "agrotools.summ_acc", 1),
+        row(scored, 0.0, "st_acc", 0),
+        row(scored, 1.0, "st_acc", 1),
+        row(scored, 1.0, "ear", 0),
+        row(scored, 1.0, "summ_acc", 1),
     ]
     summary = summarise([scored, record(invalid, "step-by-step", invalid="refused")], [rows, []])
     metrics = summary.modes["step-by-step"].metrics
-    st_acc, ear, summ = (metrics[f"agrotools.{name}"].bounds for name in ("st_acc", "ear", "summ_acc"))
+    st_acc, ear, summ = (metrics[name].bounds for name in ("st_acc", "ear", "summ_acc"))
     assert (st_acc.lower, st_acc.upper) == (pytest.approx(1 / 6), pytest.approx(5 / 6))
     assert (ear.lower, ear.upper) == (pytest.approx(1 / 4), 1.0)
     assert (summ.lower, summ.upper) == (0.5, 1.0)
@@ -140,8 +140,8 @@ def test_tools_gain_what_end_to_end_has_over_no_tool_on_the_same_samples():
     part = summary.no_tool_part
     assert part.n_excluded == 8
     assert fas(summary).overall.value == pytest.approx(12 / 20)
-    assert (part.metrics["agrotools.fas"].overall.value, part.metrics["agrotools.fas"].overall.n) == (1.0, 12)
-    gain = part.gain["agrotools.fas"].overall
+    assert (part.metrics["fas"].overall.value, part.metrics["fas"].overall.n) == (1.0, 12)
+    gain = part.gain["fas"].overall
     assert (gain.value, gain.n) == (1.0, 12)
 
 
@@ -170,6 +170,6 @@ def test_two_runs_are_compared_on_what_both_have():
     first = [record(sample(number)) for number in range(30)]
     second = [record(sample(number), trajectory=answered("area: 9 %")) for number in range(5, 40)]
     comparison = compare(first, second, names=("a", "b"))
-    difference = comparison.modes["end-to-end"]["agrotools.fas"].overall
+    difference = comparison.modes["end-to-end"]["fas"].overall
     assert (difference.value, difference.n) == (1.0, 25)
     assert comparison.unpaired == {"end-to-end": (5, 10)}

@@ -48,11 +48,11 @@ def values(made: Record) -> dict[str, float]:
 def test_samples_score_the_mean_of_their_slots_and_have_no_row_without():
     scored = values(record(AREA, WEED, ADVICE, CHART, answer="area: 7.2 %\nweed: Parthenium\nadvice: hoe", drawn=SPEC))
     assert (scored["area"], scored["weed"], scored["advice"], scored["chart"]) == (1.0, 0.0, 0.5, 1.0)
-    assert (scored["agrotools.fas"], scored["agrotools.css"]) == (pytest.approx((1 + 0 + 1) / 3), 0.5)
-    assert (scored["agrotools.ots_floor"], scored["agrotools.plot"]) == (0.5, 1.0)
-    assert "agrotools.ots" not in scored
+    assert (scored["fas"], scored["css"]) == (pytest.approx((1 + 0 + 1) / 3), 0.5)
+    assert (scored["ots_floor"], scored["plot"]) == (0.5, 1.0)
+    assert "ots" not in scored
     names = set(values(record(AREA, answer="area: 7 %")))
-    assert names == {"area", "agrotools.fas", "agrotools.css", "agrotools.fas_text", "agrotools.guess"}
+    assert names == {"area", "fas", "css", "fas_text", "guess"}
 
 
 SHARED = ADVICE.model_copy(update={"name": "shared", "headline": False})
@@ -60,10 +60,10 @@ SHARED = ADVICE.model_copy(update={"name": "shared", "headline": False})
 
 def test_open_text_is_not_in_fas_and_alone_has_none():
     scored = values(record(AREA, ADVICE, SHARED, answer="area: 7 %\nadvice: hoe\nshared: hoe, spray"))
-    assert (scored["agrotools.fas"], scored["agrotools.ots_floor"], scored["shared"]) == (1.0, 0.5, 1.0)
-    assert scored["agrotools.guess"] == values(record(AREA, answer="area: 7 %"))["agrotools.guess"]
+    assert (scored["fas"], scored["ots_floor"], scored["shared"]) == (1.0, 0.5, 1.0)
+    assert scored["guess"] == values(record(AREA, answer="area: 7 %"))["guess"]
     alone = values(record(ADVICE, answer="advice: hoe"))
-    assert set(alone) == {"advice", "agrotools.ots_floor"}
+    assert set(alone) == {"advice", "ots_floor"}
 
 
 @given(st.text(max_size=200))
@@ -87,8 +87,8 @@ def test_records_without_trajectory_and_plots_without_specification_are_refused(
 def test_figures_weigh_half_and_the_floor_is_what_the_prompt_suggests():
     chart, count = CHART.model_copy(update={"weight": 0.5}), AREA.model_copy(update={"weight": 0.25})
     answered = record(chart, count, WEED.model_copy(update={"weight": 0.25}), answer="area: 7 %\nweed: Lantana")
-    assert values(answered)["agrotools.fas"] == 0.5  # The right words without the figure.
+    assert values(answered)["fas"] == 0.5  # The right words without the figure.
     rows = {row.metric: row for row in outcome_scores(answered)}
-    assert rows["agrotools.fas"].reading["weights"] == {"chart": 0.5, "area": 0.25, "weed": 0.25}
-    guesses = {values(record(AREA, WEED, CHART, answer=answer))["agrotools.guess"] for answer in ("area: 7 %", "?")}
+    assert rows["fas"].reading["weights"] == {"chart": 0.5, "area": 0.25, "weed": 0.25}
+    guesses = {values(record(AREA, WEED, CHART, answer=answer))["guess"] for answer in ("area: 7 %", "?")}
     assert len(guesses) == 1

@@ -46,7 +46,7 @@ from support.plain_sample import plain_sample
 from support.runs import manifest, summarise
 from support.shown import rendered
 
-FAS = "agrotools.fas"
+FAS = "fas"
 SIZE = ToleranceSlot.model_validate(
     {
         "name": "size", "label": "mean diameter", "value": 70, "unit": "mm", "abs_tol": 4,
@@ -200,7 +200,7 @@ def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
     assert value(refused) == 0.0
     assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
-    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "agrotools.css"}
+    assert not {row.metric for row in score_record(record(NO, REFUSAL))} & {FAS, GUESS_METRIC, "css"}
     assert value(right, GUESS_METRIC) == 0.0  # No scale is given for a size in mm, so that the guess refuses both.
 
 
@@ -305,7 +305,7 @@ def test_who_draws_the_chart_answers_whatever_the_text_says():
     found = [rows_of(of, *steps) for steps in ((drawn, text), (other, text), (text,))]
     assert [(rows[FALSE_REFUSAL], rows[FAS] > 0.5) for rows in found] == [(0, True), (0, False), (1, False)]
     found = [rows_of(unanswerable, *steps) for steps in ((drawn, text), (other, text), (text,))]
-    assert [(rows[FALSE_CONFIDENCE], rows["agrotools.slot"]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
+    assert [(rows[FALSE_CONFIDENCE], rows["slot"]) for rows in found] == [(1, 0), (1, 0), (0, 1)]
 
 
 def test_a_guess_of_a_chart_is_no_refusal():

@@ -121,11 +121,11 @@ def record(*actions, of=None, **fields):
 
 
 def values(scores, metric):
-    return {score.step: score.value for score in scores if score.metric == f"agrotools.{metric}"}
+    return {score.step: score.value for score in scores if score.metric == metric}
 
 
 def reading(scores, metric, step):
-    return next(score.reading for score in scores if score.metric == f"agrotools.{metric}" and score.step == step)
+    return next(score.reading for score in scores if score.metric == metric and score.step == step)
 
 
 CALL_METRICS = ("tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear")
@@ -367,7 +367,7 @@ def test_any_actions_give_the_same_units_and_consistent_values(chosen):
     scores = step_scores(record(*chosen))
     assert len(scores) == 4 + 5 * 3 + 2
     for step in range(3):
-        at = {score.metric.removeprefix("agrotools."): score.value for score in scores if score.step == step}
+        at = {score.metric: score.value for score in scores if score.step == step}
         assert at["arg_acc_strict"] <= at["tool_acc_strict"] <= at["tool_acc"] <= at["st_acc"] <= 1
         assert at["arg_acc"] <= at["tool_acc"]
         assert at["ear"] + at["st_acc"] <= 1
@@ -387,8 +387,8 @@ def test_the_floor_is_what_the_usual_plan_of_such_a_question_scores(monkeypatch)
     tally = RunAggregator()
     tally.add(record(), step_scores(record()))
     metrics = tally.summary().modes["step-by-step"].metrics
-    assert metrics["agrotools.tool_acc_guess"].overall.value == 1
-    assert metrics["agrotools.arg_acc_guess"].overall.value == pytest.approx(2 / 3)
+    assert metrics["tool_acc_guess"].overall.value == 1
+    assert metrics["arg_acc_guess"].overall.value == pytest.approx(2 / 3)
     other = UsualPlan((("calculate", {"expression": "1"}),), ())
     monkeypatch.setattr(steps_module, "usual_plan", lambda *_: other)
     assert values(step_scores(record()), "tool_acc_guess") == {0: 0, 1: 0, 2: 0}

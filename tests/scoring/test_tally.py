@@ -11,7 +11,7 @@ from agrotools.scoring import RunAggregator
 from support.plain_sample import plain_sample
 from support.runs import summarise
 
-FAS = "agrotools.fas"
+FAS = "fas"
 
 
 def record(number: int, epoch: int = 0, *, mode="end-to-end", text="yes", invalid=None, **fields) -> Record:
@@ -74,7 +74,7 @@ def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
 def test_samples_whose_open_text_no_judge_graded_are_counted():
     slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("hoe",)),))
     records = [record(number, text="hoe", answer=(slot,), answer_type="open_text") for number in range(3)]
-    judged = row(records[0], 1.0).model_copy(update={"metric": "agrotools.ots"})
+    judged = row(records[0], 1.0).model_copy(update={"metric": "ots"})
     made = summarise(records, [[judged], [], []]).modes["end-to-end"]
     assert made.without_open_text == 2
-    assert summarise(records).modes["end-to-end"].metrics.keys() == {"agrotools.ots_floor"}
+    assert summarise(records).modes["end-to-end"].metrics.keys() == {"ots_floor"}

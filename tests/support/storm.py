@@ -276,7 +276,7 @@ def _difference(case: Case, record: Record) -> str:
         return f"ended as {trajectory.termination}: {trajectory.reason}"
     if case.expected != "ok" and says not in trajectory.reason:
         return f"{trajectory.termination} for: {trajectory.reason}"
-    (score,) = (score.value for score in outcome_scores(record) if score.metric == "agrotools.fas")
+    (score,) = (score.value for score in outcome_scores(record) if score.metric == "fas")
     if score != (1 if case.expected == "ok" else 0):
         return f"scored {score}: {trajectory.answer}"
     return _difference_of_calls(case.seen, trajectory)

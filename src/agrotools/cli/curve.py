@@ -14,7 +14,7 @@ def curve(
     mode: Annotated[
         str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")
     ] = None,
-    metric: Annotated[str, typer.Option(help="Id of the metric.")] = "agrotools.fas",
+    metric: Annotated[str, typer.Option(help="Id of the metric.")] = "fas",
     as_json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
 ) -> None:
     """Draw score against dose, of runs with --degrade or --faults; baseline:oracle shows the loss of the tools."""

@@ -28,7 +28,6 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.plugin.contracts import (
-    ENGINE,
     NO_COMPARISONS,
     BenchmarkPlugin,
     Download,
@@ -105,7 +104,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "ENGINE",
     "NO_COMPARISONS",
     "Action",
     "AgentOptions",

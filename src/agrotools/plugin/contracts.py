@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
 
-ENGINE = "agrotools."
-"""Prefix of the engine's metric ids, which plug-ins must not use; theirs usually begin with the plug-in's name."""
-
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """Description of a metric id for readers, and the slots of a sample that the metric averages over."""
+    """Description of a metric id for readers, and the slots of a sample that the metric averages over.
+
+    Ids of the engine have no point; those of plug-ins have one, as ``gta.ans_acc``.
+    """
 
     label: str
     meaning: str

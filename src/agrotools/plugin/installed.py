@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agrotools.core import BENCHMARKS, Slot, imported
 from agrotools.core.registry import join_tables
 from agrotools.core.slot import SLOT_TYPES
-from agrotools.plugin.contracts import ENGINE, BenchmarkPlugin
+from agrotools.plugin.contracts import BenchmarkPlugin
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.builtin import BuiltIn
@@ -58,7 +58,7 @@ def plugins_for_slot_types(types: frozenset[str]) -> list[BenchmarkPlugin]:
 
 def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
     """Return the plug-ins that define any of ``metrics``."""
-    theirs = {metric for metric in metrics if not metric.startswith(ENGINE)}
+    theirs = {metric for metric in metrics if "." in metric}
     return [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(theirs)] if theirs else []
 
 
@@ -84,7 +84,7 @@ class WithPlugins(Mapping[str, V]):
         return self._joined
 
     def __getitem__(self, key: str) -> V:
-        return self._entries[key] if key in self._entries or key.startswith(ENGINE) else self.joined()[key]
+        return self._entries[key] if key in self._entries else self.joined()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.joined())

@@ -257,8 +257,8 @@ def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[RenderableType]
 
 
 def _metric_source(correlation: RunCorrelation) -> str:
-    family = correlation.step.partition(".")[0]
-    if family == "agrotools":
+    family = correlation.step.rpartition(".")[0]
+    if not family:
         return "agrotools metrics"
     return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
 

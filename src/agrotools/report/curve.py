@@ -144,7 +144,7 @@ class _RunScores(NamedTuple):
     """Records with faults, and their scores."""
 
 
-def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "agrotools.fas") -> Curve:
+def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "fas") -> Curve:
     """Return the curve of ``metric`` over the doses of ``runs``. The default mode is end-to-end if all runs have it.
 
     Raises:
@@ -227,7 +227,7 @@ def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
             faulty.append((record, value))
     units = tally.modes[mode].headline_units(metric) if counts else None
     if units is None:
-        known = ", ".join(sorted(name for name in METRICS if name.startswith("agrotools.")))
+        known = ", ".join(sorted(name for name in METRICS if "." not in name))
         raise UsageError(f"{run} has no {metric} in {mode}", hint=f"--metric, one of {known}")
     doses = (*Degradation.parse(manifest.degrade).doses.items(), *Faults.parse(manifest.faults).doses.items())
     mean_calls = {name: calls[name] / n for name, n in counts.items()}

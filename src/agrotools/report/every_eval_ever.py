@@ -19,7 +19,7 @@ from agrotools.scoring.slots import answer_of
 from agrotools.scoring.summary import Metric, ModeSummary
 
 SCHEMA = "0.3.0"
-_MAIN_METRICS = ("agrotools.fas", "agrotools.st_acc")
+_MAIN_METRICS = ("fas", "st_acc")
 _INTERVAL = "CR2 cluster-robust standard error, t interval over clusters of samples that share a file or a question"
 
 

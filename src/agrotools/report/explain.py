@@ -226,7 +226,7 @@ def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[S
         yield SlotReading(slot, value, tuple(lines))
 
 
-_TRUTH, _IMPLIED = "agrotools.summ_acc_truth", "agrotools.summ_acc"
+_TRUTH, _IMPLIED = "summ_acc_truth", "summ_acc"
 
 
 def _fields(reading: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:

@@ -117,16 +117,16 @@ RUNS_SIDE_BY_SIDE = 4
 """Maximum number of runs in a table, so that a row fits 80 columns."""
 
 _OF_ONE_RUN: tuple[tuple[Mode, str, str], ...] = (
-    ("no-tool", "agrotools.fas", "no tools\nFAS"),
-    ("end-to-end", "agrotools.fas", "end to end\nFAS"),
-    ("step-by-step", "agrotools.tool_acc", "by step\nToolAcc"),
-    ("step-by-step", "agrotools.arg_acc", "by step\nArgAcc"),
-    ("step-by-step", "agrotools.summ_acc", "by step\nSummAcc"),
+    ("no-tool", "fas", "no tools\nFAS"),
+    ("end-to-end", "fas", "end to end\nFAS"),
+    ("step-by-step", "tool_acc", "by step\nToolAcc"),
+    ("step-by-step", "arg_acc", "by step\nArgAcc"),
+    ("step-by-step", "summ_acc", "by step\nSummAcc"),
 )
 _OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
-    ("no-tool", "agrotools.fas", "No tools, FAS"),
-    ("end-to-end", "agrotools.fas", "End to end, FAS"),
-    ("step-by-step", "agrotools.arg_acc", "Step by step, ArgAcc"),
+    ("no-tool", "fas", "No tools, FAS"),
+    ("end-to-end", "fas", "End to end, FAS"),
+    ("step-by-step", "arg_acc", "Step by step, ArgAcc"),
 )
 
 

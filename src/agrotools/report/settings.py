@@ -15,16 +15,16 @@ from agrotools.scoring import Metric, Summary, score_record
 from agrotools.scoring.metrics import own_metric
 from agrotools.scoring.summary import GAIN_METRICS
 
-OUTCOME = (*GAIN_METRICS, "agrotools.plot")
-PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
-KNOWING = ("agrotools.false_confidence", "agrotools.false_refusal")
-HARMING = ("agrotools.harmful_advice",)
-CALL_RATIO = "agrotools.call_ratio"
+OUTCOME = (*GAIN_METRICS, "plot")
+PROCESS = ("st_acc", "tool_acc", "arg_acc", "ear", "summ_acc")
+KNOWING = ("false_confidence", "false_refusal")
+HARMING = ("harmful_advice",)
+CALL_RATIO = "call_ratio"
 _BESIDE = {
-    "agrotools.fas": (("guess", "agrotools.guess"), ("text", "agrotools.fas_text")),
-    "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"), ("guess", "agrotools.tool_acc_guess")),
-    "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"), ("guess", "agrotools.arg_acc_guess")),
-    "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
+    "fas": (("guess", "guess"), ("text", "fas_text")),
+    "tool_acc": (("strict", "tool_acc_strict"), ("guess", "tool_acc_guess")),
+    "arg_acc": (("strict", "arg_acc_strict"), ("guess", "arg_acc_guess")),
+    "summ_acc": (("truth", "summ_acc_truth"),),
 }
 
 

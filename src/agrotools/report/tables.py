@@ -184,7 +184,7 @@ def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
         has.add(CALL_RATIO)
     absent = _absent(summaries) | {CALL_RATIO}
     if setting.plots_left_out:  # plots need a tool, so their samples are excluded from no-tool
-        has, absent = has - {"agrotools.plot"}, absent | {"agrotools.plot"}
+        has, absent = has - {"plot"}, absent | {"plot"}
     return [metric for metric in setting.metrics if metric in has or metric not in absent]
 
 
@@ -347,7 +347,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableTyp
             else notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
             for metric in metrics
         ]
-        least = detectable_points([gain["agrotools.fas"].overall]) or DASH
+        least = detectable_points([gain["fas"].overall]) or DASH
         table.add_row(name_cell(name, summary), *cells, stacked([least], value_style="dim"))
     gains = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
     remark = adjusted_line(gains)

@@ -136,13 +136,13 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
     if expected is None:
         if isinstance(action, CallTools):
             return f"called {harmless(action.calls[0].tool)} where an answer was expected"
-        summary = rows.get("agrotools.summ_acc") or rows.get("agrotools.summ_acc_truth")
+        summary = rows.get("summ_acc") or rows.get("summ_acc_truth")
         return "answered, but not all slots are correct" if summary is not None and summary.value < 1 else ""
     if isinstance(action, Answer):
         return "answered where a call was expected"
-    if rows.get("agrotools.tool_acc") is not None and rows["agrotools.tool_acc"].value < 1:
+    if rows.get("tool_acc") is not None and rows["tool_acc"].value < 1:
         return f"called {harmless(action.calls[0].tool)} instead"
-    arguments = rows.get("agrotools.arg_acc")
+    arguments = rows.get("arg_acc")
     if arguments is None or arguments.value >= 1:
         return ""
     if "invalid" in arguments.reading:
@@ -291,7 +291,7 @@ def predicted_steps(
         if isinstance(action, CallTools | Answer):
             part.thought = cut(action.thought)
         if isinstance(action, CallTools):
-            _add_call(part, action, reference, rows.get("agrotools.arg_acc"))
+            _add_call(part, action, reference, rows.get("arg_acc"))
         elif isinstance(action, Answer | Unparseable):
             part.text = cut(action.text) or "(empty)"
             if isinstance(action, Answer):

@@ -10,8 +10,8 @@ from zlib import crc32
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.core.base import count_text
 from agrotools.core.form_item import asked_items
-from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
+from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
@@ -235,13 +235,13 @@ class ModeAggregator:
         A run whose replies could mostly not be read neither answers nor refuses, and has no metrics of that. A run of
         an agent that submits no form has only that of its own words.
         """
-        theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
+        theirs = [metric for metric in self._rows if "." in metric]
         apart = {FALSE_CONFIDENCE, FALSE_REFUSAL} if self.is_unread else set[str]()
         if self.no_form and self.no_form.too_many:
             apart |= {*SUMMARY_METRICS}
         if self._counts.formless:
             apart = self._rows.keys() - {FAS_TEXT}
-        ours = [metric for metric in self._rows if metric.startswith(ENGINE) and metric not in apart]
+        ours = [metric for metric in self._rows if "." not in metric and metric not in apart]
         return [*ours, *(sorted(theirs, key=[*METRICS].index) if theirs else ())]
 
     @property

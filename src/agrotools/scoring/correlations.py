@@ -157,7 +157,7 @@ def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> di
 
 def _metric_source(metric: str) -> tuple[str, bool]:
     """Return the source of a metric and True if it is corrected; only metrics with the same values are correlated."""
-    return metric.partition(".")[0], metric.endswith("_corrected")
+    return metric.rpartition(".")[0], metric.endswith("_corrected")
 
 
 def _names(of_runs: Sequence[Mapping[str, float]]) -> list[str]:

@@ -15,7 +15,7 @@ from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary
 from agrotools.text.submission import lacks_form
 from agrotools.tools import get_tool
 
-TRUTH_METRIC = "agrotools.summ_acc_truth"
+TRUTH_METRIC = "summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""
 
 
@@ -156,7 +156,7 @@ def _gives_canary(record: Record) -> bool:
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:
     """Return the IoU of every predicted box with the box of the compared reference call, 0 to 1."""
-    compared = [row.reading.get("arguments") for row in rows if row.metric == "agrotools.arg_acc"]
+    compared = [row.reading.get("arguments") for row in rows if row.metric == "arg_acc"]
     arguments = [
         argument for boxes in compared if isinstance(boxes, list) for argument in boxes if isinstance(argument, dict)
     ]

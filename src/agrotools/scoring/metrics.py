@@ -4,23 +4,23 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from agrotools.core import BENCHMARKS, Mode, Record, Slot, counts_in_headline
-from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_for_slot_types
+from agrotools.plugin import MetricInfo, WithPlugins, plugins_for_slot_types
 from agrotools.text.answer_form import counts_as_guessable
 
 PREDICTIONS = "predictions"
 """Protocol of a run that was made of a file of answers or transcripts of another program."""
-SLOT_METRIC = "agrotools.slot"
-FAS = "agrotools.fas"
-GUESS_METRIC = "agrotools.guess"
+SLOT_METRIC = "slot"
+FAS = "fas"
+GUESS_METRIC = "guess"
 """FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.answer_form`), for the same sample."""
-OPEN_TEXT = "agrotools.ots"
+OPEN_TEXT = "ots"
 """Score of open text by judges. It counts in FAS where a judge graded the answer."""
 
-FAS_TEXT = "agrotools.fas_text"
-FAS_READ = "agrotools.fas_read"
-FALSE_CONFIDENCE = "agrotools.false_confidence"
-FALSE_REFUSAL = "agrotools.false_refusal"
-HARMFUL_ADVICE = "agrotools.harmful_advice"
+FAS_TEXT = "fas_text"
+FAS_READ = "fas_read"
+FALSE_CONFIDENCE = "false_confidence"
+FALSE_REFUSAL = "false_refusal"
+HARMFUL_ADVICE = "harmful_advice"
 
 
 def is_judged_text(slot: Slot) -> bool:
@@ -50,7 +50,7 @@ _ENGINE_METRICS = {
         scores_sample=True,
         compared_in=_MODES_OF_OUTCOMES,
     ),
-    "agrotools.css": MetricInfo(
+    "css": MetricInfo(
         "CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers", slots=lambda slot: slot.closed
     ),
     OPEN_TEXT: MetricInfo(
@@ -60,8 +60,8 @@ _ENGINE_METRICS = {
         on_request=True,
         by_judge=True,
     ),
-    "agrotools.ots_floor": MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
-    "agrotools.plot": MetricInfo(
+    "ots_floor": MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
+    "plot": MetricInfo(
         "Plot",
         "Plot Score: the data, kind and labels of the figure drawn",
         slots=lambda slot: slot.type == "plot",
@@ -105,17 +105,17 @@ _ENGINE_METRICS = {
         on_request=True,
         by_judge=True,
     ),
-    "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
-    "agrotools.tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),
-    "agrotools.tool_acc_strict": MetricInfo("ToolAcc strict", "right tool in the written order"),
-    "agrotools.tool_acc_guess": MetricInfo("ToolAcc guess", "ToolAcc of the usual plan for such a question"),
-    "agrotools.arg_acc": MetricInfo("ArgAcc", "right tool and every argument agrees", compared_in=("step-by-step",)),
-    "agrotools.arg_acc_strict": MetricInfo("ArgAcc strict", "arguments equal those written, in the written order"),
-    "agrotools.arg_acc_guess": MetricInfo("ArgAcc guess", "ArgAcc of the usual plan for such a question"),
-    "agrotools.ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
-    "agrotools.summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
-    "agrotools.summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
-    "agrotools.call_ratio": MetricInfo(
+    "st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
+    "tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),
+    "tool_acc_strict": MetricInfo("ToolAcc strict", "right tool in the written order"),
+    "tool_acc_guess": MetricInfo("ToolAcc guess", "ToolAcc of the usual plan for such a question"),
+    "arg_acc": MetricInfo("ArgAcc", "right tool and every argument agrees", compared_in=("step-by-step",)),
+    "arg_acc_strict": MetricInfo("ArgAcc strict", "arguments equal those written, in the written order"),
+    "arg_acc_guess": MetricInfo("ArgAcc guess", "ArgAcc of the usual plan for such a question"),
+    "ear": MetricInfo("EAR", "answered where a call was due; lower is better", lower_is_better=True),
+    "summ_acc": MetricInfo("SummAcc", "final answer against what the shown observations imply"),
+    "summ_acc_truth": MetricInfo("SummAcc truth", "final answer against the ground truth"),
+    "call_ratio": MetricInfo(
         "Calls/needed",
         "calls made over calls of the reference, mean over answered samples; 1: as many as needed",
         out_of=1,
@@ -158,7 +158,7 @@ def own_metric(metric: str) -> bool:
 
 def scores_sample(metric: str) -> bool:
     """Return True if a metric is the score of a whole sample. If a judge grades it, it has no rows before that."""
-    if metric.startswith(ENGINE):
+    if "." not in metric:
         return metric in _SAMPLE_METRICS
     return (info := METRICS.get(metric)) is not None and info.scores_sample
 
@@ -166,18 +166,18 @@ def scores_sample(metric: str) -> bool:
 _SAMPLE_METRICS = frozenset(name for name, info in _ENGINE_METRICS.items() if info.scores_sample)
 
 
-FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
+FLOOR_METRICS = (GUESS_METRIC, "tool_acc_guess", "arg_acc_guess")
 """Metrics of policies that see no files, on the same samples; they are the same for every run."""
 CALL_STEP_METRICS = (
-    "agrotools.tool_acc",
-    "agrotools.tool_acc_strict",
-    "agrotools.arg_acc",
-    "agrotools.arg_acc_strict",
-    "agrotools.ear",
+    "tool_acc",
+    "tool_acc_strict",
+    "arg_acc",
+    "arg_acc_strict",
+    "ear",
     *FLOOR_METRICS[1:],
 )
-SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
-STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
+SUMMARY_METRICS = ("summ_acc", "summ_acc_truth")
+STEP_METRICS = ("st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 
 SCORING_VERSION = "5"
 """Scoring version. It rises when the same answer may score differently or is requested differently."""

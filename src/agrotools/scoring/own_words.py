@@ -1,7 +1,7 @@
 """Values in a model's own words, read by a simple rule: no negation and no context counts.
 
 After the last final-answer marker, a number is the last one with a unit that fits; an option is the only one named; yes
-or no is the first such word. The score by this rule (``agrotools.fas_text``) stands beside FAS and is never a headline.
+or no is the first such word. The score by this rule (``fas_text``) stands beside FAS and is never a headline.
 """
 
 import re

@@ -83,7 +83,7 @@ def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) 
 
 
 def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
-    """Return the rows of a no-tool or end-to-end record: ``agrotools.slot`` for each slot, then the record's metrics.
+    """Return the rows of a no-tool or end-to-end record: ``slot`` for each slot, then the record's metrics.
 
     A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows. Open text
     counts in FAS only by a judge (:func:`agrotools.scoring.judging.judgements.joined`). Unanswerable samples have no

@@ -1,6 +1,6 @@
 """Step-by-step (teacher-forced) scores: one row for each unit that a metric counts.
 
-``agrotools.st_acc`` counts all steps; ``tool_acc``, ``tool_acc_strict``, ``arg_acc``, ``arg_acc_strict`` and ``ear``
+``st_acc`` counts all steps; ``tool_acc``, ``tool_acc_strict``, ``arg_acc``, ``arg_acc_strict`` and ``ear``
 count call steps; ``summ_acc`` and ``summ_acc_truth`` count samples with a slot other than plots that may count in a
 headline, at their answer step.
 
@@ -101,7 +101,7 @@ def step_scores(record: Record) -> list[Score]:
 
 def _row(record: Record, metric: str, step: int, value: float, reading: dict[str, JsonValue]) -> Score:
     return Score(
-        metric=f"agrotools.{metric}",
+        metric=metric,
         version=VERSION,
         sample_id=record.sample.id,
         epoch=record.epoch,
@@ -164,7 +164,7 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep], plan
                 live[name] = resolved_value(value, results)
         action = CallTools(calls=(ToolCall(tool=tool, arguments=live),))
     rows = {row.metric: row for row in _call_rows(record, index, action, steps)}
-    names = ("agrotools.tool_acc", "agrotools.arg_acc")
+    names = ("tool_acc", "arg_acc")
     return [rows[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
 
 

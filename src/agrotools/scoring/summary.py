@@ -146,7 +146,7 @@ class PublishedFigures(FrozenModel):
 
 
 class CallRatio(FrozenModel):
-    """Ratio of calls made to calls of the reference (``agrotools.call_ratio``), 1 for equal numbers; failed calls
+    """Ratio of calls made to calls of the reference (``call_ratio``), 1 for equal numbers; failed calls
     count.
 
     ``n`` is the number of valid end-to-end records with an answer whose reference has calls, ``mean`` the mean of their
@@ -463,9 +463,9 @@ class Comparison(FrozenModel):
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
 
-GAIN_METRICS = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_floor")
+GAIN_METRICS = ("fas", "css", "ots", "ots_floor")
 """Metrics in the table of gains by tools."""
-BY_TASK_TYPE = ("agrotools.fas", "agrotools.arg_acc")
+BY_TASK_TYPE = ("fas", "arg_acc")
 """Metrics whose differences a comparison also shows by task type."""
 
 

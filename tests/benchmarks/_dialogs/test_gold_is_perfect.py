@@ -13,8 +13,8 @@ from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 
 OURS = {
-    "end-to-end": ("agrotools.fas",),
-    "step-by-step": ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.arg_acc_strict"),
+    "end-to-end": ("fas",),
+    "step-by-step": ("st_acc", "tool_acc", "arg_acc", "arg_acc_strict"),
 }
 
 

@@ -206,7 +206,7 @@ def test_predictions_are_scored_with_the_options_of_the_set(root):
     assert printed.exit_code == 0, printed.output
     run = read_run(out)
     assert run.manifest.benchmark_options == {"images": "none", "files": "rows.jsonl"}
-    assert run.mode_scores("no-tool")["agrotools.fas"].value == 0.5
+    assert run.mode_scores("no-tool")["fas"].value == 0.5
 
 
 def test_a_map_with_an_unknown_field_is_an_error(root):

@@ -97,7 +97,7 @@ def evaluated(data: Path, run: Path, *backends: str) -> dict[str, dict[str, Any]
     lines = map(json.loads, (run / "records.jsonl").read_text(encoding="utf-8").splitlines())
     records = {names[int(record["sample"]["metadata"]["entry"])]: record for record in lines}
     scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))["scores"]
-    fas = {row["sample_id"]: row["value"] for row in scores if row["metric"] == "agrotools.fas"}
+    fas = {row["sample_id"]: row["value"] for row in scores if row["metric"] == "fas"}
     return {name: {**record, "fas": fas[record["sample"]["id"]]} for name, record in records.items()}
 
 

@@ -60,7 +60,7 @@ def test_an_essay_is_cut_silence_is_not_judged_and_key_facts_can_be():
     steps = (Step(turn=0, kind="answer", text="It is late blight."),)
     of = Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=steps, termination="answered"))
     (question,) = judge_questions(of)
-    assert question.metric == "agrotools.ots"
+    assert question.metric == "ots"
     assert "1. late blight / Phytophthora" in question.user
 
 
@@ -118,23 +118,23 @@ def test_verdicts_that_the_answer_dictates_are_a_quotation():
 def test_open_text_enters_fas_with_a_judge_and_harm_is_then_the_judges():
     of = advised("area: 7 %\nadvice: Hoe, and spray DDT.", AREA, ADVICE)
     rows = {row.metric: row.value for row in JudgedRows([]).joined(of, score_record(of))}
-    assert rows["agrotools.fas"] == 1
-    assert "agrotools.ots" not in rows
+    assert rows["fas"] == 1
+    assert "ots" not in rows
     question, _ = judge_questions(of)
     assert "Hoe, and spray DDT." in question.user
     assert "7 %" not in question.user
     replies = (verdicts("stated: hoe", "absent", "absent", harm) for harm in ("stated: spray DDT", "absent"))
-    asked = {"metric": "agrotools.ots", "prompt": question.prompt, "asked": question.asked}
+    asked = {"metric": "ots", "prompt": question.prompt, "asked": question.asked}
     judgements = [Judgement(**asked, judge=name, reply=reply) for name, reply in zip("ab", replies, strict=True)]
     rows = {row.metric: row for row in JudgedRows(judgements).joined(of, score_record(of))}
-    assert (rows["agrotools.ots"].value, rows["agrotools.ots"].judge) == (0.25, "a, b")
-    assert (rows["agrotools.fas"].value, rows["agrotools.harmful_advice"].value) == ((1 + 0.25) / 2, 0.5)
+    assert (rows["ots"].value, rows["ots"].judge) == (0.25, "a, b")
+    assert (rows["fas"].value, rows["harmful_advice"].value) == ((1 + 0.25) / 2, 0.5)
     silent = advised(None, AREA, ADVICE)
     rows = {row.metric: row.value for row in JudgedRows(judgements).joined(silent, score_record(silent))}
-    assert (rows["agrotools.ots"], rows["agrotools.fas"]) == (0, 0)
+    assert (rows["ots"], rows["fas"]) == (0, 0)
     ungraded = advised("advice: Mulch.\narea: 7 %", AREA, ADVICE)
     rows = {row.metric: row.value for row in JudgedRows(judgements).joined(ungraded, score_record(ungraded))}
-    assert rows["agrotools.fas"] == 1
+    assert rows["fas"] == 1
 
 
 def test_votes_are_averaged_within_a_judge_and_then_over_judges():

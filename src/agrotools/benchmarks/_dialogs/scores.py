@@ -233,7 +233,7 @@ def score_image_calls(slot: Slot, sample: Sample, trajectory: Trajectory) -> Slo
     arguments.
 
     Each call matches at most one reference call. Order and additional calls are ignored. Arguments agree as in
-    ``agrotools.arg_acc``; those of a tool that is not installed must be equal.
+    ``arg_acc``; those of a tool that is not installed must be equal.
     """
     assert isinstance(slot, ImageCallsSlot)
     steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]

@@ -52,7 +52,7 @@ def optional_metrics(comparisons: TextComparisons) -> dict[str, Callable[[str, s
 
 
 def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
-    """Return the rows of a record whose sample is an examination question; ``agrotools.slot`` holds the parsed answer.
+    """Return the rows of a record whose sample is an examination question; ``slot`` holds the parsed answer.
 
     ``benchmark.toml`` says what each metric means. ``agrieval.likelihood`` is there only if the endpoint returned
     probabilities and a single option is correct.
@@ -81,7 +81,7 @@ def score_record(record: Record, trajectory: Trajectory, comparisons: TextCompar
         more = optional_metrics(comparisons).items()
         values |= {metric: score(answer, slot.value) if answer else 0.0 for metric, score in more}
     rows = [_row(record, metric, value) for metric, value in values.items()]
-    return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
+    return [_row(record, "slot", rows[0].value, slot.name, reading), *rows]
 
 
 def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:

@@ -30,7 +30,7 @@ LARGEST_DETAIL = 1_000_000
 """Bytes of a record's data above which its long texts are cut."""
 _LONGEST_TEXT = 8_000
 _MOST_ROWS, _MOST_COLUMNS = 500, 40
-_STEP_METRICS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear")
+_STEP_METRICS = ("st_acc", "tool_acc", "arg_acc", "ear")
 
 
 def record_data(

@@ -105,9 +105,9 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
         elif isinstance(action, Answer) and lacks_form(action, asked_items(record.sample.answer)):
             facets.add("no_form")
         elif isinstance(action, CallTools) and index < len(steps):
-            if values.get(("agrotools.tool_acc", index), 1) < 1:
+            if values.get(("tool_acc", index), 1) < 1:
                 facets.add("wrong tool")
-            elif values.get(("agrotools.arg_acc", index), 1) < 1:
+            elif values.get(("arg_acc", index), 1) < 1:
                 facets.add("wrong argument")
         elif index < len(steps):
             facets.add("answered too early")
