@@ -126,12 +126,11 @@ def describe(benchmark: Benchmark) -> Description:
 def _reviewed(benchmark: Benchmark) -> Counts:
     """Return the number of questions with a recorded decision of a person, and with one of a model."""
     file = pack_path(benchmark.name).with_name(f"{benchmark.name}.review.jsonl")
-    decisions = map(orjson.loads, file.read_bytes().splitlines() if file.is_file() else ())
-    by_person: dict[bool, set[str]] = {True: set(), False: set()}
-    for decision in decisions:
-        by_person[decision["person"]].add(decision["sample"])
-    ids = {sample.id for sample in benchmark.samples}
-    return {"people": len(by_person[True] & ids), "models": len(by_person[False] & ids)}
+    decisions = [*map(orjson.loads, file.read_bytes().splitlines() if file.is_file() else ())]
+    kinds = {"people": True, "models": False}
+    return {
+        kind: len({each["sample"] for each in decisions if each["person"] is person}) for kind, person in kinds.items()
+    }
 
 
 _NUMBERS = ("steps_per_question", "tools_per_question", "files_per_question")

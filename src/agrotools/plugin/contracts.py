@@ -48,10 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """Description of a metric id for readers, and the slots of a sample that the metric averages over.
-
-    Ids of the engine have no point; those of plug-ins have one, as ``gta.ans_acc``.
-    """
+    """Description of a metric id (of a plug-in: with a point, ``gta.ans_acc``) and the slots that it averages over."""
 
     label: str
     meaning: str

@@ -129,7 +129,7 @@ METRICS = WithPlugins("metric", _ENGINE_METRICS, lambda plugin: plugin.metrics)
 
 def is_outcome(metric: str) -> bool:
     """Return True if a metric is a mean over slots; a sample without slots that count has no row of it."""
-    return (info := METRICS.get(metric)) is not None and info.slots is not None
+    return metric != SLOT_METRIC and (info := METRICS.get(metric)) is not None and info.slots is not None
 
 
 def places_by_metric(slots: Sequence[Slot]) -> Mapping[str, Sequence[int]]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeGuard
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
+from agrotools.core.files import cached_files
 from agrotools.knowledge.entries import Entry
 from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
@@ -28,6 +30,8 @@ _NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "
 _OVERLAY_PX = 512
 PACK = "pack:"
 PESTS = "pests"
+pest_pack_files = partial(cached_files, "packs", PESTS, suffixes=(".json", ".npz"))
+"""Function that returns the files of the pack that names pests where no back-end is chosen."""
 BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
@@ -46,13 +50,6 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
     from agrotools.vision.nets import nets_folder
 
     return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
-
-
-def pest_pack_files() -> tuple[Path, ...]:
-    """Return the files of the pack that names pests where no back-end is chosen; empty if there is none."""
-    from agrotools.core.files import cached_files
-
-    return tuple(cached_files("packs", PESTS, suffixes=(".json", ".npz")))
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
