@@ -196,18 +196,33 @@ def _of_share(first: float, second: float) -> Tolerance:
     return Tolerance(abs_tol=_rounded(100.0 * (combined + _BEYOND * share)))
 
 
+def _of_cover(cover: float, *limits: float) -> Tolerance:
+    return Tolerance(
+        abs_tol=_rounded(
+            min(COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *(abs(cover - limit) for limit in limits))
+        )
+    )
+
+
+def _larger(value: float, points: float, part: float) -> Tolerance:
+    return Tolerance(abs_tol=_rounded(max(points, part * value)))
+
+
 TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
     "quotient": _of_ratio,
     "product": _of_ratio,
     "difference": _of_difference,
     "sum": _of_sum,
     "share": _of_share,
+    "cover": _of_cover,
+    "larger": _larger,
 }
 """Tolerance functions by kind of value.
 
 ``quotient``: ``first / second``, or a constant times it; ``product``: a constant times a cover; ``difference``:
 ``first - second`` in points; ``sum``: terms that are each a constant times a cover; ``share``:
-``100 * first / (first + second)`` in percent.
+``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or bare, and no limit lies
+within; ``larger``: points, or a part of the first value if that is more.
 """
 
 
