@@ -45,6 +45,8 @@ _LEAF, _SYMPTOM = 1, 2
 _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
 """Words for labels in questions, if they differ from the label."""
+_ALIKE = {"brown_spot_phoma", "cercospora"}
+"""Labels of which the one leaf may be taken for the other, so that a third leaf in its place decides nothing."""
 _SPARE_NO_WEED = 4
 
 
@@ -132,7 +134,7 @@ def with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare
         paths = [subject.shown(index, 1).files[0].path for index in range(subject.things)]
         ours = {of_path[path] for path in paths}
         other = next((each for each in left if each[1] not in ours), None) if len(ours) > 1 else None
-        if other is None:
+        if other is None or ours >= _ALIKE:
             done.append(subject)
             continue
         left.remove(other)
