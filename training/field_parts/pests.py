@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from agrotools.build.sources.part import DataSet, Part, Photo, adapter, listed, photo_pairs, photo_thing
+from agrotools.build.sources.part import DataSet, Part, Photo, adapter, listed, photo_pairs, photo_subject, photo_thing
 from agrotools.build.sources.photos import diagnosis_of
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
@@ -44,6 +44,11 @@ def pests(data: DataSet) -> Part:
 
     paired, spare = with_spares(photos, _SPARES)
     subjects = with_others(photo_pairs("pests", paired, thing, {}, "field_pest"), photos, spare)
+    # Pairs of one kind, of which there is none in the order of the hashes.
+    alike = [[photo for photo in paired if photo[1] == label][:2] for label in labels]
+    subjects += [
+        photo_subject(f"pests-alike-{n}", two, thing, {}, "field_pest") for n, two in enumerate(alike) if len(two) > 1
+    ]
     return data.part(
         [*subjects, *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice")], ["field_pests"]
     )

@@ -128,7 +128,7 @@ def weeds(data: DataSet) -> Part:
     if len(pairs) < 2:
         raise BenchmarkError(f"{data.folder} holds {len(images)} images; at least four are needed")
     # A pair is left out as a whole, so that each head still belongs to the pairs that it was trained for.
-    kept = [(n, pair) for n, pair in enumerate(pairs) if all([is_kept(data, file) for file, _ in pair])]
+    kept = [(n, pair) for n, pair in enumerate(pairs) if all(is_kept(data, file) for file, _ in pair)]
     subjects = [_subject(number, pair) for number, pair in kept]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
     questions = [*field_templates(), *load_templates("surely")]

@@ -123,10 +123,7 @@ class AreaTruth:
             area_m2 = {name: round_significant(count * gsd_m**2, digits) for name, count in pixels.items()}
         return {
             **{f"{name}_px": count for name, count in pixels.items()},
-            "veg_pct": round_significant(self.veg_pct, digits),
-            "crop_pct": round_significant(self.crop_pct, digits),
-            "weed_pct": round_significant(self.weed_pct, digits),
-            "soil_pct": round_significant(self.soil_pct, digits),
+            **{f"{name}_pct": round_significant(self._share(pixels[name]), digits) for name in (*plants, "soil")},
             "weed_share_of_veg_pct": round_significant(self.weed_share_pct, digits),
             "weed_to_crop_ratio": None if self.ratio is None else round_significant(self.ratio, digits),
             "area_m2": area_m2,
@@ -197,11 +194,8 @@ def _of_share(first: float, second: float) -> Tolerance:
 
 
 def _of_cover(cover: float, *limits: float) -> Tolerance:
-    return Tolerance(
-        abs_tol=_rounded(
-            min(COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *(abs(cover - limit) for limit in limits))
-        )
-    )
+    near = [abs(cover - limit) for limit in limits]
+    return Tolerance(abs_tol=_rounded(min(COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *near)))
 
 
 def _larger(value: float, points: float, part: float) -> Tolerance:
@@ -219,10 +213,9 @@ TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
 }
 """Tolerance functions by kind of value.
 
-``quotient``: ``first / second``, or a constant times it; ``product``: a constant times a cover; ``difference``:
-``first - second`` in points; ``sum``: terms that are each a constant times a cover; ``share``:
-``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or bare, and no limit lies
-within; ``larger``: points, or a part of the first value if that is more.
+``quotient``: ``first / second`` or a multiple; ``product``: a multiple of a cover; ``difference``: in points; ``sum``:
+of multiples; ``share``: ``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or
+bare, and no limit lies within; ``larger``: points, or a part of the first value if that is more.
 """
 
 
