@@ -70,6 +70,10 @@ def test_worked_examples():
     # Half of the plants: 25 % of 14.1 %, and 5 % of 50 points.
     assert TOLERANCES["share"](3.0, 3.0).abs_tol == pytest.approx(100 * (0.25 * math.sqrt(0.02) + 0.025), abs=0.01)
     assert TOLERANCES["sum"](0.3, 0.4).abs_tol == pytest.approx(0.05 + 0.035)
+    # Half of what is covered or bare, at most 2 points, and never past a limit.
+    assert [TOLERANCES["cover"](cover).abs_tol for cover in (1.6, 30.0, 98.4)] == pytest.approx([0.8, 2.0, 0.8])
+    assert TOLERANCES["cover"](3.6, 2.0, 5.0).abs_tol == pytest.approx(1.4)
+    assert [TOLERANCES["larger"](value, 1.0, 0.2).abs_tol for value in (3.0, 8.0)] == pytest.approx([1.0, 1.6])
 
 
 @given(_COVER, _COVER)

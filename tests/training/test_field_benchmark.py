@@ -142,7 +142,7 @@ def test_the_real_images_give_the_field_benchmark(tmp_path):
     assert sum(item.subject.of == "framed_plant" for item in chosen) >= 15
     chosen = [item for item in chosen if item.subject.of == "field"]
     assert len(chosen) >= 80
-    assert len({item.subject.name for item in chosen}) == 10
+    assert len({item.subject.name for item in chosen}) == 9  # one pair is left out
     assert {item.question.task_type for item in chosen} == {"weed_crop_area", "plotting"}
     assert {slot.type for item in chosen for slot in item.slots} == {"tolerance", "exact", "boolean", "file", "plot"}
     assert {len(item.instance.calls) for item in chosen} == {1, 2, 3, 4, 5}

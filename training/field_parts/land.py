@@ -20,6 +20,7 @@ from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
 from field_parts.converted import as_photo, as_plane
+from field_parts.kept import is_kept
 from prepared import read_items
 
 _DIGITS = 6
@@ -178,6 +179,8 @@ def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
             ).model_copy(update={"name": f"{date}{Path(item[date]).suffix}"})
             for date, order in (("before", "first"), ("after", "second"))
         )
+        if not is_kept(data, files[0]):
+            continue
         mask = read_labels(data.folder / item["mask"]).classes > 0
         pairs.append(change_subjects(f"{data.listing.part}-{number}", files, mask, changed, gsd_m))
         dates = [read_image(data.folder / item[date]).pixels for date in ("before", "after")]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from agrotools.build.sources.part import DataSet, Part, Photo, adapter, listed, photo_pairs, photo_thing
+from agrotools.build.sources.part import DataSet, Part, Photo, adapter, listed, photo_pairs, photo_subject, photo_thing
 from agrotools.build.sources.photos import diagnosis_of
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
@@ -12,6 +12,7 @@ from agrotools.core import SampleFile
 from agrotools.core.files import read_table
 from agrotools.knowledge.entries import Entry, load
 from field_parts.converted import as_photo
+from field_parts.kept import asked_of, is_kept
 from field_parts.photos import one_of_each, with_others, with_spares
 from prepared import read_items
 
@@ -33,6 +34,7 @@ def pests(data: DataSet) -> Part:
         for item in items
         if item["label"] in classes
     ]
+    photos = [photo for photo in photos if is_kept(data, photo[0])]
     labels = sorted({label for _, label in photos})
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
@@ -42,6 +44,11 @@ def pests(data: DataSet) -> Part:
 
     paired, spare = with_spares(photos, _SPARES)
     subjects = with_others(photo_pairs("pests", paired, thing, {}, "field_pest"), photos, spare)
+    # Pairs of one kind, of which there is none in the order of the hashes.
+    alike = [[photo for photo in paired if photo[1] == label][:2] for label in labels]
+    subjects += [
+        photo_subject(f"pests-alike-{n}", two, thing, {}, "field_pest") for n, two in enumerate(alike) if len(two) > 1
+    ]
     return data.part(
         [*subjects, *one_of_each("pest-advice", paired, labels, thing, "field_pest_advice")], ["field_pests"]
     )
@@ -59,4 +66,5 @@ def _words(label: str, labels: Sequence[str], entries: dict[str, Entry], digest:
         "offered": listed([names[each] for each in offered], "or"),
         "options": JOINED.join(names[each] for each in offered),
         "all": JOINED.join(names.values()),
+        **asked_of(label),
     }

@@ -38,12 +38,15 @@ from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
+from field_parts.kept import asked_of, is_kept
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
 _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
 """Words for labels in questions, if they differ from the label."""
+_ALIKE = {"brown_spot_phoma", "cercospora"}
+"""Labels of which the one leaf may be taken for the other, so that a third leaf in its place decides nothing."""
 _SPARE_NO_WEED = 4
 
 
@@ -55,7 +58,8 @@ def leaves(data: DataSet) -> Part:
         file = data.originals.file(
             data.folder / item["image"], note="One leaf, photographed on a plain light background."
         )
-        photos.append((file, _severity(data.folder / item["mask"])))
+        if is_kept(data, file):
+            photos.append((file, _severity(data.folder / item["mask"])))
 
     def thing(file: SampleFile, truth: dict[str, Any], _: int) -> Thing:
         thought = f"I need to know how much of the leaf in {file.name} has symptoms."
@@ -79,12 +83,13 @@ def leaf_photos(crop: str) -> Adapter:
             (data.originals.file(data.folder / item["image"], note=f"A {crop} leaf."), str(item["label"]))
             for item in read_items(data.folder, ("label",), ("image",))
         ]
+        photos = [photo for photo in photos if is_kept(data, photo[0])]
 
         def thing(file: SampleFile, label: str, _: int) -> Thing:
             truth = _leaf_diagnosis(crop, label)
             thought = f"I need to know what, if anything, is wrong with the leaf in {file.name}."
             words = {"crop": crop, "state": _STATES.get(label, label.replace("_", " ")), "id": str(truth["best"])}
-            words |= {"entry": words["id"], "states": states}
+            words |= {"entry": words["id"], "states": states, **asked_of(words["id"])}
             return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
 
         labels = sorted({label for _, label in photos} - {_HEALTHY})
@@ -93,7 +98,9 @@ def leaf_photos(crop: str) -> Adapter:
         paired, spare = with_spares(photos, 3 if crop == "bean" else 2)
         pairs = photo_pairs(f"{crop}-leaves", paired, thing, {"crop": crop}, f"{crop}_leaf")
         advice = one_of_each(f"{crop}-advice", paired, labels, thing, "leaf_advice")
-        return data.part([*with_others(pairs, photos, spare), *advice], ["leaf_disease", "field_advice"])
+        # Only a healthy leaf is plainly not what is sought; the diseases resemble each other.
+        healthy = [photo for photo in spare if photo[1] == _HEALTHY]
+        return data.part([*with_others(pairs, photos, healthy), *advice], ["leaf_disease", "field_advice"])
 
     return read
 
@@ -111,7 +118,8 @@ def with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[s
     spare: list[Photo[str]] = []
     for label in sorted({label for _, label in photos}):
         ours = sorted((each for each in photos if each[1] == label), key=lambda each: str(each[0].sha256))
-        spare += ours[: _SPARE_NO_WEED if label.lower() == NO_WEED else number]
+        some = _SPARE_NO_WEED if label.lower() == NO_WEED else number
+        spare += ours[:some] if len(ours) > some else []
     return [each for each in photos if each not in spare], spare
 
 
@@ -126,7 +134,7 @@ def with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare
         paths = [subject.shown(index, 1).files[0].path for index in range(subject.things)]
         ours = {of_path[path] for path in paths}
         other = next((each for each in left if each[1] not in ours), None) if len(ours) > 1 else None
-        if other is None:
+        if other is None or ours >= _ALIKE:
             done.append(subject)
             continue
         left.remove(other)
@@ -151,10 +159,12 @@ def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
     photos = named_weeds(((data.folder / item["image"], str(item["label"])) for item in items), data)
+    photos = [photo for photo in photos if is_kept(data, photo[0])]
     paired, spare = with_spares(photos, 2)
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
-        return weed_thing(file, label, f"I need to know which weed {file.name} shows.")
+        shown = weed_thing(file, label, f"I need to know which weed {file.name} shows.")
+        return replace(shown, words={**shown.words, **asked_of(shown.words["entry"])})
 
     labels = sorted({label for _, label in photos if label.lower() != NO_WEED})
     advice = one_of_each("weed-advice", paired, labels, thing, "weed_advice")
@@ -184,7 +194,7 @@ def apples(data: DataSet) -> Part:
         note = "Depth registered to the picture."
         depth = as_plane(data, item, "depth_mm_uint16", place=1, kind="depth", depth_unit_mm=1.0, note=note)
         files = (image.model_copy(update=camera), depth)
-        fruits = _fruits(data.folder, item)
+        fruits = [each for each in _fruits(data.folder, item) if is_kept(data, ",".join(map(str, each[0])))]
         for start in range(0, len(fruits) - TOGETHER + 1, TOGETHER):
             some = fruits[start : start + TOGETHER]
             subjects.append(apple_subject(f"apples-{number}-{start}", files, some))
@@ -192,7 +202,7 @@ def apples(data: DataSet) -> Part:
             marked = as_photo(data, item, marks=marks, note="Apple trees, daylight.", **camera)
             subject = _marked_apples(f"framed-{number}-{start}", (marked, depth), marks, some)
             subjects.append(replace(subject, instead=without_frames(marked, files[0])))
-    return data.part(subjects, ["apple", "drawn_apple_marks"])
+    return data.part(subjects, ["apple", "framed_apples"])
 
 
 def _marked_apples(
@@ -234,7 +244,7 @@ def orchard(fruit: str, folder: str) -> Adapter:
 
     @adapter(f"field.{folder}")
     def read(data: DataSet) -> Part:
-        note = f"Part of a photograph of a tree with {PLURAL[fruit]}."
+        note = f"Part of a photograph of a tree with {PLURAL[fruit]}; fruit on trees behind it does not count."
         counted: list[tuple[SampleFile, int]] = []
         marked: list[Subject] = []
         for item in read_items(data.folder, ("count",), ("image",)):
@@ -246,6 +256,7 @@ def orchard(fruit: str, folder: str) -> Adapter:
                 file = as_photo(data, item, marks=marks, note=note)
                 subject = _framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames])
                 marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
+        counted = [photo for photo in counted if is_kept(data, photo[0])]
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
         framed_too = (
             [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []

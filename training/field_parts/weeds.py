@@ -29,6 +29,7 @@ from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.base import NoFileError
 from field_parts.converted import PEN_NAMES, as_photo, framed, without_frames
+from field_parts.kept import is_kept
 from prepared import TRUTH_FILE, read_items, require_files
 
 NOTE = (
@@ -126,15 +127,17 @@ def weeds(data: DataSet) -> Part:
     pairs = [pair for pair in pairs_of(photos) if len(pair) == 2]
     if len(pairs) < 2:
         raise BenchmarkError(f"{data.folder} holds {len(images)} images; at least four are needed")
-    subjects = [_subject(number, pair) for number, pair in enumerate(pairs)]
+    # A pair is left out as a whole, so that each head still belongs to the pairs that it was trained for.
+    kept = [(n, pair) for n, pair in enumerate(pairs) if all(is_kept(data, file) for file, _ in pair)]
+    subjects = [_subject(number, pair) for number, pair in kept]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
     questions = [*field_templates(), *load_templates("surely")]
     if (data.folder / TRUTH_FILE).is_file():
         vegetation = {image.name: image.vegetation for image in images}
         for item in read_items(data.folder, ("id",), ("image",)):
             plants = _single_plants(vegetation[str(item["id"])])
-            if len(plants) >= _FEWEST_PLANTS:
-                subjects.append(_framed_plants(data, item, plants))
+            if len(plants) >= _FEWEST_PLANTS and (framed_too := _framed_plants(data, item, plants)):
+                subjects.append(framed_too)
         questions += load_templates("framed_plants")
     return data.part(subjects, questions, counts, describe_separation)
 
@@ -166,9 +169,11 @@ def _single_plants(vegetation: NDArray[np.bool_]) -> list[tuple[Box, dict[str, A
     return [(box, plant) for _, box, plant in sorted(largest, key=lambda each: each[1])]
 
 
-def _framed_plants(data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]) -> Subject:
+def _framed_plants(data: DataSet, item: dict[str, Any], plants: list[tuple[Box, dict[str, Any]]]) -> Subject | None:
     marks = tuple((colour, box) for colour, (box, _) in zip(PEN_NAMES, plants, strict=False))
     marked, plain = as_photo(data, item, marks=marks, note=NOTE), as_photo(data, item, note=NOTE)
+    if not is_kept(data, marked):
+        return None
     file = named(marked, "image", 1)
 
     def shown(index: int, _: int) -> Thing:

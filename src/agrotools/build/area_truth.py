@@ -123,10 +123,7 @@ class AreaTruth:
             area_m2 = {name: round_significant(count * gsd_m**2, digits) for name, count in pixels.items()}
         return {
             **{f"{name}_px": count for name, count in pixels.items()},
-            "veg_pct": round_significant(self.veg_pct, digits),
-            "crop_pct": round_significant(self.crop_pct, digits),
-            "weed_pct": round_significant(self.weed_pct, digits),
-            "soil_pct": round_significant(self.soil_pct, digits),
+            **{f"{name}_pct": round_significant(self._share(pixels[name]), digits) for name in (*plants, "soil")},
             "weed_share_of_veg_pct": round_significant(self.weed_share_pct, digits),
             "weed_to_crop_ratio": None if self.ratio is None else round_significant(self.ratio, digits),
             "area_m2": area_m2,
@@ -196,18 +193,29 @@ def _of_share(first: float, second: float) -> Tolerance:
     return Tolerance(abs_tol=_rounded(100.0 * (combined + _BEYOND * share)))
 
 
+def _of_cover(cover: float, *limits: float) -> Tolerance:
+    near = [abs(cover - limit) for limit in limits]
+    return Tolerance(abs_tol=_rounded(min(COVER_POINTS, max(0.1, min(cover, 100 - cover) / 2), *near)))
+
+
+def _larger(value: float, points: float, part: float) -> Tolerance:
+    return Tolerance(abs_tol=_rounded(max(points, part * value)))
+
+
 TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
     "quotient": _of_ratio,
     "product": _of_ratio,
     "difference": _of_difference,
     "sum": _of_sum,
     "share": _of_share,
+    "cover": _of_cover,
+    "larger": _larger,
 }
 """Tolerance functions by kind of value.
 
-``quotient``: ``first / second``, or a constant times it; ``product``: a constant times a cover; ``difference``:
-``first - second`` in points; ``sum``: terms that are each a constant times a cover; ``share``:
-``100 * first / (first + second)`` in percent.
+``quotient``: ``first / second`` or a multiple; ``product``: a multiple of a cover; ``difference``: in points; ``sum``:
+of multiples; ``share``: ``100 * first / (first + second)`` in percent; ``cover``: at most half of what is covered or
+bare, and no limit lies within; ``larger``: points, or a part of the first value if that is more.
 """
 
 

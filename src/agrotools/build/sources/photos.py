@@ -23,13 +23,8 @@ NO_WEED = "negative"
 
 def diagnosis_of(label: str, entry: Entry) -> dict[str, Any]:
     """Return the result of a perfect ``diagnose_pest_disease`` for a picture with the label ``label``."""
-    candidate = {
-        "label": label,
-        "common_name": entry.names.en,
-        "scientific_name": entry.names.sci,
-        "kind": entry.kind,
-        "kb_id": entry.id,
-    }
+    names = {"common_name": entry.names.en, "scientific_name": entry.names.sci}
+    candidate = {"label": label, **names, "kind": entry.kind, "kb_id": entry.id}
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 
 

@@ -131,8 +131,7 @@ def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> Drawn
     halves = [area_truth.halves(picture.width, picture.height)[not upright] for picture in pictures]
     parts = tuple(picture.part(region) for picture, of_it in zip(pictures, halves, strict=True) for _, region in of_it)
     first, second = (name for name, _ in halves[0])
-    words = {"first": first, "second": second, "First": first.capitalize()}
-    words |= {"first_half": f"{first} half", "second_half": f"{second} half"}
+    words = {"first": first, "second": second, "first_half": f"{first} half", "second_half": f"{second} half"}
     called = {place: picture.called for place, picture in zip(("one", "two"), pictures, strict=False)}
     return parts, words | called
 
@@ -153,9 +152,7 @@ def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generato
 def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]) -> int | None:
     """Return a limit (percent) at least one point from every cover, at random below or above the largest cover."""
     clear = [limit for limit in limits if all(abs(limit - cover) >= 1.0 for cover in covers)]
-    low = [limit for limit in clear if limit < max(covers)]
-    high = [limit for limit in clear if limit > max(covers)]
-    sides = [side for side in (low, high) if side]
+    sides = [side for above in (False, True) if (side := [each for each in clear if (each > max(covers)) == above])]
     if not sides:
         return None
     side = sides[int(rng.integers(len(sides)))]

@@ -1,0 +1,28 @@
+"""What is not asked about, with reasons (``left_out.toml``), and what is asked of entries (``asked.toml``)."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from agrotools.build.sources.part import DataSet
+from agrotools.core import SampleFile
+
+
+@cache
+def _table(name: str) -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
+
+
+def is_kept(data: DataSet, what: SampleFile | str) -> bool:
+    """Return False for a photograph, or a box in one, that is left out; its reason is then counted."""
+    key = str(what.sha256)[:6] if isinstance(what, SampleFile) else what
+    reason = _table("left_out").get(data.listing.part, {}).get(key)
+    if reason is not None:
+        data.dropped[reason] += 1
+    return reason is None
+
+
+def asked_of(entry: str) -> dict[str, str]:
+    """Return what is asked of an entry by topic, as words of templates; empty for topics that are not asked about."""
+    clauses = _table("asked").get(entry, {})
+    return {f"ask_{topic}": clauses.get(topic, "") for topic in ("causes", "management", "symptoms")}
