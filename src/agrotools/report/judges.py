@@ -87,8 +87,8 @@ def answer_key(record: Record) -> str | None:
 
 
 def _has_figure(sample: Sample, trajectory: Trajectory) -> bool:
-    drawn = drawn_spec(trajectory, sample.declared)
-    return drawn is not None and any(isinstance(slot, PlotSlot) for slot in sample.answer)
+    asks = any(isinstance(slot, PlotSlot) for slot in sample.answer)
+    return asks and drawn_spec(trajectory, sample.declared) is not None
 
 
 class JudgeScore(FrozenModel):

@@ -168,14 +168,7 @@ _SAMPLE_METRICS = frozenset(name for name, info in _ENGINE_METRICS.items() if in
 
 FLOOR_METRICS = (GUESS_METRIC, "tool_acc_guess", "arg_acc_guess")
 """Metrics of policies that see no files, on the same samples; they are the same for every run."""
-CALL_STEP_METRICS = (
-    "tool_acc",
-    "tool_acc_strict",
-    "arg_acc",
-    "arg_acc_strict",
-    "ear",
-    *FLOOR_METRICS[1:],
-)
+CALL_STEP_METRICS = ("tool_acc", "tool_acc_strict", "arg_acc", "arg_acc_strict", "ear", *FLOOR_METRICS[1:])
 SUMMARY_METRICS = ("summ_acc", "summ_acc_truth")
 STEP_METRICS = ("st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 

@@ -33,7 +33,7 @@ def published_tables(
             runs = [summary for _, summary, _ in figures]
             split = next((split for run in runs if (split := run.benchmark_options.get("split")) in split_tables), "")
             rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
-            if not rows:
+            if split and not rows:
                 notes.mark(f"{layout.title}: the paper prints no rows of split {harmless(str(split))}.")
             blocks.append(figures_table(family, layout, figures, rows, notes))
             blocks += _counts(figures)

@@ -73,7 +73,7 @@ def _plane(content: bytes, layer: int | None) -> NDArray[Any] | None:
             return loadmat(BytesIO(content))["transformed_depth"].astype(np.uint16)
         with _opened(content) as picture:
             return np.asarray(picture)
-    except (OSError, ValueError, SyntaxError, KeyError, IndexError, NotImplementedError):
+    except (OSError, ValueError, SyntaxError, KeyError, IndexError, NotImplementedError):  # the last: MATLAB 7.3
         return None
 
 
@@ -99,6 +99,7 @@ PLANES: Mapping[str, Callable[[bytes], list[NDArray[np.uint8]]]] = {"classes": c
 
 
 def as_png(plane: NDArray[np.uint8]) -> bytes:
+    """Return a plane as a PNG file."""
     from PIL import Image
 
     return _saved(Image.fromarray(plane), "PNG")

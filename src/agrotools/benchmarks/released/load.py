@@ -77,17 +77,18 @@ def check_released(data_root: Path | None, progress: Progress) -> FileCheck:
     benchmark = load_released(Loading(data_root, progress=progress))
     metadata: dict[str, Any] = benchmark.header.metadata
     root = find_entries(data_root)
+    path, fields = map_for(root)
     faults = [EntryFault(str(key), reason) for reason, keys in metadata.get("unread", {}).items() for key in keys]
-    files = tuple(str(path) for path in entry_files(root, map_for(root)[1])[:_SHOWN])
+    files = tuple(str(path) for path in entry_files(root, fields)[:_SHOWN])
     notes = [str(note) for note in metadata["notes"] if "could not be read" not in str(note)]
-    notes += [*_notes(root, benchmark), *_not_read(root, map_for(root)[1])]
+    notes += [*_notes(path, benchmark), *_not_read(root, fields)]
     hint = "eval leaves these entries out and counts them; correct the map: --propose-map" if faults else ""
     return FileCheck(files, len(benchmark.samples) + len(faults), benchmark.samples, faults, notes, hint)
 
 
-def _notes(root: Path, benchmark: Benchmark) -> Iterator[str]:
+def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
     """Yield what the user has to decide: tolerances, lists, figures without data, lines of the map without effect."""
-    path, tools = map_for(root)[0], benchmark.header.declared
+    tools = benchmark.header.declared
     slots = [slot for sample in benchmark.samples for slot in sample.answer]
     if equal := sum(isinstance(slot, ToleranceSlot) and slot.margin == 0 for slot in slots):
         yield f"{equal} numbers without tolerance must be equal ([defaults] rel_tol, abs_tol)"

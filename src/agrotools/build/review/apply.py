@@ -44,8 +44,7 @@ def apply_review(
     """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
     Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
-    samples are kept. ``disputed`` determines what happens to samples on which reviewers
-    differ.
+    samples are kept. ``disputed`` determines what happens to samples on which reviewers differ.
 
     Raises:
         UsageError: a run is under review; ``out`` overlaps the reviewed folder; or samples are disputed and
