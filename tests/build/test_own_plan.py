@@ -91,7 +91,7 @@ def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, r
 ])  # fmt: skip
 def test_names_of_the_files_say_what_labels_are_of(photos, table, folder, ask):
     photos = photos.rename(photos.with_name(folder))
-    answers = _table(photos, "label", ["Scopula emissaria", "black hairy"])
+    answers = _table(photos, "label", ["Blobus magnus", "brown hopping"])
     (column,) = propose_plan(match_rows(photos, answers.rename(answers.with_name(table))), "my farm").plan.columns
     assert (column.ask, column.crop) == (ask, None)
 
@@ -128,7 +128,7 @@ def test_names_have_the_identifiers_that_a_pack_gives_them(ask, crop, name, know
         ("disease", "coffee", "anthracnose, rust", "anthracnose, disease.coffee_leaf_rust", "anthracnose"),
         ("disease", "guava", "anthracnose, rust", "anthracnose, rust", ""),
         ("class", None, "caterpillar, beetle", "caterpillar, beetle", ""),
-        ("pest", None, "Beet Armyworm, Leaf Beetle", "pest.beet_army_worm, Leaf Beetle", ""),
+        ("pest", None, "Beet Armyworm, Gall Beetle", "pest.beet_army_worm, Gall Beetle", ""),
         ("disease", "black gram", "healthy", "black_gram_healthy", ""),
         ("weed", None, "Negative, lantana", "negative, weed.lantana", ""),
     ],
