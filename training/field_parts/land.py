@@ -184,7 +184,9 @@ def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
         mask = read_labels(data.folder / item["mask"]).classes > 0
         pairs.append(change_subjects(f"{data.listing.part}-{number}", files, mask, changed, gsd_m))
         dates = [read_image(data.folder / item[date]).pixels for date in ("before", "after")]
-        if shift_between(dates[0], dates[1], np.ones(mask.shape, np.bool_)).is_clear:
+        if shift_between(dates[0], dates[1], np.ones(mask.shape, np.bool_)).is_clear and is_kept(
+            data, f"elsewhere {str(files[0].sha256)[:6]}"
+        ):
             clear.add(pairs[-1][0].name)
     pairs.sort(key=lambda some: some[0].name not in clear)
     # Two scenes lend each other their second dates, so that no more than two become one cluster.
@@ -240,7 +242,7 @@ def canopy(data: DataSet) -> Part:
         with open_raster(path) as raster:
             heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
         rows, columns = heights.shape
-        note = "Heights above ground from airborne laser scanning, one band, metres."
+        note = "Heights above ground from airborne laser scanning, one band, metres. Cells without data count nowhere."
         file = data.originals.heights(path, (columns, rows), gsd_m, note)
         subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
     return data.part(subjects, ["canopy"])

@@ -44,8 +44,12 @@ def pests(data: DataSet) -> Part:
 
     paired, spare = with_spares(photos, _SPARES)
     subjects = with_others(photo_pairs("pests", paired, thing, {}, "field_pest"), photos, spare)
-    # Pairs of one kind, of which there is none in the order of the hashes.
-    alike = [[photo for photo in paired if photo[1] == label][:2] for label in labels]
+    # Pairs of one kind, of which there is none in the order of the hashes; an entry of several kinds has no such pair.
+    alike = [
+        [photo for photo in paired if photo[1] == label][:2]
+        for label in labels
+        if " and " not in entries[label].names.en
+    ]
     subjects += [
         photo_subject(f"pests-alike-{n}", two, thing, {}, "field_pest") for n, two in enumerate(alike) if len(two) > 1
     ]
@@ -63,7 +67,7 @@ def _words(label: str, labels: Sequence[str], entries: dict[str, Entry], digest:
     return {
         "id": label,
         "shows": names[label],
-        "offered": listed([names[each] for each in offered], "or"),
+        "offered": "; ".join([*(names[each] for each in offered[:-1]), f"or {names[offered[-1]]}"]),
         "options": JOINED.join(names[each] for each in offered),
         "all": JOINED.join(names.values()),
         **asked_of(label),

@@ -106,7 +106,7 @@ class SlotDraft(FrozenModel):
                 choices = tuple(name for name in names if name in called) or tuple(names)
                 return FileSlot.model_validate({**common, "value": value, "choices": choices})
             case "plot":
-                return PlotSlot.model_validate({**common, "value": value})
+                return PlotSlot.model_validate({**common, "value": value, "rel_tol": self.rel_tol or PLOT_MARGIN})
             case "choice_set":
                 aliases = {option: names for option in options if (names := self._other_names(option, words, language))}
                 several = ChoiceSetSlot.model_validate(
@@ -170,14 +170,14 @@ def evaluated(expression: str, words: Words, results: Results) -> Any:
 
 
 def same_answer(slot: Slot, other: Slot) -> bool:
-    """Return True if ``other`` is right by ``slot``: a number within its tolerance, points of a chart within 5 %."""
+    """Return True if ``other`` is right by ``slot``: a number within its tolerance, points of a chart likewise."""
     if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
         return abs(slot.value - other.value) <= slot.margin
     if isinstance(slot, PlotSlot) and isinstance(other, PlotSlot):
         first, second = (
             [y for series in PlotSpec.model_validate(chart.value).series for y in series.y] for chart in (slot, other)
         )
-        return all(math.isclose(a, b, rel_tol=PLOT_MARGIN) for a, b in zip(first, second, strict=True))
+        return all(math.isclose(a, b, rel_tol=slot.rel_tol) for a, b in zip(first, second, strict=True))
     return getattr(slot, "value", None) == getattr(other, "value", None)
 
 
