@@ -40,7 +40,8 @@ _RASTER_NOTE = "Drawn. Field seen straight from above, calibrated reflectance ti
 _SQUARES_NOTE = (
     "Classes of the pixels in a few surveyed squares of the picture of the same number; 255: not surveyed. Expected "
     "accuracy: the share of pixels classified correctly in parts of the squares that were held out of training, mean "
-    "of crop, weeds and soil, by the better of two classifiers, quadratic discriminant analysis and a smoothed histogram."
+    "of crop, weeds and soil, by the better of two classifiers, quadratic discriminant analysis and a smoothed "
+    "histogram."
 )
 View = Literal["photo", "bands"]
 
