@@ -242,7 +242,7 @@ def canopy(data: DataSet) -> Part:
         with open_raster(path) as raster:
             heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
         rows, columns = heights.shape
-        note = "Heights above ground from airborne laser scanning, one band, metres. Cells without data count nowhere."
+        note = "Heights above ground, one band, metres. Cells without data are ignored."
         file = data.originals.heights(path, (columns, rows), gsd_m, note)
         subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
     return data.part(subjects, ["canopy"])

@@ -62,7 +62,7 @@ def load_field(loading: Loading) -> Benchmark:
     if lacking and not settings.missing:
         raise NoFileError(
             f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
-            hint=f"{_GET_IT} fetches them; --option missing=true asks about the others",
+            hint=f"{_GET_IT} fetches them; eval --option missing=true asks about the others",
         )
     header = head.header
     absent = cast("list[JsonValue]", header.metadata.get("notes") or [])
