@@ -252,8 +252,10 @@ class OpenAICompatibleModel:
         """Take one slot, or all if ``alone``, and wait for the rate limit; return True if it held the request back."""
         if alone:
             # All slots are taken once no other request waits for one. Other samples may begin meanwhile.
-            while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
-                await self._sleep(_LOOKS_AGAIN_S, False)
+            # Unlike a wait before a retry, this one goes on when the run stops: others must get to end.
+            with self._waiting(retries=True):
+                while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
+                    await asyncio.sleep(_LOOKS_AGAIN_S)
         elif not self.limit.try_acquire():
             with self._waiting():
                 await self.limit.acquire()
