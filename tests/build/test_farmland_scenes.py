@@ -3,8 +3,6 @@ import pytest
 
 from agrotools.build.scenes.farmland import BECOMES, make_farmland_pair
 
-DIFFICULTIES = [0, 1, 2, 3]
-
 
 @pytest.mark.parametrize("becomes", BECOMES)
 def test_what_was_lost_is_of_one_kind_and_looks_changed(becomes):

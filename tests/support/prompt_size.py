@@ -1,8 +1,7 @@
-"""Tokens of the instructions with the list of tools, as Qwen2.5 reads them: estimated, or counted by llama.cpp."""
+"""Tokens of the instructions with the list of tools, as Qwen2.5 reads them."""
 
 import json
 from collections.abc import Sequence
-from urllib.request import Request, urlopen
 
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.core import Protocol, ToolSpec
@@ -34,10 +33,3 @@ def system_text(protocol: Protocol, specs: Sequence[ToolSpec]) -> str:
     if PROTOCOLS[protocol].native:
         text += _BEFORE + "\n".join(json.dumps(each, ensure_ascii=False) for each in function_list(specs)) + _AFTER
     return f"<|im_start|>system\n{text}<|im_end|>\n"
-
-
-def counted_tokens(text: str, server: str) -> int:
-    """Return the number of tokens of ``text`` by the tokenizer of the model that the llama.cpp server has loaded."""
-    body = json.dumps({"content": text, "parse_special": True}).encode()
-    with urlopen(Request(f"{server}/tokenize", body, {"Content-Type": "application/json"})) as reply:
-        return len(json.load(reply)["tokens"])

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -179,12 +178,3 @@ def reviewing(*arguments: str | Path, command: str = "review") -> Iterator[Revie
             server.process.kill()
             _, errors = server.process.communicate()
         assert "Traceback" not in errors, errors
-
-
-def wait_until(check: Any, seconds: float = 20.0) -> Any:
-    """What ``check`` returns as soon as that is true."""
-    end = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < end, "it never became true"
-        time.sleep(0.02)
-    return found
