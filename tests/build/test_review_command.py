@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agrotools.benchmarks import load_benchmark
 from agrotools.build.review.agreement import Decision
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import open_material
@@ -168,6 +169,8 @@ def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(tmp_path:
     work.mkdir()
     said = run_command("review", "embedded", "--summary", "--json", cwd=work)
     assert said.returncode == 0, said.stderr
+    assert not drawn.exists()  # scenes are drawn when their samples are opened
+    load_benchmark("embedded")
     refused = run_command("review", drawn, "--summary")
     assert refused.returncode == 2
     assert "by its name" in refused.stderr

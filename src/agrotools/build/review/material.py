@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
-from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
+from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
+from agrotools.benchmarks.loading import load_as
 from agrotools.build.quality.checking import BLIND_CHECK, CHECKS, Finding
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
@@ -57,9 +58,8 @@ class Material:
         if sample_id not in self.facts:
             return None
         if self.benchmark is not None:
-            return self.benchmark.sample(sample_id)
-        assert isinstance(self.samples, Mapping)
-        return self.samples[sample_id]
+            return self.benchmark.prepare(self.benchmark.sample(sample_id))
+        return cast("Mapping[str, Sample]", self.samples)[sample_id]
 
     @property
     def contents(self) -> dict[str, str]:
@@ -84,7 +84,8 @@ def open_material(
     """
     folder = Path(what).expanduser()
     if what in BENCHMARKS:
-        return _of_benchmark(load_benchmark(what, progress=progress), log or Path(f"{what}.review.jsonl"))
+        loading = Loading(progress=progress, files_later=True)  # scenes are drawn when their samples are opened
+        return _of_benchmark(load_as(what, loading), log or Path(f"{what}.review.jsonl"))
     if not folder.is_dir():
         known = ", ".join(BENCHMARKS.names())
         raise UsageError(
@@ -201,4 +202,5 @@ def reviewed_benchmark(material: Material) -> Benchmark:
         where = material.roots[0] if material.roots else "DIR"
         why = "decisions can be applied to a benchmark folder, not to a run"
         raise UsageError(why, hint=command_line("review", where, "--log", material.journal, "--apply", "--out", "NEW"))
-    return material.benchmark
+    benchmark = material.benchmark
+    return replace(benchmark, samples=tuple(map(benchmark.prepare, benchmark.samples)))
