@@ -94,7 +94,7 @@ def test_real_data_gives_varied_questions(name, tmp_path):
         pytest.skip(f"no folder {name} in AGROTOOLS_TEST_DATA")
     part = PARTS[name](_DATA / name, tmp_path)
     chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len(chosen) >= {"multiband": 3, "tree_canopy": 10}.get(name, 14)
+    assert len(chosen) >= {"multiband": 3, "tree_canopy": 10, "bean_leaf_class": 13}.get(name, 14)
     assert len({item.query for item in chosen}) == len(chosen)
     per_subject = Counter((item.subject.of, item.subject.name) for item in chosen)
     assert max(per_subject.values()) <= len(part.questions)
