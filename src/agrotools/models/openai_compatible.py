@@ -254,7 +254,7 @@ class OpenAICompatibleModel:
             # All slots are taken once no other request waits for one. Other samples may begin meanwhile.
             # Unlike a wait before a retry, this one goes on when the run stops: others must get to end.
             with self._waiting(retries=True):
-                while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
+                while not self.limit.try_acquire_all(_OTHERS_FIRST_S):  # noqa: ASYNC110
                     await asyncio.sleep(_LOOKS_AGAIN_S)
         elif not self.limit.try_acquire():
             with self._waiting():
