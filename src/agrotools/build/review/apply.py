@@ -72,6 +72,7 @@ def apply_review(
     if not remaining:
         raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
     with replace_folder(out) as folder:
+        remaining = [*map(benchmark.prepare, remaining)]
         copy_files(benchmark.root, remaining, folder)
         _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in remaining})
         write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
