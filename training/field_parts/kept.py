@@ -1,11 +1,15 @@
-"""What is not asked about, with reasons (``left_out.toml``), and what is asked of entries (``asked.toml``)."""
+"""Photographs that are left out, with reasons (``left_out.toml``), and clauses of questions (``asked.toml``)."""
 
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from agrotools.build.sources.part import DataSet
+from agrotools.build.sources.part import DataSet, Photo
 from agrotools.core import SampleFile
+
+T = TypeVar("T")
 
 
 @cache
@@ -20,6 +24,11 @@ def is_kept(data: DataSet, what: SampleFile | str) -> bool:
     if reason is not None:
         data.dropped[reason] += 1
     return reason is None
+
+
+def kept_of(data: DataSet, photos: Sequence[Photo[T]]) -> list[Photo[T]]:
+    """Return the photographs that are not left out."""
+    return [photo for photo in photos if is_kept(data, photo[0])]
 
 
 def asked_of(entry: str) -> dict[str, str]:

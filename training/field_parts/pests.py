@@ -12,7 +12,7 @@ from agrotools.core import SampleFile
 from agrotools.core.files import read_table
 from agrotools.knowledge.entries import Entry, load
 from field_parts.converted import as_photo
-from field_parts.kept import asked_of, is_kept
+from field_parts.kept import asked_of, kept_of
 from field_parts.photos import one_of_each, with_others, with_spares
 from prepared import read_items
 
@@ -34,7 +34,7 @@ def pests(data: DataSet) -> Part:
         for item in items
         if item["label"] in classes
     ]
-    photos = [photo for photo in photos if is_kept(data, photo[0])]
+    photos = kept_of(data, photos)
     labels = sorted({label for _, label in photos})
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:

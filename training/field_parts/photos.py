@@ -38,7 +38,7 @@ from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
 from field_parts.converted import PEN_NAMES, as_photo, as_plane, framed, without_frames
-from field_parts.kept import asked_of, is_kept
+from field_parts.kept import asked_of, is_kept, kept_of
 from prepared import read_items
 
 _LEAF, _SYMPTOM = 1, 2
@@ -83,7 +83,7 @@ def leaf_photos(crop: str) -> Adapter:
             (data.originals.file(data.folder / item["image"], note=f"A {crop} leaf."), str(item["label"]))
             for item in read_items(data.folder, ("label",), ("image",))
         ]
-        photos = [photo for photo in photos if is_kept(data, photo[0])]
+        photos = kept_of(data, photos)
 
         def thing(file: SampleFile, label: str, _: int) -> Thing:
             truth = _leaf_diagnosis(crop, label)
@@ -159,7 +159,7 @@ def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
     photos = named_weeds(((data.folder / item["image"], str(item["label"])) for item in items), data)
-    photos = [photo for photo in photos if is_kept(data, photo[0])]
+    photos = kept_of(data, photos)
     paired, spare = with_spares(photos, 2)
 
     def thing(file: SampleFile, label: str, _: int) -> Thing:
@@ -256,7 +256,7 @@ def orchard(fruit: str, folder: str) -> Adapter:
                 file = as_photo(data, item, marks=marks, note=note)
                 subject = _framed_fruit(f"framed-{item['id']}", file, marks, [count for _, count in frames])
                 marked.append(replace(subject, instead=without_frames(file, counted[-1][0])))
-        counted = [photo for photo in counted if is_kept(data, photo[0])]
+        counted = kept_of(data, counted)
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard")
         framed_too = (
             [each for each in load_templates("drawn_count_marks") if each.template in _FRAMED] if marked else []
