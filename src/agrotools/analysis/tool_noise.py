@@ -230,7 +230,7 @@ class _NoisySample:
         else:
             text = format_answer([slot], derived_values([slot], results))
         return self._known(
-            f"{slot.name} {text}", lambda: score_slot(slot, self.sample.answer, text).value if text else 0.0
+            f"{slot.name} {text}", lambda: score_slot(slot, [slot], text).value if text else 0.0
         )
 
     def _known(self, key: str, score: Callable[[], float]) -> float:
