@@ -208,13 +208,13 @@ def ground_sampling(dataset: Any) -> GroundSampling:
 
 
 def remarks_beside(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes and a flag on a world file, and on an .aux.xml with a nodata value, which are not read."""
-    world = [path.with_suffix(f".{path.suffix[1:2]}{path.suffix[-1:]}{w}") for w in ("w", "W")]
-    notes = tuple(f"{file.name} is not read: pass its pixel size as gsd_m" for file in world if file.is_file())
-    with suppress(OSError):
-        aux = path.with_name(path.name + ".aux.xml")
-        if b"<NoDataValue>" in aux.read_bytes():
-            notes += (f"{aux.name} is not read: write its nodata value into the file itself",)
+    """Return notes and a flag on a world file, a mask, and an .aux.xml with a nodata value, which are not read."""
+    worlds = [path.with_suffix(f".{path.suffix[1:2]}{path.suffix[-1:]}{w}") for w in "wW"]
+    notes = tuple(f"{file.name} is not read: pass its pixel size as gsd_m" for file in worlds if file.is_file())
+    for file, mark in ((path.name + ".msk", b""), (path.name + ".aux.xml", b"<NoDataValue>")):
+        with suppress(OSError):
+            if mark in path.with_name(file).read_bytes():
+                notes += (f"{file} is not read: write what it says about no data into {path.name} itself",)
     return notes, ("sidecar_not_read",) if notes else ()
 
 
@@ -230,8 +230,6 @@ _TOGETHER = 2**24
 
 One call decodes a tile with several bands only once, but the raw values of more would take too much memory.
 """
-BORDER = "border_without_mark"
-"""Flag for a black or white border that no nodata value, mask or alpha band declares to be no data."""
 _SAMPLE_PX, _LEAST_CLEAR = 64, 0.9
 """Side of the windows of a sample, and the least share of 0 and the largest value in the sample of an alpha band."""
 _CACHE_MEGABYTES = 64
@@ -240,16 +238,18 @@ _CACHE_MEGABYTES = 64
 
 @dataclass(frozen=True, eq=False)
 class RasterSource:
-    """Open raster: its properties without reading pixels, and :meth:`read`."""
+    """Open raster: its properties, and :meth:`read`.
+
+    ``alpha_band``: 1-based number of the band whose zeros hide the others. ``border``: stored value, in all bands, of a
+    black or white border that nothing in the file declares to be no data. Both are None if there is none.
+    """
 
     dataset: Any
     name: str
     argument: str
     sampling: GroundSampling
     alpha_band: int | None
-    """1-based number of the band whose zeros hide the others"""
     border: float | None
-    """stored value, in all bands, of a black or white border that nothing in the file declares to be no data"""
 
     @property
     def count(self) -> int:
@@ -326,8 +326,7 @@ class RasterSource:
                 self._to_physical(data, band, window, values[place])
             if self.alpha_band:
                 blank = self.dataset.read(self.alpha_band, window=window) == 0
-            if blank.any():
-                values[:, blank] = np.nan
+            values[:, blank] = np.nan
         except MemoryError:
             raise
         except Exception as error:
@@ -427,17 +426,16 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
             notes, flags = remarks_beside(path)
             if border is not None:
                 notes += (f"{'white' if border else 'black'} at the edge of {name} is taken as absence of data",)
-                flags += (BORDER,)
+                flags += ("border_without_mark",)
             sampling = replace(sampling, notes=sampling.notes + notes, flags=sampling.flags + flags)
             yield RasterSource(dataset, name, argument, sampling, alpha_band, border)
 
 
 def _blanks(dataset: Any) -> tuple[int | None, float | None]:
-    """Return ``alpha_band`` and ``border`` of a source, by a sample: 16 windows over all of it, corners included.
+    """Return ``alpha_band`` and ``border`` of a source, found in a sample of 16 windows, corners included.
 
-    A declaration alone is not believed: infrared as the fourth band is often declared alpha, and so is the fourth of
-    six bands in which the last is. The last of four or more needs none if it is 0 or its largest value everywhere, and
-    the first band one value where it is 0.
+    What is declared alpha may be infrared, or the fourth band of six in which the last is alpha. The last of four or
+    more is alpha undeclared if it is 0 or its largest value everywhere, and the first band one value where it is 0.
     """
     from rasterio.windows import Window
 
@@ -453,17 +451,16 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
         hidden = sample[1][sample[number] == 0]
         if clear >= _LEAST_CLEAR and (number in declared or (clear == 1 and hidden.size and np.ptp(hidden) == 0)):
             return number, None
-    is_masked = not declared and any(flag.name == "per_dataset" for flag in dataset.mask_flag_enums[0])
-    whites = {"uint8": (255,), "uint16": (65_535,)}.get(dataset.dtypes[0], ())
-    levels = {0, *whites}.difference(dataset.nodatavals)
-    return None, None if is_masked else border_value([*sample.values()], sorted(levels))
+    if not declared and "per_dataset" in {flag.name for flag in dataset.mask_flag_enums[0]}:
+        return None, None
+    levels = {0, {"uint8": 255, "uint16": 65_535}.get(dataset.dtypes[0], 0)}.difference(dataset.nodatavals)
+    return None, border_value([*sample.values()], sorted(levels))
 
 
 def border_value(bands: Sequence[NDArray[Any]], levels: Iterable[float]) -> float | None:
     """Return the first of ``levels`` that a corner and 1 % of the pixels have in all bands (rows, columns), or None."""
-    corners = ((0, 0), (0, -1), (-1, 0), (-1, -1))
     for level in levels:
-        at_corner = any(all(band[corner] == level for band in bands) for corner in corners)
+        at_corner = any(all(band[y, x] == level for band in bands) for y in (0, -1) for x in (0, -1))
         if at_corner and np.logical_and.reduce([band == level for band in bands]).mean() >= 0.01:
             return level
     return None

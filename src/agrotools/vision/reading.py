@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, refuse_outside, too_large
-from agrotools.vision.rasters import BORDER, border_value, remarks_beside
+from agrotools.vision.rasters import border_value, remarks_beside
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,21 +52,15 @@ class RgbImage:
         return bool(np.array_equal(red, green) and np.array_equal(green, blue))
 
     def without_border(self, name: str) -> tuple[NDArray[np.bool_], tuple[str, ...], tuple[str, ...]]:
-        """Return the pixels with data, without those of a black border, and a note and a flag on a black or white one.
-
-        Raises:
-            ToolError: ``nothing_found`` if all is black.
-        """
+        """Return the pixels with data but for a black border, and a note and a flag on a black or white one."""
         valid = np.ones(self.pixels.shape[:2], np.bool_) if self.valid is None else self.valid
         level = border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255)) if self.valid is None else None
-        if level is None:
-            return valid, (), ()
         blank = (self.pixels == level).all(axis=2)
-        if blank.all():
-            raise ToolError("nothing_found", f"{name} is one colour everywhere", argument="image")
+        if level is None or blank.all():
+            return valid, (), ()
         how = "white and counts as picture" if level else "black and is taken as absence of data"
         note = f"{100 * blank.mean():.3g} % of {name}, from its edge on, is {how}"
-        return valid if level else ~blank, (note,), (BORDER,)
+        return valid if level else ~blank, (note,), ("border_without_mark",)
 
 
 def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
@@ -315,7 +309,7 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
         notes = (f"{source.dtype} values scaled by one factor for all bands ({top:.6g} to 255)",)
         values = values * np.float32(255.0 / top if top > 0 else 1.0)
     pixels = np.clip(np.where(valid, values, 255), 0, 255).round().astype(np.uint8)
-    flags = () if source.border is None else (BORDER,)
+    flags = () if source.border is None else ("border_without_mark",)
     return RgbImage(np.ascontiguousarray(pixels.transpose(1, 2, 0)), _or_none(valid), notes, flags)
 
 

@@ -53,7 +53,7 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if measure.kind == "number" and measure.unit and not column.unit:
         ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
     if measure.kind == "number" and not column.decimal:
-        ask("decimal", f"Is 1,234 in {name!r} 1.234 (decimal mark ,) or 1234 (.)?", "choice", (",", "."))
+        ask("decimal", f'Is 1,234 in {name!r} 1.234 (decimal mark ",") or 1234 (decimal mark ".")?')
     if column.ask == "count" and not column.target:
         ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
     if column.ask == "diameter" and not column.distance_mm:
@@ -279,7 +279,8 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     name = target or ("fruit" if measure.name == "diameter" else "")
     if measure.name in ("count", "diameter") and (thing := countables().get(name)):
         details = {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
-    unit = _unit_of(header, numbers, units, measure)
+    largest = max((abs(number.value) for number in numbers), default=0.0)
+    unit = _unit_of(header, units, measure, largest)
     return Column(column=header, ask=measure.name, decimal=known, unit=unit, **details), note
 
 
@@ -289,9 +290,7 @@ def _numbers_note(units: Counter[str | None], sure: bool) -> str:
     return f"numbers: {', '.join(parts) or 'none that can be read'}{doubt}"
 
 
-def _unit_of(
-    header: str, numbers: Sequence[cells.Quantity], units: Counter[str | None], measure: Measure
-) -> str | None:
+def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest: float) -> str | None:
     """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
@@ -300,7 +299,6 @@ def _unit_of(
     if not units[None] and len(units) == 1:
         return next(iter(units))
     if measure.unit == "%" and set(units) == {None}:
-        largest = max((abs(number.value) for number in numbers), default=0.0)
         return "%" if largest > 1 else None
     return None if units[None] else measure.unit
 

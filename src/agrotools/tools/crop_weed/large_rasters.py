@@ -77,7 +77,8 @@ def segment_raster(
     thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
     measured = plants = 0
     for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
-        values, there = _index_and_data(index, dict(zip(used, block.values, strict=True)), factor)
+        values = _scaled_index(index, dict(zip(used, block.values, strict=True)), factor)
+        there = np.isfinite(values)
         mask = there if cut.all_plants else np.zeros_like(there)
         if cut.threshold is not None:
             mask = without_specks(smooth_index(values, there) > np.float32(cut.threshold), there)
@@ -113,8 +114,8 @@ def _sample(
         factor = 255.0 / top if top > 0 else 1.0
     parts: list[NDArray[np.float32]] = []
     for bands in read:
-        values, there = _index_and_data(index, bands, factor)
-        parts.append(smooth_index(values, there)[there])
+        values = _scaled_index(index, bands, factor)
+        parts.append(smooth_index(values, there := np.isfinite(values))[there])
     sample = np.concatenate(parts)
     if not sample.size:
         why = f"{source.name} holds no data in the parts that were looked at"
@@ -123,15 +124,10 @@ def _sample(
     return sample, factor
 
 
-def _index_and_data(
-    index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    values = index_values(index, {role: _scale_band(band, factor) for role, band in bands.items()})
-    return values, np.isfinite(values)
-
-
-def _scale_band(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
-    return band if factor == 1.0 else np.asarray(band * np.float32(factor), np.float32)
+def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float) -> NDArray[np.float32]:
+    if factor != 1.0:
+        bands = {role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()}
+    return index_values(index, bands)
 
 
 def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
