@@ -162,7 +162,7 @@ def _read_raster(
         box = (0, 0, box[2] - box[0], box[3] - box[1])
         notes.append("the raster is large: the region was looked at alone")
     values = source.read(list(roles.values()), window)
-    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
+    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0) & values.any())  # all black is no data
     refuse_without_data(valid, source.name)
     by_role = dict(zip(roles, values, strict=True))
     is_8_bit = source.dtype == "uint8"

@@ -1,7 +1,7 @@
 """Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG): reading, roles of bands, ground sampling distance.
 
 GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver is chosen by the
-content of the file and is the only one that GDAL may try; sidecar files (``.aux.xml``, ``.ovr``) are ignored, because
+content of the file and is the only one that GDAL may try; sidecar files (``.aux.xml``, ``.ovr``) are not read, because
 they can also refer to other files.
 """
 
@@ -449,19 +449,20 @@ def _blanks(dataset: Any) -> tuple[int | None, float | None]:
     for number in (*numbers[3:][-1:], *declared):
         clear = np.isin(sample[number], (0, sample[number].max())).mean()
         hidden = sample[1][sample[number] == 0]
-        if clear >= _LEAST_CLEAR and (number in declared or (clear == 1 and hidden.size and np.ptp(hidden) == 0)):
+        apart = 0 < hidden.size < sample[1].size and np.ptp(hidden) == 0
+        if clear >= _LEAST_CLEAR and (number in declared or (clear == 1 and apart)):
             return number, None
     if not declared and "per_dataset" in {flag.name for flag in dataset.mask_flag_enums[0]}:
         return None, None
-    levels = {0, {"uint8": 255, "uint16": 65_535}.get(dataset.dtypes[0], 0)}.difference(dataset.nodatavals)
-    return None, border_value([*sample.values()], sorted(levels))
+    white = {"uint8": 255, "uint16": 65_535}.get(dataset.dtypes[0], 0)
+    return None, border_value([*sample.values()], sorted({0, white}.difference(dataset.nodatavals)))
 
 
 def border_value(bands: Sequence[NDArray[Any]], levels: Iterable[float]) -> float | None:
     """Return the first of ``levels`` that a corner and 1 % of the pixels have in all bands (rows, columns), or None."""
     for level in levels:
         at_corner = any(all(band[y, x] == level for band in bands) for y in (0, -1) for x in (0, -1))
-        if at_corner and np.logical_and.reduce([band == level for band in bands]).mean() >= 0.01:
+        if at_corner and 0.01 <= np.logical_and.reduce([band == level for band in bands]).mean() < 1:
             return level
     return None
 

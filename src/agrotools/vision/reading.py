@@ -55,9 +55,9 @@ class RgbImage:
         """Return the pixels with data but for a black border, and a note and a flag on a black or white one."""
         valid = np.ones(self.pixels.shape[:2], np.bool_) if self.valid is None else self.valid
         level = border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255)) if self.valid is None else None
-        blank = (self.pixels == level).all(axis=2)
-        if level is None or blank.all():
+        if level is None:
             return valid, (), ()
+        blank = (self.pixels == level).all(axis=2)
         how = "white and counts as picture" if level else "black and is taken as absence of data"
         note = f"{100 * blank.mean():.3g} % of {name}, from its edge on, is {how}"
         return valid if level else ~blank, (note,), ("border_without_mark",)

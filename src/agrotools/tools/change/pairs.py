@@ -183,8 +183,7 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
 
 def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
     """Return the known names of the file's bands, else the names in the raster."""
-    info = file_info(path)
-    return source.names(info.bands if info else None)
+    return source.names(info.bands if (info := file_info(path)) else None)
 
 
 def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
