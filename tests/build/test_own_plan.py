@@ -12,7 +12,7 @@ from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_que
 from agrotools.build.own_photos.building import answers_of, build_from_photos
 from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import SkippedRows
-from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
+from agrotools.build.own_photos.proposal import kind_of, mixed_units, open_questions_of_column, propose_plan
 from agrotools.build.own_photos.questions import (
     Pictured,
     arguments_of,
@@ -75,6 +75,9 @@ def _column(photos: Path, header: str, rows: list[str]) -> Column:
         ("diseased", ["yes", "no"], "diseased", {"yes_means": "the leaf is diseased"}),
         ("healthy?", ["1", "0"], "diseased", {"yes": cells.NO, "no": cells.YES}),
         ("leaf count", ["7", "9"], "leaves", {}),
+        ("plant height (cm)", ["3,755", "2,120"], "plant_height", {"decimal": ""}),
+        ("plant height (cm)", ["3,755", "2,1"], "plant_height", {"decimal": ","}),
+        ("ground cover", ["35,5", "12,25"], "cover", {"decimal": ",", "unit": "%"}),
         ("yield", ["7.5", "9"], "", {}),
         ("observer", ["Ann", "Bob"], "nothing", {}),
     ],
@@ -83,6 +86,14 @@ def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, r
     column = _column(photos, header, rows)
     assert column.ask == ask
     assert {key: getattr(column, key) for key in more} == more
+
+
+def test_numbers_that_may_be_a_thousandfold_are_asked_about(photos):
+    seen = match_rows(photos, _table(photos, "plant height (cm)", ["3,755", "2,120"]))
+    (column,) = propose_plan(seen, "my farm").plan.columns
+    assert "decimal" in [need.key for need in open_questions_of_column(column, seen)]
+    known = column.model_copy(update={"decimal": ","})
+    assert "decimal" not in [need.key for need in open_questions_of_column(known, seen)]
 
 
 @pytest.mark.parametrize(("table", "folder", "ask"), [

@@ -104,7 +104,8 @@ def test_a_wrong_encoding_in_the_plan_says_where(tmp_path: Path):
         ("3,5 cm", ",", Quantity(3.5, "cm")), ("1.234,5", ",", Quantity(1234.5, None)),
         ("1,234.5", ".", Quantity(1234.5, None)), ("12厘米", ".", Quantity(12, "cm")),
         ("12 apples", ".", Quantity(12, None, "apples")), ("12个", ".", Quantity(12, None, "个")),
-        ("-3e-2", ".", Quantity(-0.03, None)),
+        ("-3e-2", ".", Quantity(-0.03, None)), ("1 234,5 cm", ",", Quantity(1234.5, "cm")),
+        ("1’234.5", ".", Quantity(1234.5, None)),
     ],
 )  # fmt: skip
 def test_numbers_are_read_with_their_units(text, decimal, expected):
@@ -112,7 +113,8 @@ def test_numbers_are_read_with_their_units(text, decimal, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["12-15", "<5", "about 7", "12 mm 3", "1,2,3", "3 bananas/tree", "", "12 to 14 mm", "1e400", "1e13"]
+    "text",
+    ["12-15", "<5", "about 7", "12 mm 3", "1,2,3", "3 bananas/tree", "", "12 to 14 mm", "1e13", "12 34"],
 )
 def test_what_is_no_number_says_so(text):
     with pytest.raises(CellFault):
@@ -124,7 +126,8 @@ def test_what_is_no_number_says_so(text):
     [
         (["3,5", "4"], ",", True), (["3.5", "1,234"], ".", True), (["1,234"], ".", False),
         (["1.234,5"], ",", True), (["3,1234"], ",", True), (["12", "7"], ".", True),
-        (["1,234", "0,5"], ",", True),
+        (["1,234", "0,5"], ",", True), (["1 234,5", "980"], ",", True), (["1\u202f234,5"], ",", True),
+        (["3,755 t/ha", "4,1 t/ha"], ",", True), (["3,755 t/ha"], ".", False),
     ],
 )  # fmt: skip
 def test_the_decimal_mark_of_a_column(texts, decimal, sure):

@@ -41,6 +41,16 @@ def test_the_last_complete_form_counts(text: str, values):
 
 
 @pytest.mark.parametrize(
+    ("other", "score"),
+    [("12,5", 1), ("1.234,5 m", 1), ("12.5", 0), ("12,500", 0), ("12", 0), ("1,234,567", 0)],
+)
+def test_a_decimal_comma_beside_it_decides_what_3755_is(other: str, score: float):
+    slots = [ToleranceSlot(name="yield", label="yield", value=3.755, unit="t/ha"),
+             ToleranceSlot(name="other", label="other", value=1)]  # fmt: skip
+    assert score_slot(slots[0], slots, f"yield: 3,755 t/ha\nother: {other}").value == score
+
+
+@pytest.mark.parametrize(
     ("text", "value", "unit", "margin", "score"),
     [
         ("14", 15, None, 1, 1), ("14", 16, None, 1, 0), ("12-16", 14, None, 0, 0), ("13-15", 14, None, 1, 1),

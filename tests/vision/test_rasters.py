@@ -75,15 +75,75 @@ def test_scale_offset_and_every_kind_of_no_data(tmp_path: Path) -> None:
         assert np.isfinite(source.read([1])[0]).tolist() == [[True, False], [False, False], [False, True]]
 
 
-def test_files_beside_a_raster_are_not_looked_at(tmp_path: Path) -> None:
+def test_files_beside_a_raster_are_not_read_but_said(tmp_path: Path) -> None:
     path = write_raster(tmp_path / "a.tif", np.full((1, 4, 4), 5, np.uint8))
-    (tmp_path / "a.tif.aux.xml").write_text(
-        '<PAMDataset><PAMRasterBand band="1"><Description>planted</Description><NoDataValue>5</NoDataValue>'
-        "</PAMRasterBand></PAMDataset>"
+    aux = tmp_path / "a.tif.aux.xml"
+    aux.write_text(
+        '<PAMDataset><PAMRasterBand band="1"><Description>planted</Description></PAMRasterBand></PAMDataset>'
     )
+    with open_raster(path) as source:
+        assert source.sampling.flags == ()
+    aux.write_text('<PAMDataset><PAMRasterBand band="1"><NoDataValue>5</NoDataValue></PAMRasterBand></PAMDataset>')
+    (tmp_path / "a.tfw").write_text("0.05\n0\n0\n-0.05\n500000\n5000000\n")
     with open_raster(path) as source:
         assert source.band_names == (None,)
         assert (source.read([1]) == 5).all()
+        assert source.sampling.gsd_m is None
+        assert source.sampling.flags == ("sidecar_not_read",)
+        assert [note.split()[0] for note in source.sampling.notes] == ["a.tfw", "a.tif.aux.xml"]
+
+
+HOLE = np.add.outer(np.arange(90), np.arange(120)) < 70
+
+
+def field_bands(count: int, dtype: str, under: float) -> np.ndarray:
+    """Bands of a field whose corner is without data."""
+    values = np.random.default_rng(3).integers(1, 200, (count, *HOLE.shape))
+    return np.where(HOLE, under, values).astype(dtype)
+
+
+@pytest.mark.parametrize("declared", [6, None, 4])
+@pytest.mark.parametrize(("dtype", "full", "under"), [("uint16", 65_535, 0), ("uint8", 255, 255), ("float32", 1.0, 0)])
+def test_transparency_in_the_last_of_six_bands_hides(
+    tmp_path: Path, dtype: str, full: float, under: float, declared: int | None
+) -> None:
+    import rasterio
+
+    alpha = np.where(HOLE, 0, full).astype(dtype)[None]
+    path = write_raster(tmp_path / "a.tif", np.concatenate([field_bands(5, dtype, under), alpha]))
+    kinds = [rasterio.enums.ColorInterp.alpha if number == declared else rasterio.enums.ColorInterp.undefined
+             for number in range(1, 7)]  # fmt: skip
+    with pytest.warns(rasterio.errors.NotGeoreferencedWarning), rasterio.open(path, "r+") as file:
+        file.colorinterp = kinds
+    with open_raster(path) as source:
+        assert (source.alpha_band, source.border, source.data_bands) == (6, None, [1, 2, 3, 4, 5])
+        assert source.names(["B", "G", "R", "RE", "NIR"]) == ("B", "G", "R", "RE", "NIR", "alpha")
+        for bands in ([1], [5, 4]):
+            assert (np.isnan(source.read(bands)) == HOLE).all()
+        assert np.isnan(source.read([2], (30, 30, 50, 50))[0]).sum() == HOLE[30:50, 30:50].sum()
+
+
+def test_infrared_that_is_declared_transparency_hides_nothing(tmp_path: Path) -> None:
+    bands = np.random.default_rng(3).integers(0, 200, (4, 90, 120)).astype(np.uint8)
+    with open_raster(write_raster(tmp_path / "rgbn.tif", bands)) as source:
+        assert source.dataset.colorinterp[3].name == "alpha"
+        assert (source.alpha_band, source.band_names) == (None, ("red", "green", "blue", None))
+        assert np.array_equal(source.read([1, 4]), bands[[0, 3]])
+
+
+@pytest.mark.parametrize(("dtype", "under"), [("uint8", 0), ("uint8", 255), ("uint16", 65_535), ("float32", 0)])
+def test_a_border_without_a_mark_is_no_data_and_flagged(tmp_path: Path, dtype: str, under: float) -> None:
+    bands = field_bands(3, dtype, under)
+    with open_raster(write_raster(tmp_path / "a.tif", bands)) as source:
+        assert source.sampling.flags == ("border_without_mark",)
+        assert (np.isnan(source.read([3, 1])) == HOLE).all()
+        assert np.isfinite(source.read([1])).all()  # one band may be classes or heights, in which 0 is a value
+        assert (picture_of(source).valid == ~HOLE).all()
+    with open_raster(write_raster(tmp_path / "marked.tif", bands, nodata=under)) as source:
+        assert source.sampling.flags == ()
+    inside = np.roll(bands, (30, 40), (1, 2))[:, 10:, 10:]
+    with open_raster(write_raster(tmp_path / "inside.tif", inside)) as source:
+        assert source.border is None
 
 
 def test_complex_numbers_are_no_measurements(tmp_path: Path) -> None:

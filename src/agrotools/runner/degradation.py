@@ -229,7 +229,7 @@ def _fault(path: Path, degradation: Degradation) -> str:
 
 
 def _is_rgb(source: RasterSource) -> bool:
-    return source.dtype == "uint8" and source.count - (source.alpha_band is not None) == 3
+    return source.dtype == "uint8" and len(source.data_bands) == 3
 
 
 def degrade_file(path: Path, file: SampleFile, degradation: Degradation, noise_seed: int) -> bytes:
@@ -328,7 +328,7 @@ def _camera_data(path: Path) -> bytes:
 def _degrade_raster(path: Path, degradation: Degradation, generator: np.random.Generator) -> bytes:
     with open_raster(path) as source:
         dataset = source.dataset
-        numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
+        numbers = source.data_bands
         values, raw = source.read(numbers), dataset.read()
         is_rgb = _is_rgb(source)
         levels = np.ones(len(numbers), np.float32)

@@ -34,6 +34,8 @@ _MARKS = _QUOTES + ">#•+~-"
 """Marks that may stand before a name."""
 _BETWEEN = late_pattern(r"[,;、，；\n]|\s(?:and|和)\s")
 _REMARK = late_pattern(r"\s*[(（][^()（）]*[)）]\s*$")
+_DECIMAL_COMMA = late_pattern(r"(?<!\d,\d)(?<!\d,\d\d)\d,(?!\d{3}(?!\d))\d|\.\d{3},\d")
+_EITHER = late_pattern(r"(?<![\d.,])(\d{1,3}),(?=\d{3}(?![\d.,]*\d))")
 _MOST_CHARACTERS = 100_000
 
 
@@ -51,7 +53,12 @@ def read_submission(text: str, items: Sequence[FormItem]) -> Submission | None:
     names = item_names(tuple(items))
     found = _last_object(text, items, names)
     after = _last_lines(text[found[0] :] if found else text, items, names)
-    return after or (found[1] if found else None)
+    form = after or (found[1] if found else None)
+    numbers = [item.name for item in items if item.is_number]
+    if form and any(_DECIMAL_COMMA.search(value) for name in numbers for value in form.values[name]):
+        points = {name: tuple(_EITHER.sub(r"\1.", value) for value in form.values[name]) for name in numbers}
+        return Submission({**form.values, **points})  # 3,755 is 3.755 beside 12,5
+    return form
 
 
 @lru_cache(maxsize=1_000)

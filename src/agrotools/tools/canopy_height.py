@@ -432,7 +432,7 @@ def height_scale_of(source: "RasterSource", height_scale: float | None) -> Heigh
 
 def refuse_many_bands(source: "RasterSource") -> None:
     """Raise a ToolError ``invalid_argument`` if a raster has more than one band."""
-    bands = source.count - (source.alpha_band is not None)
+    bands = len(source.data_bands)
     if bands != 1:
         why = f"{source.name} has {bands} bands; a raster of heights has one"
         hint = "pass the raster whose values are heights; a colour picture holds none"

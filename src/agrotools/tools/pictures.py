@@ -1,7 +1,7 @@
 """Field pictures from photographs and rasters: bands by role, valid pixels, a display picture, scale and masks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,6 @@ def refuse_other_size(
 _CHANNELS = ("red", "green", "blue")
 WHOLE_PX = 20_000_000
 """Pixels above which only the region is read; smaller rasters are read whole, which gives a better threshold."""
-_LEAST_MARGIN = 0.01
-"""Smallest share of a picture for which black pixels connected to the border are taken as missing data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,17 +119,8 @@ def read_field_picture(
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:
-            picture = _read_raster(source, bands, region, info)
-    else:
-        picture = _read_photo(path, bands, region, info, name)
-    margin = _black_margin(picture)
-    if margin is None:
-        return picture
-    valid = picture.valid & ~margin
-    if not valid.any():
-        raise ToolError("nothing_found", f"{name} is black everywhere", argument="image")
-    note = "black that reaches the border is taken as absence of data"
-    return replace(picture, valid=valid, notes=(*picture.notes, note))
+            return _read_raster(source, bands, region, info)
+    return _read_photo(path, bands, region, info, name)
 
 
 def _read_photo(
@@ -148,7 +137,7 @@ def _read_photo(
     if natural:
         hint = "use a colour picture, a raster with a near infrared band, or a label raster"
         refuse_grey(image, name, ": without colour, plants cannot be told from soil", hint)
-    valid = np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid
+    valid, borders, border_flags = image.without_border(name)
     return FieldPicture(
         bands={role: image.pixels[..., number - 1] for role, number in roles.items()},
         valid=valid,
@@ -156,8 +145,8 @@ def _read_photo(
         photo=image.pixels,
         box=box,
         gsd_m=info.gsd_m if info else None,
-        notes=image.notes,
-        flags=(*image.flags, *flags),
+        notes=(*image.notes, *borders),
+        flags=(*image.flags, *flags, *border_flags),
     )
 
 
@@ -173,7 +162,7 @@ def _read_raster(
         box = (0, 0, box[2] - box[0], box[3] - box[1])
         notes.append("the raster is large: the region was looked at alone")
     values = source.read(list(roles.values()), window)
-    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
+    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0) & values.any())  # all black is no data
     refuse_without_data(valid, source.name)
     by_role = dict(zip(roles, values, strict=True))
     is_8_bit = source.dtype == "uint8"
@@ -206,12 +195,11 @@ def known_roles(
     Raises:
         ToolError: ``band_not_found``, ``invalid_argument``.
     """
-    known = info.bands if info and info.bands and len(info.bands) == source.count else None
-    names = tuple(known or source.band_names)
+    names = source.names(info.bands if info else None)
     if bands is not None:
         return chosen_roles(bands, names, file=source.name), names, ()
     roles = roles_by_name(names) or source.roles
-    if not roles and source.count - (source.alpha_band is not None) == len(_CHANNELS) and source.dtype == "uint8":
+    if not roles and len(source.data_bands) == len(_CHANNELS) and source.dtype == "uint8":
         return roles_by_name(_CHANNELS), names, ("bands without names: taken as red, green, blue",)
     return roles, names, ()
 
@@ -245,19 +233,3 @@ def colour_bands(picture: FieldPicture) -> tuple[dict[Role, NDArray[Any]], tuple
     factor = np.float32(255.0 / top if top > 0 else 1.0)
     scaled: dict[Role, NDArray[Any]] = {role: picture.bands[role] * factor for role in ("R", "G", "B")}
     return {**picture.bands, **scaled}, (f"red, green and blue scaled by one factor ({top:.4g} to 255)",)
-
-
-def _black_margin(picture: FieldPicture) -> NDArray[np.bool_] | None:
-    """Return the mask of pixels that are 0 in all bands and connected to the border, or None if they are few."""
-    import cv2
-
-    black = picture.valid.copy()
-    for values in picture.bands.values():
-        black &= values == 0
-        if np.count_nonzero(black) < _LEAST_MARGIN * black.size:  # mean() takes 20 times as long
-            return None
-    _, labels = cv2.connectedComponents(black.astype(np.uint8), connectivity=4)
-    places = np.asarray(labels)
-    on_border = np.unique(np.concatenate([places[0], places[-1], places[:, 0], places[:, -1]]))
-    margin = np.isin(places, on_border[on_border > 0])
-    return margin if margin.mean() >= _LEAST_MARGIN else None

@@ -125,7 +125,8 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
             hint="give two rasters of the same place",
         )
     ratio = float(np.ptp(columns) * np.ptp(rows) / (first.width * first.height))
-    return AlignedRaster(second.dataset, second.name, second.argument, first.sampling, second, first, labels, ratio)
+    own = (second.dataset, second.name, second.argument, first.sampling, second.alpha_band, second.border)
+    return AlignedRaster(*own, second, first, labels, ratio)
 
 
 def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[str, str], argument: str) -> None:

@@ -1,7 +1,7 @@
 """Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG): reading, roles of bands, ground sampling distance.
 
 GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver is chosen by the
-content of the file and is the only one that GDAL may try; sidecar files (``.aux.xml``, ``.ovr``) are ignored, because
+content of the file and is the only one that GDAL may try; sidecar files (``.aux.xml``, ``.ovr``) are not read, because
 they can also refer to other files.
 """
 
@@ -9,9 +9,9 @@ import math
 import re
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,6 +34,7 @@ from agrotools.vision.formats import (
 _WARNING_FILTERS = threading.Lock()
 
 ROLES: tuple[Role, ...] = get_args(Role)
+_CHANNELS = ("red", "green", "blue")
 
 _WORDS: dict[Role, frozenset[str]] = {
     "B": frozenset({"b", "blue"}),
@@ -206,6 +207,17 @@ def ground_sampling(dataset: Any) -> GroundSampling:
     return GroundSampling(math.sqrt(width * height), tuple(notes), tuple(flags))
 
 
+def remarks_beside(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return notes and a flag on a world file, a mask, and an .aux.xml with a nodata value, which are not read."""
+    worlds = [path.with_suffix(f".{path.suffix[1:2]}{path.suffix[-1:]}{w}") for w in "wW"]
+    notes = tuple(f"{file.name} is not read: pass its pixel size as gsd_m" for file in worlds if file.is_file())
+    for file, mark in ((path.name + ".msk", b""), (path.name + ".aux.xml", b"<NoDataValue>")):
+        with suppress(OSError):
+            if mark in path.with_name(file).read_bytes():
+                notes += (f"{file} is not read: write what it says about no data into {path.name} itself",)
+    return notes, ("sidecar_not_read",) if notes else ()
+
+
 MAX_BLOCK_BYTES = 2**30
 _MAX_VALUES = 4 * MAX_PIXELS
 _UNDECLARED_NODATA = (-9999.0, -32768.0, -32767.0)
@@ -218,18 +230,26 @@ _TOGETHER = 2**24
 
 One call decodes a tile with several bands only once, but the raw values of more would take too much memory.
 """
+_SAMPLE_PX, _LEAST_CLEAR = 64, 0.9
+"""Side of the windows of a sample, and the least share of 0 and the largest value in the sample of an alpha band."""
 _CACHE_MEGABYTES = 64
 """GDAL's memory for decoded blocks, MB. Its default is a share of the machine's memory, which may be gigabytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class RasterSource:
-    """Open raster: its properties without reading pixels, and :meth:`read`."""
+    """Open raster: its properties, and :meth:`read`.
+
+    ``alpha_band``: 1-based number of the band whose zeros hide the others. ``border``: stored value, in all bands, of a
+    black or white border that nothing in the file declares to be no data. Both are None if there is none.
+    """
 
     dataset: Any
     name: str
     argument: str
     sampling: GroundSampling
+    alpha_band: int | None
+    border: float | None
 
     @property
     def count(self) -> int:
@@ -248,19 +268,23 @@ class RasterSource:
         return self.dataset.dtypes[0]
 
     @property
-    def band_names(self) -> tuple[str | None, ...]:
-        """Names of the bands in the file: descriptions, or else the declared colours."""
-        return tuple(
-            description or _colour_name(colour)
-            for description, colour in zip(self.dataset.descriptions, self.dataset.colorinterp, strict=True)
-        )
+    def data_bands(self) -> list[int]:
+        """1-based numbers of all bands but the alpha band."""
+        return [number for number in range(1, self.count + 1) if number != self.alpha_band]
 
     @property
-    def alpha_band(self) -> int | None:
-        for number, colour in enumerate(self.dataset.colorinterp, start=1):
-            if colour.name == "alpha":
-                return number
-        return None
+    def band_names(self) -> tuple[str | None, ...]:
+        """Names of the bands in the file: descriptions, or else the declared colours."""
+        declared = [colour.name if colour.name in _CHANNELS else None for colour in self.dataset.colorinterp]
+        if self.alpha_band:
+            declared[self.alpha_band - 1] = "alpha"
+        return tuple(text or colour for text, colour in zip(self.dataset.descriptions, declared, strict=True))
+
+    def names(self, known: Sequence[str] | None) -> tuple[str | None, ...]:
+        """Return the ``known`` names of all bands, or of all but alpha behind them, else those in the file."""
+        if known and self.alpha_band == len(known) + 1 == self.count:
+            return (*known, "alpha")
+        return tuple(known) if known and len(known) == self.count else self.band_names
 
     @property
     def roles(self) -> dict[Role, int]:
@@ -284,6 +308,8 @@ class RasterSource:
             raise too_large(x1 - x0, y1 - y0, self.name, self.argument)
         window = Window(x0, y0, x1 - x0, y1 - y0)  # pyright: ignore[reportCallIssue]
         values = np.empty((len(bands), y1 - y0, x1 - x0), np.float32)
+        border = self.border if len(bands) > 1 else None
+        blank = np.full(values.shape[1:], border is not None)
         dtypes = {self.dataset.dtypes[band - 1] for band in bands}
         try:
             if dtypes == {"float32"}:
@@ -295,7 +321,12 @@ class RasterSource:
                 together = None
             for place, band in enumerate(bands):
                 data = self.dataset.read(band, window=window) if together is None else together[place]
+                if border is not None:
+                    blank &= data == border
                 self._to_physical(data, band, window, values[place])
+            if self.alpha_band:
+                blank = self.dataset.read(self.alpha_band, window=window) == 0
+            values[:, blank] = np.nan
         except MemoryError:
             raise
         except Exception as error:
@@ -323,7 +354,8 @@ class RasterSource:
         stand_ins = () if nodata is None or not abs(nodata) < _UNREAL else (nodata,)
         if nodata is None and kind in "fi":
             stand_ins = _UNDECLARED_NODATA
-        masked = bool({flag.name for flag in self.dataset.mask_flag_enums[band - 1]} - {"all_valid", "nodata"})
+        mask_flags = {flag.name for flag in self.dataset.mask_flag_enums[band - 1]}
+        masked = "per_dataset" in mask_flags and "alpha" not in mask_flags
         # Finding extremes is much faster than a comparison of all values, and most blocks have no missing data.
         low, high = float(data.min()), float(data.max())
         real = low > -_UNREAL and high < _UNREAL
@@ -386,7 +418,53 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
             raise damaged(name, argument, error) from error
         with dataset:
             _check(dataset, path, kind, name, argument)
-            yield RasterSource(dataset, name, argument, ground_sampling(dataset))
+            try:
+                alpha_band, border = _blanks(dataset)
+            except (RasterioError, OSError, ValueError) as error:
+                raise damaged(name, argument, error) from error
+            sampling = ground_sampling(dataset)
+            notes, flags = remarks_beside(path)
+            if border is not None:
+                notes += (f"{'white' if border else 'black'} at the edge of {name} is taken as absence of data",)
+                flags += ("border_without_mark",)
+            sampling = replace(sampling, notes=sampling.notes + notes, flags=sampling.flags + flags)
+            yield RasterSource(dataset, name, argument, sampling, alpha_band, border)
+
+
+def _blanks(dataset: Any) -> tuple[int | None, float | None]:
+    """Return ``alpha_band`` and ``border`` of a source, found in a sample of 16 windows, corners included.
+
+    What is declared alpha may be infrared, or the fourth band of six in which the last is alpha. The last of four or
+    more is alpha undeclared if it is 0 or its largest value everywhere, and the first band one value where it is 0.
+    """
+    from rasterio.windows import Window
+
+    if dataset.count == 1:
+        return None, None
+    declared = [number for number, colour in enumerate(dataset.colorinterp, start=1) if colour.name == "alpha"]
+    numbers = [*dict.fromkeys((*range(1, min(dataset.count, 4)), *declared, dataset.count))]
+    tops, lefts = (np.linspace(0, max(0, side - _SAMPLE_PX), 4).astype(int).tolist() for side in dataset.shape)
+    rows = [[dataset.read(numbers, window=Window(x, y, _SAMPLE_PX, _SAMPLE_PX)) for x in lefts] for y in tops]  # pyright: ignore[reportCallIssue]
+    sample: dict[int, NDArray[Any]] = dict(zip(numbers, np.block(rows), strict=True))
+    for number in (*numbers[3:][-1:], *declared):
+        clear = np.isin(sample[number], (0, sample[number].max())).mean()
+        hidden = sample[1][sample[number] == 0]
+        apart = 0 < hidden.size < sample[1].size and np.ptp(hidden) == 0
+        if clear >= _LEAST_CLEAR and (number in declared or (clear == 1 and apart)):
+            return number, None
+    if not declared and "per_dataset" in {flag.name for flag in dataset.mask_flag_enums[0]}:
+        return None, None
+    white = {"uint8": 255, "uint16": 65_535}.get(dataset.dtypes[0], 0)
+    return None, border_value([*sample.values()], sorted({0, white}.difference(dataset.nodatavals)))
+
+
+def border_value(bands: Sequence[NDArray[Any]], levels: Iterable[float]) -> float | None:
+    """Return the first of ``levels`` that a corner and 1 % of the pixels have in all bands (rows, columns), or None."""
+    for level in levels:
+        at_corner = any(all(band[y, x] == level for band in bands) for y in (0, -1) for x in (0, -1))
+        if at_corner and 0.01 <= np.logical_and.reduce([band == level for band in bands]).mean() < 1:
+            return level
+    return None
 
 
 @contextmanager
@@ -429,7 +507,3 @@ def _check(dataset: Any, path: Path, kind: Format, name: str, argument: str) -> 
             why = f"{name} is shorter than its header {header.name if header else ''} says"
             hint = "it was cut short, or belongs to another header"
             raise ToolError("unreadable_file", why, argument=argument, hint=hint)
-
-
-def _colour_name(colour: Any) -> str | None:
-    return colour.name if colour.name in ("red", "green", "blue", "alpha") else None

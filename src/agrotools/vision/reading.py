@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, refuse_outside, too_large
+from agrotools.vision.rasters import border_value, remarks_beside
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -49,6 +50,17 @@ class RgbImage:
         """True if all three channels are equal everywhere."""
         red, green, blue = (self.pixels[..., channel] for channel in range(3))
         return bool(np.array_equal(red, green) and np.array_equal(green, blue))
+
+    def without_border(self, name: str) -> tuple[NDArray[np.bool_], tuple[str, ...], tuple[str, ...]]:
+        """Return the pixels with data but for a black border, and a note and a flag on a black or white one."""
+        valid = np.ones(self.pixels.shape[:2], np.bool_) if self.valid is None else self.valid
+        level = border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255)) if self.valid is None else None
+        if level is None:
+            return valid, (), ()
+        blank = (self.pixels == level).all(axis=2)
+        how = "white and counts as picture" if level else "black and is taken as absence of data"
+        note = f"{100 * blank.mean():.3g} % of {name}, from its edge on, is {how}"
+        return valid if level else ~blank, (note,), ("border_without_mark",)
 
 
 def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
@@ -161,7 +173,8 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
             pixels, valid = np.asarray(upright if upright.mode == "RGB" else upright.convert("RGB")), None
     if valid is not None and not valid.any():
         raise ToolError("nothing_found", f"{name} is transparent everywhere", argument=argument)
-    return RgbImage(pixels, valid, tuple(notes), tuple(flags))
+    beside = remarks_beside(path)
+    return RgbImage(pixels, valid, (*notes, *beside[0]), (*flags, *beside[1]))
 
 
 def read_labels(
@@ -184,7 +197,7 @@ def read_labels(
         from agrotools.vision.rasters import open_raster
 
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
-            return _labels_of_raster(raster.read([1], region), raster.count, name, argument)
+            return _labels_of_raster(raster.read([1], region), len(raster.data_bands), name, argument)
     notes: list[str] = []
     with _open_image(path, PHOTO_FORMATS[kind], name, argument) as image:
         upright = _turn_upright(image, notes)
@@ -285,7 +298,7 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
         return RgbImage(palette[np.where(valid, values, 0).astype(np.int64) & 255], _or_none(valid))
     numbers = [source.roles[role] for role in ("R", "G", "B") if role in source.roles]
     if len(numbers) < 3:
-        colours = [number for number in range(1, source.count + 1) if number != source.alpha_band]
+        colours = source.data_bands
         numbers = colours[:3] if len(colours) >= 3 else colours[:1] * 3
     values = source.read(numbers)
     valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
@@ -296,7 +309,8 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
         notes = (f"{source.dtype} values scaled by one factor for all bands ({top:.6g} to 255)",)
         values = values * np.float32(255.0 / top if top > 0 else 1.0)
     pixels = np.clip(np.where(valid, values, 255), 0, 255).round().astype(np.uint8)
-    return RgbImage(np.ascontiguousarray(pixels.transpose(1, 2, 0)), _or_none(valid), notes)
+    flags = () if source.border is None else ("border_without_mark",)
+    return RgbImage(np.ascontiguousarray(pixels.transpose(1, 2, 0)), _or_none(valid), notes, flags)
 
 
 def stretched_picture(bands: Mapping[Role, NDArray[np.float32]]) -> NDArray[np.uint8]:

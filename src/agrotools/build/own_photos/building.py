@@ -249,7 +249,7 @@ def _value(text: str, column: Column, measure: Measure) -> Value:
         return cells.yes_or_no(text, column.yes, column.no)
     if measure.kind == "name":
         return cells.name(text)
-    number = cells.quantity(text, column.decimal)
+    number = cells.quantity(text, column.decimal or ".")
     value = _in_unit(number, column, measure)
     if measure.unit is None and value != round(value) and column.repeated != "mean":
         raise CellFault("is not a whole number", 'write a count, or repeated = "mean" in the plan')

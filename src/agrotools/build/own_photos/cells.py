@@ -14,6 +14,7 @@ EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺�
 YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "是", "有", "√", "✓")
 NO = ("no", "n", "false", "0", "nein", "non", "否", "没有", "无", "不", "×")
 _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?")
+_GROUPED = re.compile(r"(?<=\d)['’ \u00a0\u202f](?=\d{3}(?!\d))")
 _RANGE = re.compile(r"\d\s*(?:-|–|~|to|bis|至|到)\s*\d")
 _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
 _FORBIDDEN = re.compile(r'[<>\\@{}"\[\]|\x00-\x1f\x7f]')
@@ -59,10 +60,10 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         raise CellFault("is a bound or an estimate, not a value", "write one number")
     if _RANGE.search(text):
         raise CellFault("is a range", "write one number, e.g. the middle")
-    match = _NUMBER.fullmatch(text.strip())
+    match = _NUMBER.fullmatch(_GROUPED.sub("", text.strip()))
     if match is None:
         raise CellFault("is not a number", "write one number, optionally with a unit")
-    digits = re.sub(r"[' \u00a0]", "", match["number"])
+    digits = match["number"]
     thousands = "," if decimal == "." else "."
     if not re.fullmatch(rf"[-+]?(?:\d+|\d{{1,3}}(?:\{thousands}\d{{3}})+)(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?", digits):
         raise CellFault(f"is not a number with the decimal mark {decimal!r}", "set decimal in the plan")
@@ -91,7 +92,7 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
     """Return the decimal mark of a column and True if it is certain; ``1,234`` alone can be read either way."""
     comma = point = unsure = False
     for text in texts:
-        number = re.match(r"[-+]?[\d.,]+", text.strip())
+        number = re.match(r"[-+]?[\d.,]+", _GROUPED.sub("", text.strip()))
         if number is None or not re.search(r"[.,]", number[0]):
             continue
         written = number[0]

@@ -121,7 +121,7 @@ class Column(FrozenModel):
     ask: str = UNDECIDED
     unit: str | None = None
     """Unit of numbers that are written without one."""
-    decimal: cells.Decimal = "."
+    decimal: cells.Decimal | Literal[""] = "."
     repeated: Literal["refuse", "mean", "sum"] = "refuse"
     """Treatment of several rows of one photo; always "refuse" for names and yes/no."""
     abs_tol: Annotated[float | None, Field(ge=0)] = None

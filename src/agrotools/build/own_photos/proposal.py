@@ -52,6 +52,8 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
+    if measure.kind == "number" and not column.decimal:
+        ask("decimal", f'Is 1,234 in {name!r} 1.234 (decimal mark ",") or 1234 (decimal mark ".")?')
     if column.ask == "count" and not column.target:
         ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
     if column.ask == "diameter" and not column.distance_mm:
@@ -262,31 +264,33 @@ def _holds(header: str, word: str) -> bool:
 
 def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
     decimal, sure = cells.detect_decimal(texts)
-    units: Counter[str | None] = Counter()
-    units.update(number.unit for text in texts if (number := cells.quantity_or_none(text, decimal)))
+    known = decimal if sure else ""
+    numbers = [number for text in texts if (number := cells.quantity_or_none(text, decimal))]
+    units = Counter(number.unit for number in numbers)
     target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
     if measure is None and (target is not None and not (units.keys() - {None}) and _unit_in(header) is None):
         measure = measures()["count"]
     if measure is None:
         measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")
-    note = _numbers_note(units, decimal, sure)
+    note = _numbers_note(units, sure)
     if measure is None:
-        return Column(column=header, decimal=decimal), f"{note}; the header does not say what they measure"
+        return Column(column=header, decimal=known), f"{note}; the header does not say what they measure"
     details: dict[str, Any] = {}
     name = target or ("fruit" if measure.name == "diameter" else "")
     if measure.name in ("count", "diameter") and (thing := countables().get(name)):
         details = {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
-    unit = _unit_of(header, texts, units, measure)
-    return Column(column=header, ask=measure.name, decimal=decimal, unit=unit, **details), note
+    largest = max((abs(number.value) for number in numbers), default=0.0)
+    unit = _unit_of(header, units, measure, largest)
+    return Column(column=header, ask=measure.name, decimal=known, unit=unit, **details), note
 
 
-def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
+def _numbers_note(units: Counter[str | None], sure: bool) -> str:
     parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
-    doubt = "" if sure else f"; 1,234 is ambiguous, read with the decimal mark {decimal!r}"
+    doubt = "" if sure else "; 1,234 may be 1.234 or 1234, and no other cell tells"
     return f"numbers: {', '.join(parts) or 'none that can be read'}{doubt}"
 
 
-def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
+def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest: float) -> str | None:
     """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
@@ -295,8 +299,6 @@ def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], meas
     if not units[None] and len(units) == 1:
         return next(iter(units))
     if measure.unit == "%" and set(units) == {None}:
-        numbers = (number for text in texts if (number := cells.quantity_or_none(text)))
-        largest = max((abs(number.value) for number in numbers), default=0.0)
         return "%" if largest > 1 else None
     return None if units[None] else measure.unit
 
@@ -319,7 +321,7 @@ def mixed_units(seen: DetectedTable, column: Column) -> str:
     """Return the units of a column's cells with row numbers, as text; empty if all cells have the same unit."""
     rows: dict[str, list[int]] = {}
     for row, _, text in seen.cells_of(column.column):
-        if number := cells.quantity_or_none(text, column.decimal):
+        if number := cells.quantity_or_none(text, column.decimal or "."):
             rows.setdefault(f"in {number.unit}" if number.unit else "without a unit", []).append(row)
     parts = [f"{len(lines)} {unit} (row {', '.join(map(str, lines[:3]))})" for unit, lines in rows.items()]
     return "; ".join(parts) if len(parts) > 1 else ""

@@ -70,7 +70,8 @@ def open_raster_pair(
         open_raster(after, argument=arguments[1], shown_as=names[1]) as second,
     ):
         aligned = align(first, second, labels=labels)
-        notes, flags = first.sampling.notes, first.sampling.flags
+        notes = (*dict.fromkeys((*first.sampling.notes, *second.sampling.notes)),)
+        flags = (*dict.fromkeys((*first.sampling.flags, *second.sampling.flags)),)
         if aligned is not second:
             notes = (*notes, f"{names[1]} was resampled to the grid of {names[0]}")
             flags = (*flags, "resampled_to_before")
@@ -182,8 +183,7 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
 
 def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
     """Return the known names of the file's bands, else the names in the raster."""
-    info = file_info(path)
-    return info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
+    return source.names(info.bands if (info := file_info(path)) else None)
 
 
 def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
@@ -420,15 +420,15 @@ class _View:
 def _view_of_photo(path: Path, argument: str) -> _View:
     name = shown_name(path)
     image = read_image(path, argument=argument, shown_as=name)
-    valid = np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid
-    return _View(image.pixels, valid, tuple(f"{name}: {note}" for note in image.notes), image.flags)
+    valid, borders, flags = image.without_border(name)
+    return _View(image.pixels, valid, (*(f"{name}: {note}" for note in image.notes), *borders), (*image.flags, *flags))
 
 
 def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
     roles = band_roles(source, path, bands)
     numbers = list(roles.values())
     if bands is None:
-        numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
+        numbers = source.data_bands
     values = source.read(numbers)
     valid = np.asarray(np.isfinite(values).all(axis=0))
     by_role: dict[Role, NDArray[np.float32]] = {

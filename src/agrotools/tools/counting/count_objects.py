@@ -166,8 +166,9 @@ def count_objects(
         if chosen in ("crown_rgb", "fruit"):
             hint = "use a colour picture, mode='blob', or a canopy height model for trees"
             refuse_grey(pixels, name, f", and {chosen} goes by colour", hint)
-        display, flags = pixels.pixels, pixels.flags
-        valid = np.ones(display.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
+        display = pixels.pixels
+        valid, borders, flags = pixels.without_border(name)
+        notes, flags = (*notes, *borders), (*pixels.flags, *flags)
         scale = choose_scale(
             gsd_m, (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
         )

@@ -311,7 +311,7 @@ def band_numbers(
     except ToolError:
         if bands is not None:
             raise
-    numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band][:_MOST_BANDS]
+    numbers = source.data_bands[:_MOST_BANDS]
     names = [source.band_names[number - 1] or f"band_{number}" for number in numbers]
     if len(set(names)) < len(names):
         names = [f"band_{number}" for number in numbers]

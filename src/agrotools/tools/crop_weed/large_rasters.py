@@ -40,8 +40,6 @@ BLOCK_PX = 2**23
 """Approximate number of values read at once. In smaller blocks the halo, which is read twice, is a larger part."""
 _SAMPLE_PX = 4_000_000
 _SAMPLE_BLOCK_PX = 2**17
-_DARK_SHARE = 0.01
-"""Least share of pixels in the sample that are 0 in all bands for 0 to count as no data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +70,15 @@ def segment_raster(
         longest_side: longest side of the small picture, pixels.
     """
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
-    sample, factor, dark = _sample(source, used, index, region)
+    sample, factor = _sample(source, used, index, region)
     cut = choose_threshold(index, sample)
     cover = RasterThumbnail(region, longest_side)
     shape = cover.means.shape
     thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
     measured = plants = 0
     for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
-        values, there = _index_and_data(index, dict(zip(used, block.values, strict=True)), factor, dark)
+        values = _scaled_index(index, dict(zip(used, block.values, strict=True)), factor)
+        there = np.isfinite(values)
         mask = there if cut.all_plants else np.zeros_like(there)
         if cut.threshold is not None:
             mask = without_specks(smooth_index(values, there) > np.float32(cut.threshold), there)
@@ -92,8 +91,6 @@ def segment_raster(
     notes = [f"threshold from {sample.size} pixels of tiles spread over the raster"]
     if factor != 1.0:
         notes.append(f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)")
-    if dark:
-        notes.append("pixels that are 0 in all bands are taken as absence of data")
     return RasterVegetation(
         measured, plants, cut, cover.means, thumbnails, cover.factor,
         tuple(notes),
@@ -102,8 +99,8 @@ def segment_raster(
 
 def _sample(
     source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
-) -> tuple[NDArray[np.float32], float, bool]:
-    """Return the smoothed index of spread blocks, the factor from colours to 0..255, and True if 0 is no data."""
+) -> tuple[NDArray[np.float32], float]:
+    """Return the smoothed index of spread blocks, and the factor from colours to 0..255."""
     boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
@@ -115,32 +112,22 @@ def _sample(
         colours = np.concatenate([band[np.isfinite(band)] for bands in read for band in bands.values()])
         top = float(np.percentile(colours, 99.9)) if colours.size else 0.0
         factor = 255.0 / top if top > 0 else 1.0
-    black = sum(int(np.logical_and.reduce([band == 0 for band in bands.values()]).sum()) for bands in read)
-    dark = black > _DARK_SHARE * sum(next(iter(bands.values())).size for bands in read)
     parts: list[NDArray[np.float32]] = []
     for bands in read:
-        values, there = _index_and_data(index, bands, factor, dark)
-        parts.append(smooth_index(values, there)[there])
+        values = _scaled_index(index, bands, factor)
+        parts.append(smooth_index(values, there := np.isfinite(values))[there])
     sample = np.concatenate(parts)
     if not sample.size:
         why = f"{source.name} holds no data in the parts that were looked at"
         hint = "check the file's nodata value, or choose a part with region"
         raise ToolError("nothing_found", why, argument="image", hint=hint)
-    return sample, factor, dark
+    return sample, factor
 
 
-def _index_and_data(
-    index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float, dark: bool
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    values = index_values(index, {role: _scale_band(band, factor) for role, band in bands.items()})
-    there = np.isfinite(values)
-    if dark:
-        there &= ~np.logical_and.reduce([band == 0 for band in bands.values()])
-    return values, there
-
-
-def _scale_band(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
-    return band if factor == 1.0 else np.asarray(band * np.float32(factor), np.float32)
+def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float) -> NDArray[np.float32]:
+    if factor != 1.0:
+        bands = {role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()}
+    return index_values(index, bands)
 
 
 def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:

@@ -80,6 +80,7 @@ def read_region_picture(
     roles = (
         chosen_roles(bands, known or _CHANNELS, file=name) if bands is not None else roles_by_name(known or _CHANNELS)
     )
+    _, borders, border_flags = image.without_border(name)
     natural = bands is None and all(roles.get(role) == k for k, role in enumerate(("R", "G", "B"), start=1))
     return RegionPicture(
         pixels=image.pixels,
@@ -91,8 +92,8 @@ def read_region_picture(
         origin=(0, 0),
         size=(image.width, image.height),
         gsd_m=info.gsd_m if info else None,
-        notes=image.notes,
-        flags=(*image.flags, *flags, *(("no_colour",) if image.is_grey and natural else ())),
+        notes=(*image.notes, *borders),
+        flags=(*image.flags, *flags, *border_flags, *(("no_colour",) if image.is_grey and natural else ())),
     )
 
 
@@ -101,7 +102,7 @@ def _read_raster(
 ) -> RegionPicture:
     roles, names, assumed = known_roles(source, bands, info)
     notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
-    colours = [n for n in range(1, source.count + 1) if n != source.alpha_band]
+    colours = source.data_bands
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     window = box if source.width * source.height > _WHOLE_PX else (0, 0, source.width, source.height)
     numbers = list(dict.fromkeys([*roles.values(), *colours[:_MOST_BANDS]]))
