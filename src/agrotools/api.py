@@ -56,7 +56,7 @@ class MetricDifference(NamedTuple):
     """Difference of two runs (first minus second) in one metric, paired by sample."""
 
     metric: str
-    mode: Mode
+    mode: str
     first: str
     second: str
     value: float

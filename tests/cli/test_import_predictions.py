@@ -61,16 +61,17 @@ def test_every_command_opens_a_run_of_predictions(tmp_path, benchmark):
 
 
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
-    rows = [{"sample": "q0", "response": "value: 0"}, {"sample": "q0", "response": "2"}, {"sample": "x", "response": 3}]
+    rows = [{"sample": "q0", "response": "2"}, {"sample": "q0", "response": "value: 0"}, {"sample": "x", "response": 3}]
     file = write_lines(tmp_path / "p.jsonl", [*rows, {"sample": "q1", "response": "Failed to obtain answer via API."}])
     run, counts = imported(file, benchmark)
     assert named(counts, "rows without a sample") == ("row 3 (sample x)",)
-    assert named(counts, "repeated rows") == ("row 2 (sample q0)",)
+    assert named(counts, "repeated rows (the last") == ("row 1 (sample q0)",)
+    assert run.scores["fas"].value == 1
     assert len(named(counts, "samples without a row")) == 18
     assert run.valid == 1
     assert {record.invalid for record in run.samples() if record.invalid} == {
         "no prediction in p.jsonl",
-        "no reply in p.jsonl: Failed to obtain answer via API.",
+        "no reply in p.jsonl: Failed to obtain answer via API",
     }
     arguments = ["score", "--benchmark", str(benchmark.root), "--predictions", str(file), "--out", str(run.path)]
     result = CliRunner().invoke(app, arguments)
@@ -87,6 +88,7 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
             "p.jsonl",
             '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": "NaN"}\n{"id": "q2", "prediction": "null"}',
         ),
+        ("p.jsonl", '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": NaN}\n{"prediction":NaN,"id": "q2"}'),
         ("p.csv", "id,prediction\nq0,0\nq1\nq2,\n"),
         ("p.csv", "id,prediction\nq0,0\nq1,nan\nq2,#REF!\n"),
         ("p.tsv", "id\tprediction\nq0\t0\nq1\nq2\t \n"),
@@ -98,6 +100,50 @@ def test_a_row_without_a_prediction_is_invalid_not_wrong(tmp_path, benchmark, na
     assert named(counts, "rows without a prediction") == ("row 2 (id q1)", "row 3 (id q2)")
     assert (counts.matched, run.valid) == (3, 1)
     assert run.scores["fas"].value == 1
+
+
+ERRORS = [  # as openai, anthropic, google-genai, httpx, requests, litellm, lmms-eval and programs write them
+    "Error code: 429 - {'error': {'message': 'Rate limit reached', 'type': 'tokens'}}",
+    "Request timed out.",
+    "Request timed out or interrupted. This could be due to a network timeout",
+    "RateLimitError(\"Error code: 429 - {'type': 'error'}\")",
+    "429 RESOURCE_EXHAUSTED. {'error': {'code': 429, 'status': 'RESOURCE_EXHAUSTED'}}",
+    "Client error '429 Too Many Requests' for url 'https://api.example.org'",
+    "HTTPSConnectionPool(host='api.openai.com', port=443): Read timed out. (read timeout=600)",
+    "litellm.InternalServerError: AnthropicException - Overloaded",
+    "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Connection error.",
+    "Error communicating with the API: Connection error.",
+    {"error": {"message": "The model is overloaded", "code": 503}},
+]
+
+
+def test_the_error_of_a_request_is_no_answer_and_an_item_called_error_is_one(tmp_path, benchmark):
+    answers = [*ERRORS, *("Error: 3 %", "error: 0.12 m", "429 plants", '{"error": "0.2"}')]
+    rows = [{"id": f"q{n}", "prediction": text} for n, text in enumerate(answers)]
+    run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark)
+    assert len(named(counts, "rows with an error in place of a prediction")) == len(ERRORS)
+    assert (run.valid, counts.matched) == (4, 15)
+    assert "no reply in p.jsonl: Error code: 429" in {record.invalid for record in run.samples()}
+
+
+@pytest.mark.parametrize("replies", [("resps", [["value: {}"]]), ("filtered_resps", ["value: {}"])])
+def test_samples_of_lm_eval_have_a_row_for_each_filter(tmp_path, benchmark, replies):
+    def row(n, name):
+        kept = {"resps": [], "filtered_resps": ["[invalid]"]} | {
+            replies[0]: json.loads(json.dumps(replies[1]).format(n))
+        }
+        return {"doc_id": n, "doc": {"question": "x", "target": "9"}, "target": "9", "filter": name, **kept}
+
+    rows = [row(n, name) for name in ("strict-match", "flexible-extract") for n in range(20)]
+    run, counts = imported(write_lines(tmp_path / "samples_q.jsonl", rows), benchmark)
+    assert (counts.rows, counts.by, run.scores["fas"].value) == (20, {"position": 20}, 1)
+
+
+def test_likelihoods_of_lm_eval_are_no_answers(tmp_path, benchmark):
+    likely = {"resps": [[["-1.2", "False"]], [["-2.0", "False"]]], "filtered_resps": [["-1.2", "False"]]}
+    rows = [{"doc_id": n, "doc": {"id": f"q{n}"}, **likely} for n in range(20)]
+    run, counts = imported(write_lines(tmp_path / "samples_q.jsonl", rows), benchmark)
+    assert (len(named(counts, "rows without a prediction")), run.valid) == (20, 0)
 
 
 def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tmp_path, benchmark):
@@ -161,6 +207,13 @@ def test_an_index_counts_from_0_or_1(tmp_path, benchmark, first):
     run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark)
     assert counts.by == {"position": 20}
     assert run.scores["fas"].value == 1
+
+
+def test_an_index_or_id_that_pandas_stored_as_a_float_is_found(tmp_path, benchmark):
+    (tmp_path / "p.csv").write_text("index,prediction\n" + "".join(f"{n}.0,{n}\n" for n in range(20)) + ",9\n")
+    run, counts = imported(tmp_path / "p.csv", benchmark)
+    assert (counts.by, run.scores["fas"].value) == ({"position": 20}, 1)
+    assert named(counts, "rows without a sample") == ("row 21",)
 
 
 def test_an_ambiguous_index_matches_nothing(tmp_path, benchmark):
@@ -392,6 +445,10 @@ def test_messages_of_each_step_give_process_metrics(tmp_path, sums):
         ({"steps": [said("3.75")]}, "1 steps, not 3: one for each reference call, and one for the answer"),
         ({"messages": "mean: 3.75"}, "messages is not a list of messages"),
         ({"messages": [said("What?", "user")]}, "it has no message of the assistant"),
+        (
+            {"messages": [called(ADD), said("Error: Request timed out.")]},
+            "an error in place of a reply, Error: Request",
+        ),
         ({"messages": [{"role": "assistant", "content": {"mean": 3}}]}, "the content of the message is no text: dict"),
         ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "a call of the message has no name"),
         ({"messages": [called(ADD), {"role": "tool", "content": 7.5}, said("x")]}, "content of the message is no text"),

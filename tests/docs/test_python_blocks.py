@@ -1,6 +1,7 @@
 """The Python of README and documentation runs as it is written, the blocks of a page one after the other.
 
-The blocks of ``extending.md`` are functions and classes for others to call: ``test_extending.py`` does.
+The blocks of ``extending.md`` are functions and classes for others to call: ``test_extending.py`` does. That of
+``comparing.md`` needs a folder of Inspect's logs.
 """
 
 import json
@@ -71,7 +72,7 @@ PREPARE: dict[str, Callable[[Path], None]] = {
 
 
 def test_no_page_is_left_out():
-    assert BLOCKS.keys() == PREPARE.keys() | {"extending.md"}
+    assert BLOCKS.keys() == PREPARE.keys() | {"extending.md", "comparing.md"}
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.report.explain import explain
-from agrotools.report.layout import harmless, value_text
+from agrotools.report.layout import expected_text, harmless, value_text
 from agrotools.report.trace import agreements
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import SampleSplit
@@ -312,3 +312,19 @@ def test_arguments_that_are_written_alike_are_not_marked_for_what_another_change
     mine = ToolCall(tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"})
     marks = {each.name: each.mark for each in agreements(mine, step, sample().model_copy(update={"files": files}))}
     assert marks == {"image": "✓", "target": "✓", "region": "✗", "chm": "✗", "mode": "✓"}
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "expected"),
+    [
+        (30.11157042090403, 1.5, "30.11 cm ± 1.5"),
+        (0.0123456, 0.0005, "0.012346 cm ± 0.0005"),
+        (1234567.89, 1500, "1234570 cm ± 1500"),
+        (30.5, 0, "30.5 cm ± 0"),
+    ],
+)
+def test_numbers_have_the_digits_that_their_tolerance_needs(value, tolerance, expected):
+    assert (
+        expected_text(ToleranceSlot(name="height", label="height", value=value, unit="cm", abs_tol=tolerance))
+        == expected
+    )

@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.core import UsageError
 from agrotools.models import Endpoint
-from agrotools.runner.config import read_config
+from agrotools.runner.config import check_models, read_config
 from agrotools.runner.policies import policy_source
 from support.plain_sample import plain_sample
 
@@ -40,3 +40,13 @@ def test_a_file_that_may_never_end_is_refused_and_a_pipe_of_the_shell_is_read(tm
     os.close(write_end)
     assert read_config(Path(f"/dev/fd/{read_end}"), {}, ["baseline:echo"])[0].limit == 3
     os.close(read_end)
+
+
+def test_a_benchmark_that_does_not_exist_is_named_before_a_missing_key(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(UsageError, match="unknown benchmark 'embeded'") as raised:
+        check_models(read_config(None, {"benchmark": "embeded"}, ["openai:gpt-4o"]))
+    assert raised.value.hint == "did you mean embedded?"
+    (tmp_path / "embeded").mkdir()
+    with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+        check_models(read_config(None, {"benchmark": "embeded", "data_root": str(tmp_path)}, ["openai:gpt-4o"]))

@@ -56,7 +56,8 @@ def _json_rows(path: Path, at: str) -> Iterator[Any]:
     try:
         whole = _parse(path, content)
     except BenchmarkError:
-        # A published set has single backslashes, "\Expert", which can only mean themselves.
+        # A published set has single backslashes, "\Expert", which can only mean themselves. Python writes NaN.
+        content = _NO_NUMBER.sub(b"null", content)
         whole = _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
     whole = _with_ids(value_at(whole, at))
     lists = [*map(_with_ids, whole.values())] if isinstance(whole, dict) else [whole]
@@ -70,6 +71,7 @@ def _with_ids(value: Any) -> Any:
     return [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", value).items()]
 
 
+_NO_NUMBER = re.compile(rb"""(?<=":)\s*(?:NaN|-?Infinity)(?=\s*[,}])""")
 _ESCAPE = re.compile(rb"""(\\["\\/bfnrtu])|\\""")
 
 

@@ -1,8 +1,9 @@
 """``agrotools score``: score a finished run again, or a file of predictions (``--predictions``, ``--format``)."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -150,10 +151,6 @@ def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> None:
         print_parts(cost_tables(costs))
 
 
-if TYPE_CHECKING:
-    from agrotools.scoring.embedders import Embedder
-
-
 def score_predictions(
     files: Sequence[Path],
     format_: str,
@@ -173,6 +170,7 @@ def score_predictions(
     from agrotools.core import UsageError
     from agrotools.report.layout import print_parts
     from agrotools.report.predictions import as_data, compared_tables
+    from agrotools.scoring.embedders import chosen_embedder
     from agrotools.scoring.predictions import compare_file, prediction_format
 
     form = prediction_format(format_)
@@ -183,22 +181,11 @@ def score_predictions(
         if value and option in form.refused:
             message, hint = form.refused[option]
             raise UsageError(message, hint=hint)
-    chosen = None if "embedder" in form.refused else _embedder(embedder, embedder_path)
+    chosen = None
+    with nullcontext() if embedder or embedder_path else suppress(UsageError):  # all-MiniLM-L6-v2 may be absent
+        chosen = None if "embedder" in form.refused else chosen_embedder(embedder, embedder_path)
     compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))
     else:
         print_parts(compared_tables(compared, files[0].name))
-
-
-def _embedder(name: str | None, folder: Path | None) -> "Embedder | None":
-    """Return the requested embedder; by default all-MiniLM-L6-v2 if it is installed, else None."""
-    from agrotools.core import UsageError
-    from agrotools.scoring.embedders import chosen_embedder
-
-    try:
-        return chosen_embedder(name, folder)
-    except UsageError:
-        if name is None and folder is None:
-            return None
-        raise

@@ -7,6 +7,7 @@ This module has the types shared by several benchmarks. A benchmark with other t
 :class:`Slot` in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
+import math
 import operator
 from collections.abc import Sequence
 from functools import cache, reduce
@@ -168,6 +169,12 @@ class ToleranceSlot(Slot):
     @property
     def margin(self) -> float:
         return max(self.abs_tol, self.rel_tol * abs(self.value))
+
+    def shown(self, value: float) -> str:
+        """Return a value for a reader, rounded by less than 1 % of the tolerance: ``30.11`` if it is 1.5."""
+        if not 0 < self.margin < math.inf:
+            return repr(value)
+        return f"{round(value, 2 - math.floor(math.log10(self.margin))) + 0.0:.15g}"
 
 
 class Fact(FrozenModel):

@@ -94,6 +94,7 @@ class _Wordings(NamedTuple):
     room: tuple[re.Pattern[str], ...]
     prompt: re.Pattern[str]
     together: re.Pattern[str]
+    client: re.Pattern[str]
 
 
 @cache
@@ -116,7 +117,14 @@ def _wordings() -> _Wordings:
         room=room,
         prompt=any_of(too_long["prompt"]),
         together=any_of(too_long["together"]),
+        client=re.compile(data["client"]["before"] + f"(?i:{'|'.join(data['client']['wordings'])})"),
     )
+
+
+def failed_request(text: str) -> str:
+    """Return the beginning of a text that is the error of a request, not a reply (``Error code: 429``); else empty."""
+    found = _wordings().client.match(text[:2000])
+    return " ".join(found[0].split()).strip("\"'([{<: ") if found else ""
 
 
 _TOO_LONG_STATUSES = frozenset({200, 400, 413, 416, 422, *range(500, 600)})

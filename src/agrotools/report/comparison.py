@@ -72,9 +72,11 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Ren
         yield from _headline_lines(comparison, mode)
         if metrics:
             yield _part_table(comparison, mode)
-        for title, listed in _flip_lists(comparison, mode):
+        changed = comparison.flips.get(mode, Flips(metric=""))
+        for title, listed in (("Up", changed.up), ("Down", changed.down)):
             if listed and flips:
-                yield _flip_table(f"{title}, {mode}: {_of(len(listed), flips)}", listed[:flips])
+                more = "" if len(listed) <= flips else f"{flips} of {len(listed)} samples, --flips shows more"
+                yield _flip_table(f"{title}, {mode}: {more or count_text(len(listed), 'sample')}", listed[:flips])
     yield Text("\n" + "\n".join(_legend(comparison)), style="dim")
 
 
@@ -87,7 +89,7 @@ def headline_text(difference: Estimate, *, lower_is_better: bool = False) -> str
     return "better" if (difference.value > 0) != lower_is_better else "worse"
 
 
-def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableType]:
+def _headline_lines(comparison: Comparison, mode: str) -> Iterator[RenderableType]:
     name = comparison.headline.get(mode)
     if name is None:
         yield line(f"\n{mode}: no headline metric in common", "bold")
@@ -123,7 +125,7 @@ def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableTy
             yield line(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run", "yellow")
 
 
-def difference_rows(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, str, Estimate]]:
+def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, str, Estimate]]:
     """Yield kind (``metric``, ``task`` or ``cause``), name and difference of every row that a comparison shows."""
     metrics, headline = comparison.modes[mode], comparison.headline.get(mode, "")
     for name in sorted(metrics, key=lambda each: each != headline):
@@ -135,7 +137,7 @@ def difference_rows(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, s
             yield from (("cause", cause, each) for cause, each in comparison.by_cause.get(mode, {}).items())
 
 
-def _part_table(comparison: Comparison, mode: Mode) -> Table:
+def _part_table(comparison: Comparison, mode: str) -> Table:
     table = new_table(mode, ("difference", "95 % interval", "p", "n (clusters)", "detectable"), first=24)
     for kind, name, each in difference_rows(comparison, mode):
         interval = f"{points(each.interval.lower)} to {points(each.interval.upper)}" if each.interval else DASH
@@ -144,15 +146,6 @@ def _part_table(comparison: Comparison, mode: Mode) -> Table:
         label = name if kind == "metric" else f"  {kind} {name}"
         table.add_row(label, value, interval, p, size(each), detectable_points([each]) or DASH)
     return table
-
-
-def _flip_lists(comparison: Comparison, mode: Mode) -> list[tuple[str, Sequence[Flip]]]:
-    flips = comparison.flips.get(mode)
-    return [("Up", flips.up), ("Down", flips.down)] if flips else []
-
-
-def _of(n: int, most: int) -> str:
-    return count_text(n, "sample") if n <= most else f"{most} of {n} samples, --flips shows more"
 
 
 def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
@@ -189,21 +182,20 @@ def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> 
         RunStoreError: the records of a run cannot be read.
     """
     indices = [record_index(run) for run in runs]
-    flips: dict[Mode, Flips] = {}
+    flips: dict[str, Flips] = {}
     for mode, each in comparison.flips.items():
-        lists = (
+        up, down = (
             tuple(
                 flip.model_copy(update={"reason": _reason(index, mode, each.metric, flip)}) if at < most else flip
                 for at, flip in enumerate(listed)
             )
             for listed, index in ((each.up, indices[1]), (each.down, indices[0]))
         )
-        up, down = lists
         flips[mode] = each.model_copy(update={"up": up, "down": down})
     return comparison.model_copy(update={"flips": flips})
 
 
-def _reason(index: RecordIndex, mode: Mode, metric: str, flip: Flip) -> str:
+def _reason(index: RecordIndex, mode: str, metric: str, flip: Flip) -> str:
     """Return the reason for the score of the epoch with the lowest one."""
     records = [each for each in index.of_sample(flip.sample) if each.mode == mode and not is_invalid(each)]
     scored = [(record, score_record(record)) for record in records]

@@ -88,7 +88,7 @@ def expected_text(slot: Slot) -> str:
     """Return the expected value of a slot for a reader: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
     if isinstance(slot, ToleranceSlot):
         unit = f" {slot.unit}" if slot.unit else ""
-        return f"{number_text(slot.value)}{unit} ± {number_text(slot.margin, 3)}"
+        return f"{slot.shown(slot.value)}{unit} ± {number_text(slot.margin, 3)}"
     if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
         names = slot.aliases.get(str(slot.value), ()) if isinstance(slot.aliases, Mapping) else slot.aliases

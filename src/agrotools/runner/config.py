@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
+from agrotools.benchmarks.loading import Loading, load_as
+from agrotools.core import BENCHMARKS, MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
 from agrotools.core.base import suggestion
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
@@ -420,7 +421,11 @@ def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) ->
 
 
 def check_models(configs: Sequence[EvalConfig]) -> list[EvalConfig]:
-    """Return the configurations with an endpoint; UsageError if a model cannot be used. No request is sent."""
+    """Return the configurations with an endpoint; UsageError for a benchmark or model that cannot be used."""
+    for each in configs:
+        name, roots = each.benchmark, (each.data_root or Path(), Path())
+        if name not in BENCHMARKS and not any((root / name).is_dir() for root in roots):
+            load_as(name, Loading(each.data_root))  # its error names similar ones
     with_endpoint = [each for each in configs if names_endpoint(each.model)]
     for each in with_endpoint:
         priced_model(each.endpoint)

@@ -18,6 +18,7 @@ from agrotools.core import MODES, Mode, PlotSlot, Record, Sample, Step, Trajecto
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
+from agrotools.models.refusals import failed_request
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import work_items
@@ -36,8 +37,6 @@ _IDS = ("sample_id", "sample", "id", "question_id", *_QUESTIONS, "index")
 """Columns that identify the sample of a row, the surest first: an index may count rows of another file."""
 _NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!".split())
 """Cells that programs write where there is no value, in lower case; ``None`` and ``N/A`` can be answers."""
-_API_FAILURE = "Failed to obtain answer via API."
-"""Text that VLMEvalKit writes where a request failed."""
 
 
 class PredictionFile(NamedTuple):
@@ -141,12 +140,10 @@ def import_predictions(
             hint="answer the samples whose no_tool_eligible is true, or give the transcript of an agent (messages)",
         )
     problems = counts.problems
-    for key in answers:
-        if key not in planned:
-            problems["rows of samples that the mode leaves out"].append(_label(key, modes))
-    for key in planned:
-        if key not in answers:
-            problems["samples without a row (invalid, left out of the scores)"].append(_label(key, modes))
+    kinds = ("rows of samples that the mode leaves out", "samples without a row (invalid, left out of the scores)")
+    for kind, some, others in ((kinds[0], answers, planned), (kinds[1], planned, answers)):
+        for key in [key for key in some if key not in others]:
+            problems[kind].append(f"{key[1]} ({key[0]})" if len(modes) > 1 else key[1])
     turns = [len(row[key]) for row in rows for key in MODES_OF_KEYS if isinstance(row.get(key), list)]
     manifest = Manifest(
         agrotools=version("agrotools"),
@@ -186,18 +183,15 @@ def import_predictions(
     return folder, counts
 
 
-def _label(key: Key, modes: Sequence[Mode]) -> str:
-    return f"{key[1]} ({key[0]})" if len(modes) > 1 else key[1]
-
-
 def _lacks_chart(record: Record) -> bool:
     asks = any(isinstance(slot, PlotSlot) for slot in record.sample.answer)
     return asks and record.trajectory is not None and drawn_spec(record.trajectory, record.sample.declared) is None
 
 
 def _record(sample: Sample, mode: Mode, text: str | None, file: str) -> Record:
-    if text is None or text.strip() == _API_FAILURE:
-        reason = f"no prediction in {file}" if text is None else f"no reply in {file}: {_API_FAILURE}"
+    error = text is not None and failed_request(text)
+    if text is None or error:
+        reason = f"no reply in {file}: {error}" if error else f"no prediction in {file}"
         return Record(sample=sample, mode=mode, invalid=reason)
     step = Step(turn=0, kind="answer", text=in_form(sample, text))
     return Record(sample=sample, mode=mode, trajectory=Trajectory(steps=(step,), termination="answered"))
@@ -215,7 +209,21 @@ def _read_table(file: Path) -> list[Mapping[str, Any]]:
             f"{file.name} holds no rows with named fields" if rows else f"{file.name} holds no rows",
             hint='one row per sample, e.g. {"id": "...", "prediction": "..."}',
         )
-    return [{str(name).strip().lower(): value for name, value in row.items()} for row in rows]
+    named: list[Mapping[str, Any]] = [{str(name).strip().lower(): each for name, each in row.items()} for row in rows]
+    return _lm_eval_rows(named) if all("doc_id" in row and "filtered_resps" in row for row in named) else named
+
+
+def _lm_eval_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return a row with the reply to each question of lm-eval's samples, which have a row for each filter."""
+    found: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        reply: Any = row.get("resps") or row["filtered_resps"]
+        while isinstance(reply, list) and len(each := cast("list[Any]", reply)) == 1:
+            reply = each[0]
+        doc: Mapping[str, Any] = row.get("doc") or {}
+        found[row["doc_id"]] = {name: doc[name] for name in _IDS if name in doc} | {"index": row["doc_id"]}
+        found[row["doc_id"]] |= {"prediction": reply if isinstance(reply, str) else None}  # None: likelihoods
+    return [*found.values()]
 
 
 def _match(
@@ -223,13 +231,10 @@ def _match(
 ) -> tuple[dict[Key, str | Mapping[str, Any] | None], RowCounts]:
     """Return the answers by key of the record (None for a row without one, the row of a transcript), and the counts."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    samples, n_questions = dict[str, dict[str, str]](), Counter[str]()
-    by_question: dict[str, str] = {}
-    for sample in benchmark.samples:
-        samples[sample.id] = item_names(asked_items(sample.answer))
-        n_questions[question := " ".join(sample.query.split())] += 1
-        by_question[question] = sample.id
-    by_question = {question: name for question, name in by_question.items() if n_questions[question] == 1}
+    samples = {sample.id: item_names(asked_items(sample.answer)) for sample in benchmark.samples}
+    questions = {sample.id: " ".join(sample.query.split()) for sample in benchmark.samples}
+    times = Counter(questions.values())
+    by_question = {question: name for name, question in questions.items() if times[question] == 1}
     names = list(samples)
     items = {name for of_sample in samples.values() for name in of_sample}
     of_items = [name for name in columns if name_key(name) in items and name not in (*_IDS, _ANSWERS[-1])]
@@ -243,7 +248,7 @@ def _match(
     found = [_sample_of(row, samples, by_question) for row in rows]
     if not any(found):
         found = _by_position(rows, names)
-    answers: dict[Key, str | Mapping[str, Any] | None] = {}
+    answers, labels = dict[Key, str | Mapping[str, Any] | None](), dict[Key, str]()
     problems = defaultdict[str, list[str]](list)
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
         label = f"row {number}" + next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
@@ -252,11 +257,13 @@ def _match(
             continue
         for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
             if (key := (mode, match[0], 0)) in answers:
-                problems["repeated rows (the first of a sample counts)"].append(label)
-                continue
-            answers[key] = answer
-            if answer is None:
-                problems["rows without a prediction (invalid, not wrong)"].append(label)
+                problems["repeated rows (the last of a sample counts)"].append(labels[key])
+            answers[key], labels[key] = answer, label
+    for key, answer in answers.items():
+        if answer is None:
+            problems["rows without a prediction (invalid, not wrong)"].append(labels[key])
+        elif isinstance(answer, str) and failed_request(answer):
+            problems["rows with an error in place of a prediction (invalid, not wrong)"].append(labels[key])
     if not answers:
         first = problems["rows without a sample"][0]
         raise UsageError(
@@ -276,14 +283,12 @@ def _answers(
     transcripts: list[Mode] = [mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None]
     for mode in transcripts:
         yield mode, row
-    if transcripts:
-        return
-    if column:
+    if column and not transcripts:
         yield "no-tool", _prediction(row.get(column), items, of_table=of_table)
-    else:
+    elif not transcripts:
         given = {name: row[name] for name in row if name_key(name) in items}
         values = {name: text for name, each in given.items() if (text := _prediction(each, {}, of_table=of_table))}
-        yield "no-tool", _answer_text(values, items) or None
+        yield "no-tool", next(filter(failed_request, values.values()), None) or _answer_text(values, items) or None
 
 
 def _sample_of(
@@ -292,6 +297,7 @@ def _sample_of(
     """Return the sample of a row and the column that names it; None if no column does."""
     for column in _IDS:
         text = _plain(row.get(column))
+        text = text if text in known else text.removesuffix(".0")  # of pandas, in a column with gaps
         if name := by_question.get(" ".join(text.split())) if column in _QUESTIONS else text if text in known else None:
             return name, column
     return None
@@ -299,10 +305,10 @@ def _sample_of(
 
 def _by_position(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str] | None]:
     """Match whole numbers in ``index`` with positions, from 0 or from 1; nothing if both are possible."""
-    texts = [_plain(row.get("index")) for row in rows]
+    texts = [_plain(row.get("index")).removesuffix(".0") for row in rows]
     numbers = [int(text) if text.isdecimal() else -1 for text in texts]
-    first = 0 if 0 in numbers else 1 if len(names) in numbers else None
-    if first is None or max(numbers) - first >= len(names):
+    first = 0 if 0 in numbers else 1
+    if max(numbers) - first >= len(names) or (first and len(names) not in numbers):
         return [None] * len(rows)
     return [(names[number - first], "position") if number >= first else None for number in numbers]
 
@@ -314,7 +320,7 @@ def _plain(value: Any) -> str:
 
 def _prediction(value: Any, items: Mapping[str, str], *, of_table: bool) -> str | None:
     """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists."""
-    text = _answer_text(value, items)
+    text = str(value) if failed_request(str(value)) else _answer_text(value, items)
     no_value = value is None or value != value or text.strip().casefold() in _NO_VALUES
     return None if no_value or (of_table and not text.strip()) else text
 

@@ -41,6 +41,7 @@ from agrotools.core import (
 from agrotools.core.form_item import asked_items
 from agrotools.models.base import Completion
 from agrotools.models.chat_format import MalformedReply, content_text, read_reply, read_usage
+from agrotools.models.refusals import failed_request
 from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads
 from agrotools.text.submission import read_submission, read_value
 from agrotools.tools import tool_specs
@@ -113,6 +114,8 @@ async def _trajectory(sample: Sample, view: SampleView, messages: Sequence[Field
         actions.append(action)
     if said:
         text = "\n\n".join(each.text for each in said)
+        if error := failed_request(said[-1].text):
+            raise MalformedReply(f"it ends with an error in place of a reply, {error}")
         forms = tuple(each.reply for each in said[1:] if each.reply)
         actions.append(said[0].model_copy(update={"text": in_form(sample, text), "form_replies": forms}))
     if not actions:

@@ -53,7 +53,7 @@ def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> l
 
 def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
     by_mode = "modes headline means by_cause flips unpaired unread withheld no_open_text".split()
-    fields: dict[str, dict[Mode, Any]] = {name: {} for name in by_mode}
+    fields: dict[str, dict[str, Any]] = {name: {} for name in by_mode}
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
@@ -85,9 +85,9 @@ def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tupl
 
     Metrics of guesses (:data:`agrotools.scoring.metrics.FLOOR_METRICS`) tell whether the samples differ in difficulty.
     """
-    modes: dict[Mode, dict[str, Metric]] = {}
-    headline: dict[Mode, str] = {}
-    means: dict[Mode, tuple[float, float]] = {}
+    modes: dict[str, dict[str, Metric]] = {}
+    headline: dict[str, str] = {}
+    means: dict[str, tuple[float, float]] = {}
     for mode in MODES:
         if mode not in first.modes or mode not in second.modes:
             continue
@@ -135,10 +135,8 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
 def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
     """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
     metrics = first.modes[mode].metrics if mode in first.modes else ()
-    for metric in (name for name in metrics if mode in METRICS[name].compared_in):
-        if pair := _paired(first, second, mode, metric):
-            return pair
-    return None
+    pairs = (_paired(first, second, mode, name) for name in metrics if mode in METRICS[name].compared_in)
+    return next(filter(None, pairs), None)
 
 
 def _paired(
@@ -154,15 +152,15 @@ def _paired(
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
-    up: list[Flip] = []
-    down: list[Flip] = []
+    up, down = list[Flip](), list[Flip]()
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
+        if abs(mine - other) <= _ROUNDING:
+            continue
         causes, beside = (second.causes, first.causes) if mine > other else (first.causes, second.causes)
         losses = causes.losses(mode, name, float(min(mine, other)), beside) if causes and metric == FAS else {}
         cause = max(losses, key=losses.__getitem__, default="")
         flip = Flip(sample=name, first=float(mine), second=float(other), cause=cause)
-        if abs(mine - other) > _ROUNDING:
-            (up if mine > other else down).append(flip)
+        (up if mine > other else down).append(flip)
     up, down = (sorted(each, key=lambda flip: (-abs(flip.first - flip.second), flip.sample)) for each in (up, down))
     return Flips(metric=metric, up=tuple(up), down=tuple(down), n_equal=len(pair.samples) - len(up) - len(down))
 

@@ -8,12 +8,12 @@ simulates its false alarms and its power.
 # scipy ships no type stubs.
 # pyright: reportMissingTypeStubs=false
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence, Set
+from typing import TYPE_CHECKING, Any
 
 from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.scoring.aggregate import RunAggregator
-from agrotools.scoring.comparisons import check_same_samples, headline_pair
+from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
 from agrotools.scoring.summary import MAX_INVALID_SHARE
 from agrotools.scoring.units import shown_mean
@@ -86,7 +86,7 @@ class Gate(FrozenModel):
     allowed one.
     """
 
-    mode: Mode
+    mode: str
     metric: str
     new: float
     old: float
@@ -115,10 +115,14 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     if pair is None:
         raise UsageError(f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare")
     valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (new, old)]
+    return gate_of(mode, pair, valid, max_drop, allow_invalid=allow_invalid)
+
+
+def gate_of(mode: str, pair: HeadlinePair, valid: Sequence[Set[Any]], max_drop: float, *, allow_invalid: bool) -> Gate:
+    """Test pairs of scores; ``valid``: the samples with a valid record of each run."""
     lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
-    fault = ""
-    if lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid:
-        fault = f"{lost} of {len(valid[1])} samples have no valid record in the new run"
+    fails = lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid
+    fault = f"{lost} of {len(valid[1])} samples have no valid record in the new run" if fails else ""
     bound = drop_bound(pair.first, pair.second, pair.clusters)
     return Gate(
         mode=mode,

@@ -443,21 +443,21 @@ class Comparison(FrozenModel):
     """Those of the two runs whose policy saw the reference."""
     paired: bool = True
     """False if the runs are on different samples: a published benchmark, and the same from new scenes."""
-    modes: dict[Mode, dict[str, Metric]] = {}
-    headline: dict[Mode, str] = {}
+    modes: dict[str, dict[str, Metric]] = {}
+    headline: dict[str, str] = {}
     """Metric that a mode is compared in; modes without one are left out."""
-    means: dict[Mode, tuple[float, float]] = {}
+    means: dict[str, tuple[float, float]] = {}
     """Means of both runs in the headline metric, over the paired units."""
-    by_cause: dict[Mode, dict[str, Estimate]] = {}
+    by_cause: dict[str, dict[str, Estimate]] = {}
     """Points that the second run loses by each cause minus those that the first loses. Their sum is the difference."""
-    flips: dict[Mode, Flips] = {}
-    unpaired: dict[Mode, tuple[int, int]] = {}
+    flips: dict[str, Flips] = {}
+    unpaired: dict[str, tuple[int, int]] = {}
     """Numbers of samples with valid records only in the first run, and only in the second."""
-    unread: dict[Mode, tuple[str, ...]] = {}
+    unread: dict[str, tuple[str, ...]] = {}
     """Runs in which more than half of the records ended with output that is neither a call nor an answer."""
-    no_open_text: Annotated[dict[Mode, tuple[int, int]], Field(exclude_if=operator.not_)] = {}
+    no_open_text: Annotated[dict[str, tuple[int, int]], Field(exclude_if=operator.not_)] = {}
     """Numbers of samples whose open text is not in FAS, in the first and in the second run."""
-    withheld: dict[Mode, dict[str, str]] = {}
+    withheld: dict[str, dict[str, str]] = {}
     """Runs whose own score is withheld, with the reason."""
 
 
@@ -518,8 +518,8 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
 
 def _with_estimates(comparison: Comparison, headlines: Iterator[Estimate], others: Iterator[Estimate]) -> Comparison:
     """Return the comparison with its shown estimates replaced, in the order of :func:`other_differences`."""
-    modes: dict[Mode, dict[str, Metric]] = {}
-    by_cause: dict[Mode, dict[str, Estimate]] = {}
+    modes: dict[str, dict[str, Metric]] = {}
+    by_cause: dict[str, dict[str, Estimate]] = {}
     for mode, metrics in comparison.modes.items():
         modes[mode] = {}
         for name, metric in metrics.items():
