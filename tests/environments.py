@@ -52,8 +52,8 @@ ENVIRONMENTS = {
     "extras": Environment(
         install=[".[docs,zh,bleu,ocr,heic]", "polars"],
         pytest=[
-            "tests/benchmarks", "tests/build/test_own_privacy.py", "tests/cli/test_snapshots.py", "tests/docs/test_site.py",
-            "tests/golden", "tests/test_api.py", "tests/tools/general/test_read_text.py",
+            "tests/benchmarks", "tests/build/test_own_privacy.py", "tests/cli/test_snapshots.py",
+            "tests/docs/test_site.py", "tests/golden", "tests/test_api.py", "tests/tools/general/test_read_text.py",
         ],
     ),
     "learned": Environment(

@@ -103,11 +103,12 @@ def _built(
             if opened[path] is None:
                 facts = _facts(path, column, plan)
                 cleaned = without_identity(path)
-                if cleaned is None:
+                is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
+                if cleaned is None and not is_phone:
                     files[path] = originals.file(path, **facts)
                 else:
-                    suffix = ".jpg" if path.suffix.lower() in PHONE_SUFFIXES else path.suffix.lower()
-                    files[path] = originals.add_content(cleaned, suffix, **facts)
+                    suffix = ".jpg" if is_phone else path.suffix.lower()
+                    files[path] = originals.add_content(cleaned or path.read_bytes(), suffix, **facts)
                     cleaned_paths.add(path)
                 names[str(files[path].sha256)] = path.name
         part_of[column.column] = [
