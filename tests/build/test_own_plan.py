@@ -219,6 +219,13 @@ def test_what_only_the_owner_knows_is_asked(photos):
     ]  # fmt: skip
 
 
+def test_columns_of_one_name_are_not_asked_about_before_the_owner_says_which(photos):
+    seen = match_rows(photos, _table(photos, "Apples;apples;pears", ["3;4;1", "5;6;2"]))
+    plan = propose_plan(seen, "x").plan
+    assert [column.ask for column in plan.columns] == ["", "", "count"]
+    assert ["several columns" in need.question for need in open_questions(plan, seen)] == [True, True]
+
+
 def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
     seen = match_rows(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
     (column,) = propose_plan(seen, "x").plan.columns

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, PngImagePlugin
+from PIL import Image, PngImagePlugin, features
 
 from agrotools.build.own_photos.privacy import without_identity
+from agrotools.vision.reading import read_image
 
 PIXELS = np.random.default_rng(3).integers(0, 255, (40, 60, 3)).astype(np.uint8)
 SECRET = b"SECRET"
@@ -48,6 +49,27 @@ def test_texts_of_a_png_go(tmp_path: Path):
     assert cleaned is not None
     assert Image.open(io.BytesIO(cleaned)).info == {}
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(cleaned))), PIXELS)
+
+
+@pytest.mark.parametrize("suffix", ["avif", "heic"])
+def test_photos_of_phones_become_jpegs_that_are_upright_and_keep_the_camera(tmp_path: Path, suffix: str):
+    if suffix == "heic":
+        pytest.importorskip("pillow_heif", reason="needs the extra heic").register_heif_opener()
+    elif not features.check("avif"):
+        pytest.skip("this Pillow reads no AVIF")
+    path = tmp_path / f"IMG_1.{suffix}"
+    with Image.open(io.BytesIO(photo(quality=95))) as shot:
+        shot.resize((120, 80)).save(path, quality=95, exif=shot.info["exif"])
+    assert SECRET in path.read_bytes()
+    cleaned = without_identity(path)
+    assert cleaned is not None
+    assert SECRET not in cleaned
+    copy = Image.open(io.BytesIO(cleaned))
+    exif = copy.getexif()
+    assert (copy.format, copy.size, exif.get(274, 1)) == ("JPEG", (80, 120), 1)
+    assert (exif[271], {**exif.get_ifd(0x8825)}, exif.get_ifd(0x8769)[41989]) == ("Maker", {}, 50)
+    seen = read_image(path).pixels.astype(int)
+    assert np.abs(np.asarray(copy, int) - seen).mean() < 3
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -98,6 +99,27 @@ def test_a_wrong_encoding_in_the_plan_says_where(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("text", "header", "columns"),
+    [
+        ("sep=;\nphoto;apples\na.jpg;3\n", 1, ("photo", "apples")),
+        ("\ufeff\"sep=|\"\r\nphoto|apples; pears\r\na.jpg|3\r\n", 1, ("photo", "apples; pears")),
+        ("Trial 7;;\nWho;Ann;\nYear;2024;\n;;\nphoto;apples;note\na.jpg;3;wet\n", 5, ("photo", "apples", "note")),
+        (";Counts;;Shares\nphoto;rust_1;rust_2;cover\na.jpg;3;4;1\n", 2, ("photo", "rust_1", "rust_2", "cover")),
+        (",photo,apples\n0,a.jpg,3\n", 1, ("column 1", "photo", "apples")),  # pandas
+        ("photo,apples,\na.jpg,3,wet\n", 1, ("photo", "apples", "column 3")),
+        ("photo,disease,\nIMG_1,rust,wet\n", 1, ("photo", "disease", "column 3")),
+        ("photo\na.jpg\n", 1, ("photo",)),
+    ],
+)  # fmt: skip
+def test_the_header_is_the_first_row_that_is_no_title(text, header, columns, tmp_path: Path):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
+    table = open_table(tmp_path / "t.csv")
+    assert (table.header, table.columns) == (header, columns)
+    assert next(table.rows())[0] == header + 1
+    assert f"header in row {header}" in table.described or header == 1
+
+
+@pytest.mark.parametrize(
     ("text", "decimal", "expected"),
     [
         ("12", ".", Quantity(12, None)), ("12.5 mm", ".", Quantity(12.5, "mm")), ("35%", ".", Quantity(35, "%")),
@@ -163,9 +185,29 @@ def test_pictures_are_found_by_path_name_and_name_without_ending(folder: Path):
     assert images.find(".hidden.jpg") is None
 
 
-@pytest.mark.parametrize(
-    "cell", ["../secret.jpg", "/etc/passwd", "C:\\photos\\a.jpg", "~/a.jpg", "north/../../secret.jpg", "c.png"]
-)
+def test_pictures_are_found_under_names_that_other_programs_write(folder: Path):
+    for name in ("Größe.jpg", "Shot 5.04\u202fPM.png", "case/x.JPG", "case/x.jpg"):
+        path = folder / normalize("NFD", name)  # as macOS and its archives write it
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    images = Images(folder)
+    for cell, name in {
+        normalize("NFC", "GRÖSSE.jpg"): "Größe.jpg", "größe": "Größe.jpg", "Shot 5.04 PM.png": "Shot 5.04\u202fPM.png",
+        "case/x.JPG": "case/x.JPG", "case/x.jpg": "case/x.jpg", "photos/north/c.png": "north/c.png",
+        "C:\\Users\\Ann\\A.JPG": "a.jpg", "\\\\server\\b.jpg": "B.JPG", "/home/ann/south/C.png": "south/c.png",
+        "~/a.jpg": "a.jpg", "https://example.org/f?name=/a.jpg": "a.jpg",
+    }.items():  # fmt: skip
+        found = images.find(cell)
+        assert found is not None, cell
+        assert normalize("NFC", found.relative_to(folder.resolve()).as_posix()) == name
+    for cell in ("/etc/passwd", "C:\\photos\\d.jpg", "elsewhere/a.jpg", ""):
+        assert images.find(cell) is None
+    for cell in ("case/X.jpg", "C:\\west\\c.png"):
+        with pytest.raises(CellFault, match="several pictures"):
+            images.find(cell)
+
+
+@pytest.mark.parametrize("cell", ["../secret.jpg", "north/../../secret.jpg", "c.png", "C:\\photos\\..\\a.jpg"])
 def test_cells_that_lead_out_or_mean_several_pictures_are_refused(folder: Path, cell):
     with pytest.raises(CellFault):
         Images(folder).find(cell)

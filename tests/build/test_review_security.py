@@ -1,5 +1,6 @@
 """A real server on this machine, and everything that should not get in."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,34 @@ def test_the_token_opens_once_and_nothing_is_seen_without_the_session(server: Re
     assert again.status == 403
     assert "set-cookie" not in again.headers
     assert server.ask("/index", Cookie="agrotools_review_1=x").status == 401
+
+
+def test_enter_prints_a_new_address_and_the_session_that_it_opens_ends_the_one_before(tmp_path: Path):
+    terminal, of_command = os.openpty()
+    with reviewing(review_benchmark(tmp_path, 1), stdin=of_command) as server:
+
+        def press_enter() -> str:
+            os.write(terminal, b"\n")
+            return next(line for line in server.process.stdout if "/?token=" in line).partition("/?token=")[2].strip()
+
+        server.enter()
+        old, csrf = server.cookie, server.index()["csrf"]
+        tokens = [server.token, press_enter(), press_enter()]
+        assert len(set(tokens)) == 3
+        for token in tokens[:2]:
+            assert server.ask(f"/?token={token}", Cookie=None).status == 403
+        assert server.ask("/index").status == 200  # nothing ends before the new address is opened
+        server.token = tokens[2]
+        server.cookie = ""
+        assert server.enter().status == 200
+        assert server.ask(f"/?token={tokens[2]}", Cookie=None).status == 403
+        assert server.ask("/index").status == 200
+        for path in ("/index", "/sample/rows-0001", "/picture/rows-0001/image_1.png"):
+            assert server.ask(path, Cookie=old).status == 401
+        assert server.post(accept(server), Cookie=old).status == 401
+        assert server.post(accept(server), Cookie=old, X_Review_Session=csrf).status == 403
+    os.close(terminal)
+    os.close(of_command)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import RunStoreError
-from agrotools.core.files import Journal, copy_whole, write_new, write_whole
+from agrotools.core.files import Journal, copy_whole, read_text, write_new, write_whole
 from agrotools.runner.store import RunStore
 from support.runs import manifest, record
 
@@ -20,6 +20,12 @@ def broken_disk(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fail)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])  # as on Windows
+def test_a_text_is_read_without_its_byte_order_mark(encoding: str, tmp_path: Path):
+    (tmp_path / "run.toml").write_bytes("name = 'Größe'\r\n".encode(encoding))
+    assert read_text(tmp_path / "run.toml") == "name = 'Größe'\r\n"
 
 
 def until(condition, timeout_s: float = 10.0) -> None:

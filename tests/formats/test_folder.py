@@ -124,6 +124,18 @@ def test_a_large_folder_that_changes_while_in_use_is_refused(folder, monkeypatch
         samples[0]
 
 
+@pytest.mark.parametrize("most", [0, 20_000])
+def test_a_byte_order_mark_is_left_out(folder, monkeypatch, most):
+    monkeypatch.setattr("agrotools.formats.benchmark.MOST_KEPT", most)
+    before = load_folder(folder)
+    samples = list(before.samples)
+    for name in ("benchmark.toml", "samples.jsonl"):
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
+    after = load_folder(folder)
+    assert (after.content_hash, list(after.samples)) == (before.content_hash, samples)
+    assert validate_folder(folder) == []
+
+
 def test_a_folder_without_header_is_none(tmp_path):
     with pytest.raises(BenchmarkError, match=r"no benchmark\.toml"):
         load_folder(tmp_path)

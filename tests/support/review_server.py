@@ -146,10 +146,11 @@ class ReviewServer:
         self.process.communicate()
 
 
-def start_review(*arguments: str | Path, command: str = "review") -> ReviewServer:
-    """Start the command (``review`` or ``grade``) and wait for its address."""
+def start_review(*arguments: str | Path, command: str = "review", stdin: int | None = None) -> ReviewServer:
+    """Start the command (``review`` or ``grade``) and wait for its address; ``stdin`` may be a terminal."""
     process = subprocess.Popen(
         [*AGROTOOLS, command, *map(str, arguments)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -164,9 +165,9 @@ def start_review(*arguments: str | Path, command: str = "review") -> ReviewServe
 
 
 @contextmanager
-def reviewing(*arguments: str | Path, command: str = "review") -> Iterator[ReviewServer]:
+def reviewing(*arguments: str | Path, command: str = "review", stdin: int | None = None) -> Iterator[ReviewServer]:
     """A running review that is ended as by Ctrl-C."""
-    server = start_review(*arguments, command=command)
+    server = start_review(*arguments, command=command, stdin=stdin)
     try:
         yield server
     finally:

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError
-from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.formats import _lacking_decoder, clipped_region, file_format
 from agrotools.vision.reading import read_image, read_labels
 from support.picture_files import discs, field, noisy, png_header_only, vrt_as_tif, write_raster
 
@@ -35,6 +36,20 @@ def test_the_content_decides_not_the_name(tmp_path: Path) -> None:
     (tmp_path / "a.png").rename(tmp_path / "a.jpg")
     assert file_format(tmp_path / "a.jpg") == "png"
     assert np.array_equal(read_image(tmp_path / "a.jpg").pixels, COLOURS)
+
+
+def test_a_photo_of_a_phone_without_its_decoder_names_the_extra(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    monkeypatch.setattr("PIL.features.check", lambda _: False)
+    for brands, hint in ((b"heic\0\0\0\0mif1heic", "[heic]"), (b"mif1\0\0\0\0mif1avif", "pillow>=11.3")):
+        _lacking_decoder.cache_clear()
+        (tmp_path / "IMG_1.jpg").write_bytes(b"\0\0\0\x18ftyp" + brands + b"\0" * 100)
+        error = fault(tmp_path / "IMG_1.jpg")
+        assert error.hint is not None
+        assert hint in error.hint
+    (tmp_path / "IMG_1.jpg").write_bytes(b"\xff\xff\xff\xffftypisom" + b"\0" * 100)
+    assert "no known image format" in fault(tmp_path / "IMG_1.jpg").message
+    _lacking_decoder.cache_clear()
 
 
 def test_missing_empty_text_and_folder(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from agrotools.benchmarks.leaks import check_leaks
 from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, check_answer, check_reference, tool_or_none
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.base import NoFileError, command_line, count_text, spell_location
-from agrotools.core.files import sha256_of_file
+from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
 from agrotools.formats.benchmark import (
     CROISSANT_FILE,
@@ -25,6 +25,7 @@ from agrotools.formats.benchmark import (
     Benchmark,
     BenchmarkHeader,
     resolve_file,
+    sample_lines,
 )
 from agrotools.text.answer_form import form_lines
 
@@ -142,7 +143,7 @@ def _checked_header(root: Path) -> tuple[BenchmarkHeader | None, list[Fault]]:
     if not path.is_file():
         return None, [fault("missing_header", f"there is no {HEADER_FILE}", "add it: name, version, licence, toolset")]
     try:
-        data = orjson.dumps(tomllib.loads(path.read_text("utf-8")))
+        data = orjson.dumps(tomllib.loads(read_text(path)))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, TypeError, RecursionError) as error:
         return None, [fault("broken_toml", str(error), "correct the TOML")]
     try:
@@ -176,27 +177,22 @@ def _schema_faults(
 
 def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sample]]:
     """Yield the samples of valid lines with their line numbers; faults of the other lines are added to ``faults``."""
-    path = root / SAMPLES_FILE
-    if not path.is_file():
+    if not (root / SAMPLES_FILE).is_file():
         hint = "add it: one sample as JSON on each line"
         faults.append(_in_samples("missing_samples", f"there is no {SAMPLES_FILE}", hint))
         return
-    has_lines = False
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            has_lines = True
-            raw: Any = None
-            try:
-                raw = orjson.loads(line)
-                yield number, Sample.model_validate_json(line)
-            except orjson.JSONDecodeError as error:
-                faults.append(_in_samples("broken_json", str(error), "write one JSON object on one line", number))
-            except ValidationError as error:
-                name = raw.get("id") if isinstance(raw, dict) else None
-                faults += _schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None)
-    if not has_lines:
+    number = 0
+    for number, _, line in sample_lines(root):
+        raw: Any = None
+        try:
+            raw = orjson.loads(line)
+            yield number, Sample.model_validate_json(line)
+        except orjson.JSONDecodeError as error:
+            faults.append(_in_samples("broken_json", str(error), "write one JSON object on one line", number))
+        except ValidationError as error:
+            name = raw.get("id") if isinstance(raw, dict) else None
+            faults += _schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None)
+    if not number:
         faults.append(_in_samples("no_samples", "it holds no sample", "add one sample as JSON on each line"))
 
 
@@ -347,6 +343,6 @@ def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
 def canary_remarks(root: Path) -> list[str]:
     """Return a remark if the header of a folder can be read and has no canary."""
     with suppress(OSError, ValueError):
-        if not tomllib.loads((root / HEADER_FILE).read_text("utf-8")).get("canary"):
+        if not tomllib.loads(read_text(root / HEADER_FILE)).get("canary"):
             return ["it has no canary: a leak of it into training data cannot be found"]
     return []

@@ -113,7 +113,8 @@ def address_printer(about: str) -> Callable[[str], None]:
 
     def printed(address: str) -> None:
         typer.echo(f"{about}\nopen once, in one browser: {address}")
-        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
+        another = "Enter for another browser (the page in this one ends), " if os.isatty(0) else ""
+        typer.echo(f"Press {another}Ctrl-C to stop; run the same command again to resume")
         sys.stdout.flush()
 
     return printed

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import tomllib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
@@ -38,6 +39,12 @@ _numbers = count()
 def read_table(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file of this package, read once; lists become tuples."""
     return _frozen(tomllib.loads(path.read_text("utf-8")))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file that people write: UTF-8 with or without a byte order mark, or UTF-16 with one."""
+    content = path.read_bytes()
+    return content.decode("utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
 
 
 def _frozen(value: Any) -> Any:

@@ -10,6 +10,7 @@ import os
 import tomllib
 import weakref
 from array import array
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -34,7 +35,7 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
-from agrotools.core.files import sha256_of_file
+from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.form_item import asked_items
 from agrotools.formats.clusters import cluster_firsts
 from agrotools.text.answer_form import answer_form
@@ -370,7 +371,7 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        for number, offset, line in _lines(self._folder):
+        for number, offset, line in sample_lines(self._folder):
             try:
                 sample = _parsed(line)
             except ValidationError as error:
@@ -407,7 +408,7 @@ class _SampleLines:
         positions = sorted(range(len(ids)), key=ids.__getitem__)
         repeated = next((at for before, at in pairwise(positions) if ids[before] == ids[at]), None)
         if repeated is not None:
-            line = next(number for number, offset, _ in _lines(self._folder) if offset == self._offsets[repeated])
+            line = next(number for number, offset, _ in sample_lines(self._folder) if offset == self._offsets[repeated])
             raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {ids[repeated]!r} is there twice")
         return positions
 
@@ -452,7 +453,7 @@ def read_header(root: Path) -> BenchmarkHeader:
             hint="give the folder that `agrotools build` wrote, or the name of a benchmark",
         )
     try:
-        return BenchmarkHeader.model_validate_json(orjson.dumps(tomllib.loads(path.read_text("utf-8"))))
+        return BenchmarkHeader.model_validate_json(orjson.dumps(tomllib.loads(read_text(path))))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError, RecursionError) as error:
         raise _broken(root, f"{HEADER_FILE}: {error}") from error
     except ValidationError as error:
@@ -480,12 +481,14 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
+def sample_lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield number (from 1), offset in bytes and content of the non-blank lines of the samples."""
     offset = 0
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
             for number, line in enumerate(file, 1):
+                if number == 1 and line.startswith(BOM_UTF8):
+                    offset, line = len(BOM_UTF8), line.removeprefix(BOM_UTF8)
                 if not line.isspace():
                     yield number, offset, line
                 offset += len(line)

@@ -227,7 +227,7 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
     if len(content) > LONGEST_FILE:
         return [_too_long(file)]
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return [Fault(file=file, message=f"line {line} is not UTF-8 text", hint="save the file as UTF-8")]

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, ValidationError
 
 from agrotools.core import FrozenModel, ToolSpec, UsageError, first_error
+from agrotools.core.files import read_text
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -389,7 +390,7 @@ class ScriptedModel:
 
 def _read_scenes(path: Path) -> tuple[Scene, ...]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         if path.suffix == ".toml":
             entries: Any = tomllib.loads(text).get("scenes", [])
         elif path.suffix == ".jsonl":

@@ -20,6 +20,7 @@ from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import BENCHMARKS, MODES, FrozenModel, Mode, Protocol, UsageError, plain_message
 from agrotools.core.base import suggestion
+from agrotools.core.files import read_text
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.models.local_models import LOCAL_OUTPUT_TOKENS
@@ -314,7 +315,7 @@ def read_toml(
     try:
         if file.exists() and not (file.is_file() or file.is_dir() or file.parent == Path("/dev/fd")):  # bash's <(...)
             raise UsageError(f"the {what} {file} is a pipe or a device: it may never end", hint="give a regular file")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(file))
     except FileNotFoundError as error:
         raise UsageError(f"there is no {what} {file}", hint=hint) from error
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:

@@ -1,7 +1,7 @@
 """Tables: CSV files with any delimiter in one of several encodings, and sheets of xlsx files.
 
 Rows are read one by one, so memory use does not grow with the length of the table. They are numbered as in a
-spreadsheet: the header is row 1.
+spreadsheet: the header is row 1, unless there are titles or empty rows above it.
 """
 
 import codecs
@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -30,6 +31,10 @@ _DETECTED_BYTES = 1 << 24
 """Size of the start of a file from which its encoding is detected."""
 _SAMPLE_ROWS = 100
 _LONGEST_CELL = 131_072
+_MOST_TITLES = 20  # rows with text among which the header is sought
+_SEPARATOR = re.compile('"?sep=([^\\w"])"?[\r\n]*', re.IGNORECASE)
+"""First line that tells Excel the delimiter; Excel does not show it."""
+_CONTENT = re.compile(r"[-+<>~]?\d[\d.,\s]*\D{0,3}|.*\.[A-Za-z]\w{2,4}")  # a number with a unit, or a file name
 _MOST_COLUMNS = 1000
 _LARGEST_WORKBOOK = 300_000_000
 """Most bytes of a workbook when unpacked: a small file can hold gigabytes of one character."""
@@ -42,7 +47,8 @@ _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 class Table:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
-    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files.
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its row.
+    ``namesakes``: columns whose names in the header differ at most in case.
     """
 
     path: Path
@@ -51,6 +57,8 @@ class Table:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    header: int = 1
+    namesakes: frozenset[str] = frozenset()
 
     def place_of(self, column: str) -> int:
         """Return the index of a column; BenchmarkError if there is none."""
@@ -67,10 +75,11 @@ class Table:
     @property
     def described(self) -> str:
         """Description of the file's format."""
+        below = f", header in row {self.header}" if self.header > 1 else ""
         if self.sheet is not None:
-            return f"sheet {self.sheet!r}"
+            return f"sheet {self.sheet!r}{below}"
         separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
-        return f"encoding {self.encoding}, delimiter {separator}"
+        return f"encoding {self.encoding}, delimiter {separator}{below}"
 
 
 def open_table(
@@ -93,13 +102,15 @@ def open_table(
 def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     try:
         encoding = _checked_encoding(path, encoding) if encoding else found_encoding(path)
-        delimiter = delimiter or _found_delimiter(path, encoding)
+        codec = "utf-8-sig" if encoding == "utf-8" else encoding
+        delimiter = delimiter or _found_delimiter(path, codec)
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="check that you may read it") from error
 
     def records() -> Iterator[list[str]]:
-        with path.open(newline="", encoding=_with_mark(encoding), errors="strict") as file, _cells_of_any_length():
-            yield from csv.reader(file, delimiter=delimiter, strict=True)
+        with path.open(newline="", encoding=codec, errors="strict") as file, _cells_of_any_length():
+            first = [line for line in [file.readline()] if not _SEPARATOR.fullmatch(line)]
+            yield from csv.reader(chain(first, file), delimiter=delimiter, strict=True)
 
     return _table(path, records, encoding=encoding, delimiter=delimiter)
 
@@ -158,33 +169,50 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
             why = f"{path.name}, row {number + 1} is not a row of a table: {error}"
             raise BenchmarkError(why, hint="check the quotes of that row: one that is opened must be closed") from error
 
-    header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
-    if header is None:
+    top = list(islice((each for each in guarded() if any(cell.strip() for cell in each[1])), _MOST_TITLES))
+    if not top:
         raise NoFileError(f"{path.name} is empty", hint="row 1 names the columns, the others contain answers")
+    header_row, header = _found_header(top)
     if len(header) > _MOST_COLUMNS:
         raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
-    columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
+    names = [" ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)]
+    columns = _unique(names)
+    times = Counter(map(str.casefold, names))
+    namesakes = frozenset(unique for unique, name in zip(columns, names, strict=True) if times[name.casefold()] > 1)
 
     def rows() -> Iterator[Row]:
-        below = False
         for number, record in guarded():
+            if number <= header_row:
+                continue
             if "delimiter" in more and any(cell.strip() for cell in record[len(columns) :]):
                 why = f"{path.name}, row {number} has {len(record)} cells, but there are {len(columns)} columns"
                 raise NoFileError(why, hint="put quotes around a cell that contains the delimiter or a line break")
-            if below and any(record):
+            if any(record):
                 yield number, tuple(record[: len(columns)])
-            below = below or any(cell.strip() for cell in record)
 
-    return Table(path, columns, rows, **more)
+    return Table(path, columns, rows, header=header_row, namesakes=namesakes, **more)
+
+
+def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    """Return the header among the first rows with text: the first, unless it is a title above a fuller row of names.
+
+    Data below a header that lacks a name are fuller, too, but hold numbers, file names, or some digits (``IMG_1``).
+    """
+    best, most = top[0], 0
+    for row in top:
+        cells = [cell.strip() for cell in row[1] if cell.strip()]
+        is_data = most and any(map(_CONTENT.fullmatch, cells))
+        if len(cells) > most and not is_data and (len(cells) >= 2 * most or not re.search(r"\d", "".join(cells))):
+            best, most = row, len(cells)
+    return best
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     unique_names: list[str] = []
     for name in names:
-        plain = " ".join(name.split())
-        seen[plain] += 1
-        unique_names.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
+        seen[name] += 1
+        unique_names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return tuple(unique_names)
 
 
@@ -253,15 +281,13 @@ def _cells_of_any_length() -> Generator[None]:
         csv.field_size_limit(limit)
 
 
-def _with_mark(encoding: str) -> str:
-    return "utf-8-sig" if encoding == "utf-8" else encoding
-
-
 def _found_delimiter(path: Path, encoding: str) -> str:
     """Return the delimiter that splits the most rows into the same large number of columns."""
     lines: list[str] = []
-    with path.open(newline="", encoding=_with_mark(encoding), errors="replace") as file:
+    with path.open(newline="", encoding=encoding, errors="replace") as file:
         for line in file:
+            if not lines and (given := _SEPARATOR.fullmatch(line)):
+                return given[1]
             lines.append(line[:_LONGEST_CELL])
             if len(lines) == _SAMPLE_ROWS:
                 break

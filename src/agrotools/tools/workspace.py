@@ -32,7 +32,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import Artifact, SampleFile, ToolError
-from agrotools.core.files import write_new
+from agrotools.core.files import read_text, write_new
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,8 +85,8 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
     try:
         if sidecar.stat().st_size > _LARGEST_BYTES:
             raise ToolError("unreadable_file", f"{sidecar.name} is too large for a sidecar", hint=hint)
-        said: Any = orjson.loads(sidecar.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
+        said: Any = orjson.loads(read_text(sidecar))
+    except (OSError, ValueError) as error:
         raise ToolError("unreadable_file", f"{sidecar.name} cannot be read: {error}", hint=hint) from error
     if not isinstance(said, dict):
         raise ToolError("unreadable_file", f"{sidecar.name} is not a JSON object", hint=hint)

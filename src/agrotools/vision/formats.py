@@ -6,16 +6,20 @@ positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex 
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from agrotools.core import ToolError
+from agrotools.core.base import install_command
 from agrotools.vision import Box
 
-Format = Literal["jpeg", "png", "webp", "tiff", "envi"]
+Format = Literal["jpeg", "png", "webp", "heic", "avif", "tiff", "envi"]
 
-PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"}
+PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP", "heic": "HEIF", "avif": "AVIF"}
 """Formats that are read with Pillow, by Pillow's names."""
 RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
 """Formats that are read with rasterio, by GDAL's names. No other driver is ever opened."""
@@ -23,7 +27,8 @@ RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PN
 MAX_PIXELS = 100_000_000
 """Maximum number of pixels of a picture that is decoded, or of a raster window that is read."""
 
-_READABLE = "readable formats: JPEG, PNG, WebP, GeoTIFF, ENVI (data file with its .hdr beside it)"
+_READABLE = "readable formats: JPEG, PNG, WebP, HEIC, AVIF, GeoTIFF, ENVI (data file with its .hdr beside it)"
+_HEIC_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}
 _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"GIF8", "a GIF image"),
     (b"BM", "a BMP image"),
@@ -63,7 +68,22 @@ def file_format(path: Path, *, argument: str = "image", shown_as: str | None = N
         format_name = "envi"
     if format_name is None:
         raise ToolError("unreadable_file", f"{name} is {_in_words(head)}", argument=argument, hint=_READABLE)
+    if format_name in ("heic", "avif") and (hint := _lacking_decoder(format_name)):
+        why = f"{name} is a {format_name.upper()} photo, which nothing that is installed can read"
+        raise ToolError("unreadable_file", why, argument=argument, hint=hint)
     return format_name
+
+
+@cache
+def _lacking_decoder(kind: Format) -> str:
+    """Enable Pillow to read a format of phones; return how to install what it lacks, or nothing."""
+    from PIL import features
+
+    if kind == "avif":
+        return "" if features.check("avif") else "install a Pillow that reads AVIF: pip install 'pillow>=11.3'"
+    with suppress(ImportError):
+        return import_module("pillow_heif").register_heif_opener() or ""
+    return f"install pillow-heif: {install_command('heic')}"
 
 
 def envi_header(path: Path) -> Path | None:
@@ -137,6 +157,9 @@ def _by_signature(head: bytes) -> Format | None:
         return "png"
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "webp"
+    if head[4:8] == b"ftyp":
+        brands = {head[at : at + 4] for at in range(8, min(int.from_bytes(head[:4]), len(head)), 4)}
+        return "avif" if brands & {b"avif", b"avis"} else "heic" if brands & _HEIC_BRANDS else None
     if head[:4] in (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"):
         return "tiff"
     return None

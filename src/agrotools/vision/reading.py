@@ -133,7 +133,7 @@ def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") 
 def read_image(
     path: Path, *, argument: str = "image", shown_as: str | None = None, may_be_blank: bool = False
 ) -> RgbImage:
-    """Read a picture (JPEG, PNG, WebP, TIFF) as 8-bit sRGB.
+    """Read a picture (JPEG, PNG, WebP, HEIC, AVIF, TIFF) as 8-bit sRGB.
 
     16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
     ``colour_converted``). The first picture of an animation or a stack is used.
@@ -190,8 +190,8 @@ def read_labels(
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
-    if kind == "jpeg":
-        why = f"{name} is a JPEG: its compression changes values, so they are no class numbers"
+    if kind in ("jpeg", "heic", "avif"):
+        why = f"{name} is a {kind.upper()}: its compression changes values, so they are no class numbers"
         raise ToolError("unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF")
     if kind in ("tiff", "envi"):
         from agrotools.vision.rasters import open_raster

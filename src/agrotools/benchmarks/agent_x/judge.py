@@ -119,7 +119,7 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
     """
     try:
         content = path.read_bytes()
-        file = _RubricFile.model_validate(tomllib.loads(content.decode("utf-8")))
+        file = _RubricFile.model_validate(tomllib.loads(content.decode("utf-8-sig")))
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read the rubrics {path}: {error}", hint=f"it must be a TOML file; {_HINT}") from error
     except ValidationError as error:

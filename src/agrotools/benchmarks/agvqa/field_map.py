@@ -24,6 +24,7 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.core.base import NoFileError
+from agrotools.core.files import read_text
 from agrotools.text.loose_json import parsed
 from agrotools.text.normalise import normalise
 
@@ -137,7 +138,7 @@ def read_map(path: Path) -> FieldMap:
     if not path.is_file():
         raise NoFileError(f"there is no field map {path}", hint="--option map=FILE gives one, in TOML")
     try:
-        return FieldMap.model_validate(tomllib.loads(path.read_text("utf-8")))
+        return FieldMap.model_validate(tomllib.loads(read_text(path)))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BenchmarkError(f"{path} is not TOML: {error}") from error
     except ValidationError as error:

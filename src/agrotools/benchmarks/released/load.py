@@ -19,7 +19,7 @@ from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, entries_in, e
 from agrotools.build.export.gta_in import import_entries
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot
 from agrotools.core.base import NoFileError, Progress
-from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.core.files import cache_dir, read_text, sha256_of_file
 from agrotools.formats.benchmark import Benchmark, load_folder
 
 MAP = Path(__file__).with_name("map.toml")
@@ -98,7 +98,7 @@ def _notes(path: Path, benchmark: Benchmark) -> Iterator[str]:
     steps = [it for each in benchmark.samples if each.reference for it in each.reference.steps if it.tool in plots]
     if figures := sum("spec" not in (step.observation.result or {}) for step in steps if step.observation):
         yield f"{figures} figures have no data that can be drawn ([tools], [arguments.plot])"
-    own: dict[str, Any] = tomllib.loads(path.read_text("utf-8")) if path != MAP else {}
+    own: dict[str, Any] = tomllib.loads(read_text(path)) if path != MAP else {}
     names = {"tools": {tool.name for tool in tools}, "answers": {sample.id for sample in benchmark.samples}}
     for table, used in names.items():  # made of letters, digits and "_"
         if lines := [line for line in own.get(table, ()) if not fnmatch.filter(used, re.sub(r"[^\w.-]+", "*", line))]:

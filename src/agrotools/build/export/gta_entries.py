@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from agrotools.benchmarks.rows import read_rows
 from agrotools.benchmarks.values import NOTHING, value_at
 from agrotools.core import FAMILIES, AgreementKind, Arguments, BenchmarkError, FileKind, FrozenModel, first_error
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, read_text
 from agrotools.text.loose_json import parsed
 
 MAP_FILE = "agrotools-map.toml"
@@ -75,7 +75,7 @@ def read_map(path: Path = DEFAULT_MAP, base: Path = DEFAULT_MAP) -> FieldMap:
     """
     hint = f"{base} is an example with every key"
     try:
-        default, *maps = (tomllib.loads(each.read_text(encoding="utf-8")) for each in (DEFAULT_MAP, base, path))
+        default, *maps = (tomllib.loads(read_text(each)) for each in (DEFAULT_MAP, base, path))
         fields = FieldMap.model_validate_json(orjson.dumps(_merged(_merged(default, maps[0]), maps[1])))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
@@ -170,7 +170,7 @@ def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
 def content_of(path: Path) -> Any:
     """Return the content of a text file or a JSON file; None if it cannot be read."""
     try:
-        return path.read_text("utf-8").strip() if path.suffix == ".txt" else orjson.loads(path.read_bytes())
+        return read_text(path).strip() if path.suffix == ".txt" else orjson.loads(read_text(path))
     except (OSError, ValueError):
         return None
 

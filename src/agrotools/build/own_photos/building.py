@@ -16,7 +16,7 @@ from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, Skip
 from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for
-from agrotools.build.own_photos.table import DetectedTable
+from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
 from agrotools.core import BenchmarkError, SampleFile, ToolError
@@ -89,25 +89,26 @@ def _built(
     skipped = seen.skipped
     cleaned_paths: set[Path] = set()
     part_of: dict[str, list[Pictured]] = {}
-    opened: dict[Path, str | None] = {}
+    opened: dict[Path, ToolError | None] = {}
     names: dict[str, str] = {}
     for column in columns:
         files: dict[Path, SampleFile] = {}
         for path in sorted(pictures & values[column.column].keys()):
             if path not in opened:
                 opened[path] = _fault_of(path, column)
-                if reason := opened[path]:
-                    skipped.add(
-                        "picture", f"cannot be used: {reason}", "replace it by one that opens", example=path.name
-                    )
+                if fault := opened[path]:
+                    reason = f"cannot be used: {fault.message.replace(path.name, 'it', 1)}"
+                    skipped.add("picture", reason, fault.hint or "replace it by one that opens", example=path.name)
                 progress("pictures opened", len(opened), len(pictures))
             if opened[path] is None:
                 facts = _facts(path, column, plan)
                 cleaned = without_identity(path)
-                if cleaned is None:
+                is_phone = path.suffix.lower() in PHONE_SUFFIXES  # perhaps a JPEG in truth, as some programs write it
+                if cleaned is None and not is_phone:
                     files[path] = originals.file(path, **facts)
                 else:
-                    files[path] = originals.add_content(cleaned, path.suffix.lower(), **facts)
+                    suffix = ".jpg" if is_phone else path.suffix.lower()
+                    files[path] = originals.add_content(cleaned or path.read_bytes(), suffix, **facts)
                     cleaned_paths.add(path)
                 names[str(files[path].sha256)] = path.name
         part_of[column.column] = [
@@ -190,8 +191,8 @@ def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, s
     return set(chosen)
 
 
-def _fault_of(path: Path, column: Column) -> str | None:
-    """Return the reason why a picture cannot be used, or None if it can."""
+def _fault_of(path: Path, column: Column) -> ToolError | None:
+    """Return the error of a picture that cannot be used, or None if it can."""
     try:
         if column.ask == "canopy_height":
             with open_raster(path) as raster:
@@ -199,7 +200,7 @@ def _fault_of(path: Path, column: Column) -> str | None:
         else:
             read_image(path)
     except ToolError as error:
-        return error.message.replace(path.name, "it", 1)
+        return error
     return None
 
 

@@ -14,6 +14,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.templates.wording import Language
 from agrotools.core import BenchmarkError, FrozenModel, first_error
 from agrotools.core.base import NoFileError
+from agrotools.core.files import read_text
 
 _ROWS_NAMED = 5
 
@@ -50,11 +51,6 @@ class SkippedRows:
         kind.example = kind.example or example
         if row is not None and len(kind.rows) < _ROWS_NAMED:
             kind.rows.append(row)
-
-    @property
-    def total(self) -> int:
-        """Number of skipped items."""
-        return sum(kind.count for kind in self._kinds.values())
 
     def lines(self) -> list[str]:
         """Return one line for each reason, the most frequent first."""
@@ -204,7 +200,7 @@ def read_plan(path: Path) -> Plan:
     """Read the plan in a file; BenchmarkError if it is unreadable, not TOML, or has unknown keys or values."""
     hint = "correct it, or delete it to analyse the table again"
     try:
-        return Plan.model_validate(tomllib.loads(path.read_text("utf-8")))
+        return Plan.model_validate(tomllib.loads(read_text(path)))
     except OSError as error:
         raise BenchmarkError(f"the plan {path} cannot be read: {error.strerror}", hint="--plan FILE.toml") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,10 +1,14 @@
 """Copies of photographs without the place, names, dates and descriptions that cameras and people write into them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
+
+from agrotools.core import ToolError
+from agrotools.vision.reading import read_image
 
 _CAMERA = {271, 272, 274}
 """EXIF tags that stay: make, model and orientation."""
@@ -25,10 +29,13 @@ def without_identity(path: Path) -> bytes | None:
     """Return a JPEG or PNG without metadata that may tell where, when and by whom it was taken, with equal pixels.
 
     Returns:
-        The content, or None if there is no such metadata, the file is of another type, or it is damaged.
+        The content, for HEIC and AVIF always and as a JPEG, since no provider reads them; None if there is no such
+        metadata, the file is of another type, or it is damaged.
     """
     content = path.read_bytes()
     try:
+        if content[4:8] == b"ftyp":
+            return _as_jpeg(path)
         if content.startswith(_PNG):
             parts = [part for name, part in _chunks(content) if name not in _PNG_TEXTS]
             cleaned = _PNG + b"".join(parts)
@@ -36,9 +43,17 @@ def without_identity(path: Path) -> bytes | None:
             cleaned = _clean_jpeg(content)
         else:
             return None
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, ToolError):
         return None
     return cleaned if cleaned != content else None
+
+
+def _as_jpeg(path: Path) -> bytes:
+    pixels, stream = read_image(path, may_be_blank=True).pixels, BytesIO()
+    with Image.open(path) as picture:
+        profile, exif = picture.info.get("icc_profile"), _camera_data(picture.info.get("exif", b""), _CAMERA - {274})
+    Image.fromarray(pixels).save(stream, "JPEG", quality=95, subsampling=0, icc_profile=profile, exif=exif)
+    return stream.getvalue()
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -71,16 +86,16 @@ def _clean_jpeg(content: bytes) -> bytes:
         at = end
 
 
-def _camera_data(payload: bytes) -> bytes:
+def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
     """Return the EXIF data about the camera, as they are if there are no others; empty if there are none."""
     old, new = Image.Exif(), Image.Exif()
     try:
         old.load(payload)
         block = old.get_ifd(_EXIF_BLOCK)
-        new.update({tag: value for tag, value in old.items() if tag in _CAMERA})
+        new.update({tag: value for tag, value in old.items() if tag in kept})
         new.get_ifd(_EXIF_BLOCK).update({tag: value for tag, value in block.items() if tag in _EXPOSURE})
     except Exception:  # Pillow may raise any exception for a damaged block.
         return b""
-    if not {*old} - _CAMERA - {_EXIF_BLOCK} and not {*block} - _EXPOSURE:
+    if not {*old} - kept - {_EXIF_BLOCK} and not {*block} - _EXPOSURE:
         return payload
     return new.tobytes() if len(new) or new.get_ifd(_EXIF_BLOCK) else b""

@@ -43,7 +43,8 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     name = column.column
     if column.ask == UNDECIDED:
         choices = (*measures(), NOTHING)
-        return [OpenQuestion(name, "ask", f"What does column {name!r} contain?", "choice", choices)]
+        more = f" {_NAMESAKES.capitalize()}: use one, or rename them." if name in seen.table.namesakes else ""
+        return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", "choice", choices)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
 
@@ -120,6 +121,7 @@ _ENOUGH = 0.8
 CLASS = "class"
 """Measure of a column of names whose header does not say what they are of."""
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
+_NAMESAKES = "the table has several columns of this name"
 EMPTY = "empty in all rows with a photo"
 """Note on a column without any answer."""
 
@@ -146,6 +148,9 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
             continue
         texts = [text for _, _, text in seen.cells_of(header) if not cells.is_empty(text)]
         column, notes[header] = _proposed(header, texts, seen)
+        if column.is_asked and header in seen.table.namesakes:
+            column = column.model_copy(update={"ask": UNDECIDED})
+            notes[header] += f"; {_NAMESAKES}"
         columns.append(column)
     if all(note == EMPTY for note in notes.values()):
         what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
+from unicodedata import normalize
 
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
@@ -14,15 +15,18 @@ from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.text.tables import Row, Table, open_table
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp")
+PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
 _IMAGE_NAME = re.compile(rf"(?:{'|'.join(re.escape(suffix) for suffix in SUFFIXES)})$", re.IGNORECASE)
 _MOST = 1_000_000
+_ELSEWHERE = re.compile(r"/|~|\w+:", re.ASCII)  # a path of this machine or another, or an address
 
 
 class Images:
     """All pictures in a folder and its subfolders, found by path, name, or name without suffix.
 
-    Names are matched without regard to case. Links to folders are not followed.
+    Case, Unicode form of accents (macOS has another than spreadsheets) and kind of spaces of a name do not matter.
+    Links to folders are not followed.
 
     Raises:
         BenchmarkError: the folder does not exist, or contains no pictures or over a million.
@@ -32,50 +36,60 @@ class Images:
         if not folder.is_dir():
             raise NoFileError(f"{folder} is not a folder", hint="--images names the folder of the pictures")
         self.folder = folder.resolve()
-        self._by_path: dict[str, Path] = {}
+        self._paths: list[Path] = []
+        self._by_path: dict[str, list[Path]] = {}
         self._by_name: dict[str, list[Path]] = {}
         self._by_stem: dict[str, list[Path]] = {}
         for path in _pictures(self.folder):
-            relative = path.relative_to(self.folder).as_posix()
-            self._by_path[relative.casefold()] = path
-            self._by_name.setdefault(path.name.casefold(), []).append(path)
-            self._by_stem.setdefault(path.stem.casefold(), []).append(path)
-            if len(self._by_path) > _MOST:
+            self._paths.append(path)
+            self._by_path.setdefault(_plain(path.relative_to(self.folder).as_posix()), []).append(path)
+            self._by_name.setdefault(_plain(path.name), []).append(path)
+            self._by_stem.setdefault(_plain(path.stem), []).append(path)
+            if len(self._paths) > _MOST:
                 raise BenchmarkError(f"{folder} contains over {_MOST} pictures", hint="choose a subfolder")
-        if not self._by_path:
-            kinds = ", ".join(suffix[1:] for suffix in SUFFIXES)
-            raise NoFileError(f"{folder} contains no pictures", hint=f"supported file types: {kinds}")
+        if not self._paths:
+            raise NoFileError(f"{folder} contains no pictures", hint=f"supported file types: {', '.join(SUFFIXES)}")
 
     def __len__(self) -> int:
-        return len(self._by_path)
+        return len(self._paths)
 
     def some_names(self) -> list[str]:
         """Return the first names, for messages."""
-        return sorted(path.name for path in list(self._by_path.values())[:1000])[:3]
+        return sorted(path.name for path in self._paths[:1000])[:3]
 
     def find(self, cell: str) -> Path | None:
-        """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique."""
-        if not cell:
-            return None
-        written = cell.replace("\\", "/").casefold()
-        if exact := self._by_path.get(written.removeprefix("./")):
-            return self._inside(exact)
+        """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
+
+        A path may begin with the name of the folder. Of a path on another computer the name counts, and the folders
+        if several pictures have that name.
+        """
+        given = cell.replace("\\", "/").removeprefix("./")
+        written = _plain(given)
         path = PurePosixPath(written)
-        if path.is_absolute() or written[1:2] == ":" or ".." in path.parts or written.startswith("~"):
+        if ".." in path.parts:
             raise CellFault(
                 "is outside the picture folder", "write the name of the picture, or its path in that folder"
             )
-        if len(path.parts) > 1:
-            return None
-        several = self._by_name.get(written) or self._by_stem.get(written) or []
-        if len(several) > 1:
-            raise CellFault("is the name of several pictures", "write its path in the picture folder")
+        below = f"/{written}".rpartition(f"/{_plain(self.folder.name)}/")[2]
+        several = self._by_path.get(written) or self._by_path.get(below)
+        if not several and (len(path.parts) == 1 or _ELSEWHERE.match(written)):
+            several = self._by_name.get(path.name) or self._by_stem.get(path.name)
+        if several and len(several) > 1:
+            at = {one.relative_to(self.folder).as_posix(): one for one in several}
+            ends = [place for place in at if "/" in place and f"/{written}".endswith(f"/{_plain(place)}")]
+            several = [at[place] for place in ([given] if given in at else ends)]
+            if len(several) != 1:
+                raise CellFault("is the name of several pictures", "write its path in the picture folder")
         return self._inside(several[0]) if several else None
 
     def _inside(self, path: Path) -> Path:
         if path.is_symlink() and not path.resolve().is_relative_to(self.folder):
             raise CellFault("is a link to a file outside the picture folder", "copy the picture into the folder")
         return path
+
+
+def _plain(name: str) -> str:
+    return " ".join(normalize("NFC", name).casefold().split())
 
 
 def _pictures(folder: Path) -> Iterable[Path]:

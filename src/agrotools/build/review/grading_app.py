@@ -147,7 +147,7 @@ class GradingPages:
         self._opening = threading.Lock()
 
     def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
-        """Return the address of the page for the runs ``reports`` (addresses of their reports by folder).
+        """Return a new address of the page for the runs ``reports`` (addresses of their reports by folder).
 
         ``home``: address of the list of runs; ``sample``: the sample whose answers are shown first.
         """
@@ -157,8 +157,8 @@ class GradingPages:
                 sheet = open_sheet(list(reports), data_root=self._data_root)
                 journal = ReviewJournal(sheet.material.journal, Grade)
                 running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal)
-                threading.Thread(target=running.run, daemon=True).start()
+                threading.Thread(target=running.server.run, args=([running.place],), daemon=True).start()
                 self._running[frozenset(reports)] = running
         assert isinstance(running.page, Grading)
         running.page.show_first(sample)
-        return running.address
+        return running.page.doorkeeper.new_address()

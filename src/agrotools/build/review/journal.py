@@ -7,6 +7,7 @@ removed before the next line is written.
 import fcntl
 import os
 import threading
+from codecs import BOM_UTF8
 from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -64,7 +65,7 @@ class ReviewJournal(Generic[Entry]):
                 version = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
                 if version == self._version:
                     return
-                lines = file.read().split(b"\n")[:-1]  # what follows the last line break is an incomplete line
+                *lines, _incomplete = file.read().removeprefix(BOM_UTF8).split(b"\n")
         except FileNotFoundError:
             version, lines = None, []
         except OSError as error:

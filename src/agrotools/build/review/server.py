@@ -2,7 +2,9 @@
 
 import hashlib
 import hmac
+import os
 import secrets
+import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from agrotools.build.review.app import Review
 
+ADDRESS = "127.0.0.1"
 CSRF_HEADER = "X-Review-Session"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -39,23 +42,32 @@ _READS = frozenset({"GET", "HEAD"})
 
 
 class Doorkeeper:
-    """One-time token and the single session that it opens. Both end with the process."""
+    """One-time token and the single session that it opens. Both end with the process.
+
+    A new token voids the one before. Its session ends the one before, so that one in the wrong hands ends.
+    """
 
     def __init__(self, port: int) -> None:
         self.hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         # Cookies are shared by all ports of a host; the port in the name keeps two reviews apart.
         self.cookie = f"agrotools_review_{port}"
-        self.token = secrets.token_urlsafe(24)
-        self._void = False
+        self._address = f"http://{ADDRESS}:{port}/?token="
+        self._token = ""
         self._session = ""
         self._guard = threading.Lock()
+
+    def new_address(self) -> str:
+        """Return the address of the page with a new token, which opens it once."""
+        with self._guard:
+            self._token = secrets.token_urlsafe(24)
+            return self._address + self._token
 
     def exchange(self, token: str) -> str | None:
         """Return a session for ``token`` on its first use; None for later uses and other tokens."""
         with self._guard:
-            if self._void or not hmac.compare_digest(token.encode(), self.token.encode()):
+            if not self._token or not hmac.compare_digest(token.encode(), self._token.encode()):
                 return None
-            self._void = True
+            self._token = ""
             self._session = secrets.token_urlsafe(32)
             return self._session
 
@@ -110,7 +122,6 @@ class Guard:
         await self._app(scope, receive, protected)
 
 
-ADDRESS = "127.0.0.1"
 _FIRST_PORT, _PORTS = 20_000, 12_000
 _TRIES = 20
 
@@ -156,16 +167,11 @@ def _bound(port: int) -> socket.socket:
 
 
 class RunningReview(NamedTuple):
-    """Server of a page, not yet started, its listening socket, and the URL with the one-time token that opens it."""
+    """Server of a page, not yet started, and its listening socket."""
 
     server: "uvicorn.Server"
     place: socket.socket
-    address: str
     page: "Review"
-
-    def run(self) -> None:
-        """Serve until interrupted."""
-        self.server.run(sockets=[self.place])
 
 
 def review_server(
@@ -194,8 +200,7 @@ def review_server(
         proxy_headers=False,
         timeout_graceful_shutdown=2,
     )
-    address = f"http://{ADDRESS}:{place.getsockname()[1]}/?token={doorkeeper.token}"
-    return RunningReview(uvicorn.Server(config), place, address, review)
+    return RunningReview(uvicorn.Server(config), place, review)
 
 
 def serve_review(
@@ -205,8 +210,21 @@ def serve_review(
     *,
     started: Callable[[str], None],
 ) -> None:
-    """Serve a page until interrupted; errors as in :func:`review_server`. ``started`` gets the URL with its token."""
+    """Serve a page until interrupted; errors as in :func:`review_server`.
+
+    ``started`` gets an address that opens the page, and a new one whenever Enter is pressed in the terminal.
+    """
     running = review_server(page, journal, port)
-    started(running.address)
+    doorkeeper = running.page.doorkeeper
+
+    def wait_for_enter() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTIN})  # else reading in the background stops the command
+        with suppress(OSError):
+            while os.read(0, 4096):  # not sys.stdin, whose lock could hold up the end of the process
+                started(doorkeeper.new_address())
+
+    started(doorkeeper.new_address())
+    if os.isatty(0):
+        threading.Thread(target=wait_for_enter, daemon=True).start()
     with suppress(KeyboardInterrupt):
-        running.run()
+        running.server.run([running.place])

@@ -19,6 +19,7 @@ from rasterio.io import MemoryFile
 from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import count_text
+from agrotools.core.files import read_text
 from agrotools.text.tables import open_table
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster, without_place_warning
@@ -109,7 +110,7 @@ def _visible(place: Path) -> list[Path]:
 
 def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, str]]:
     """Return the non-empty lines of a UTF-8 text, numbered from 1; BenchmarkError if it is none or too large."""
-    lines = enumerate(_content(path, most_bytes).decode("utf-8-sig").splitlines(), start=1)
+    lines = enumerate(_content(path, most_bytes).splitlines(), start=1)
     return [(number, line.strip()) for number, line in lines if line.strip()]
 
 
@@ -121,13 +122,11 @@ def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
 
 
-def _content(path: Path, most_bytes: int) -> bytes:
+def _content(path: Path, most_bytes: int) -> str:
     try:
         if path.stat().st_size > most_bytes:
             raise BenchmarkError(f"{path} cannot be read: it is larger than {most_bytes} bytes")
-        content = path.read_bytes()
-        content.decode("utf-8-sig")
-        return content
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
 

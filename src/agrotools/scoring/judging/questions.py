@@ -25,6 +25,7 @@ from agrotools.core import (
     Slot,
     UsageError,
 )
+from agrotools.core.files import read_text
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
 from agrotools.scoring.metrics import FAS_READ, OPEN_TEXT, is_closed, is_judged_text
@@ -386,7 +387,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         if source == SHIPPED:
             text = files("agrotools").joinpath("data", "judging", "open_answers.jsonl").read_text(encoding="utf-8")
         else:
-            text = Path(source).expanduser().read_text(encoding="utf-8-sig")
+            text = read_text(Path(source).expanduser())
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"

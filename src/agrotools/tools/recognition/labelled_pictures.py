@@ -11,9 +11,10 @@ import numpy as np
 
 from agrotools.core import UsageError
 from agrotools.core.base import count_text
+from agrotools.core.files import read_text
 from agrotools.text.tables import Table, open_table
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".heic", ".heif", ".hif", ".avif")
 MOST_PICTURES = 50_000
 LEAST_PER_CLASS = 4
 """Smallest number of pictures per class that can be split into training and validation pictures."""
@@ -177,8 +178,8 @@ def _from_lists(root: Path) -> list[LabelledImage]:
     """List the training pictures of IP102: lines ``NAME NUMBER``; the lines of its classes begin with NUMBER + 1."""
     try:
         path = next(each for pattern in ("train.txt", "*/train.txt") for each in root.glob(pattern))
-        classes = [" ".join(line.split()[1:]) for line in (root / "classes.txt").read_text("utf-8").splitlines()]
-        rows = [line.rsplit(maxsplit=1) for line in path.read_text("utf-8").splitlines() if line.strip()]
+        classes = [" ".join(line.split()[1:]) for line in read_text(root / "classes.txt").splitlines()]
+        rows = [line.rsplit(maxsplit=1) for line in read_text(path).splitlines() if line.strip()]
         labelled = [(path.parent / "images" / name, classes[int(number)]) for name, number in rows]
     except (StopIteration, ValueError, IndexError) as error:
         raise UsageError(f"{root} has classes.txt, but no train.txt as IP102 has it", hint=_FORMS) from error

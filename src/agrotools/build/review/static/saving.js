@@ -37,7 +37,7 @@ export const away = (error) => !(error instanceof Refused) || error.status >= 50
 
 export function awayText(error, what = "store") {
   if (error instanceof Refused && error.status >= 500) return `the server could not ${what} it (${error.message})`;
-  if (error instanceof Refused) return "the server was started again: open the address that it printed, in this browser";
+  if (error instanceof Refused) return "the page was opened elsewhere, or the server was started again: open the address that it printed last, or the one that Enter in its terminal prints, in this browser";
   return "the server does not answer: start agrotools review again";
 }
 
