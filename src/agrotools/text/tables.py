@@ -42,7 +42,7 @@ _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 class Table:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
-    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files.
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files, ``is_counts`` for annotations.
     """
 
     path: Path
@@ -51,6 +51,7 @@ class Table:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    is_counts: bool = False
 
     def place_of(self, column: str) -> int:
         """Return the index of a column; BenchmarkError if there is none."""
@@ -67,6 +68,8 @@ class Table:
     @property
     def described(self) -> str:
         """Description of the file's format."""
+        if self.is_counts:
+            return "numbers of annotated objects"
         if self.sheet is not None:
             return f"sheet {self.sheet!r}"
         separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
@@ -163,7 +166,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
         raise NoFileError(f"{path.name} is empty", hint="row 1 names the columns, the others contain answers")
     if len(header) > _MOST_COLUMNS:
         raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
-    columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
+    columns = unique_names([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
 
     def rows() -> Iterator[Row]:
         below = False
@@ -178,7 +181,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
     return Table(path, columns, rows, **more)
 
 
-def _unique(names: list[str]) -> tuple[str, ...]:
+def unique_names(names: list[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     unique_names: list[str] = []
     for name in names:

@@ -51,11 +51,6 @@ class SkippedRows:
         if row is not None and len(kind.rows) < _ROWS_NAMED:
             kind.rows.append(row)
 
-    @property
-    def total(self) -> int:
-        """Number of skipped items."""
-        return sum(kind.count for kind in self._kinds.values())
-
     def lines(self) -> list[str]:
         """Return one line for each reason, the most frequent first."""
         ordered = sorted(self._kinds.items(), key=lambda item: (-item[1].count, item[0]))
@@ -115,9 +110,10 @@ _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Column(FrozenModel):
-    """A column of the table. ``ask`` is a measure of ``measures.toml``, "nothing", or "" if undecided."""
+    """A column, and that of a ``second`` observer. ``ask``: a measure of ``measures.toml``, "nothing", or "" (open)."""
 
     column: str
+    second: str | None = None
     ask: str = UNDECIDED
     unit: str | None = None
     """Unit of numbers that are written without one."""
