@@ -229,9 +229,7 @@ class _NoisySample:
             text = UNKNOWN if shows_no_answer(slot, results) else "1"
         else:
             text = format_answer([slot], derived_values([slot], results))
-        return self._known(
-            f"{slot.name} {text}", lambda: score_slot(slot, [slot], text).value if text else 0.0
-        )
+        return self._known(f"{slot.name} {text}", lambda: score_slot(slot, [slot], text).value if text else 0.0)
 
     def _known(self, key: str, score: Callable[[], float]) -> float:
         if key not in self._scores:

@@ -42,7 +42,7 @@ def build(
     ] = False,
     images: Annotated[Path | None, typer.Option(help="Folder of your own photos, used with --answers.")] = None,
     answers: Annotated[
-        Path | None, typer.Option(help="Table (.csv, .xlsx) with the names of the photos and the ground truth.")
+        Path | None, typer.Option(help="Table of photos and ground truth (.csv, .xlsx), or annotations (COCO...).")
     ] = None,
     plan: Annotated[
         Path | None,

@@ -34,6 +34,7 @@ def build_from_table(
     from agrotools.build.own_photos import build_from_photos, match_rows, read_plan
 
     _check_target(out)
+    answers = answers.resolve() if answers.is_dir() else answers
     plan_path = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
     if plan_path.is_file():
         plan = read_plan(plan_path)
@@ -48,6 +49,8 @@ def build_from_table(
         plan = _new_plan(seen, out, plan_path, yes=yes)
     _print_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
+    for line in built.agreements:
+        typer.echo(f"observers: {line}")
     for column, count in built.used.items():
         typer.echo(f"used: {column}, {count} photos")
     for line in built.skipped.lines():
@@ -87,7 +90,7 @@ def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -
     typer.echo(f"plan: written to {plan_path}")
     lacking = open_questions(plan, seen)
     if lacking and not interactive:
-        _print_needs(lacking, seen, plan)
+        _print_needs(lacking)
     if not yes and not interactive:
         typer.echo(f"{_step_before_build(plan, needs=bool(lacking))}, or add --yes to accept it as it is.")
         raise typer.Exit(NOT_DONE)
@@ -122,17 +125,12 @@ def _print_table(seen: "DetectedTable") -> None:
     typer.echo(f"rows with a photo: {len(seen.matched)}")
 
 
-def _print_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Plan") -> None:
-    from agrotools.build.own_photos.proposal import mixed_units
-
+def _print_needs(lacking: "list[OpenQuestion]") -> None:
     typer.echo("to fill in:")
     for need in lacking:
         other = f" (or {need.or_key})" if need.or_key else ""
         choices = f" One of: {', '.join(need.choices)}." if need.choices else ""
         typer.echo(f"  {need.column}: {need.key}{other}: {need.question}{choices}")
-        column = plan.column(need.column)
-        if need.key == "unit" and column and (mixed := mixed_units(seen, column)):
-            typer.echo(f"    it contains {mixed}")
 
 
 def _print_plan(plan: "Plan") -> None:

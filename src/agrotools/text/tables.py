@@ -47,8 +47,8 @@ _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 class Table:
     """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
 
-    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files. ``header``: its row.
-    ``namesakes``: columns whose names in the header differ at most in case.
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files, ``is_counts`` for annotations.
+    ``header``: its row. ``namesakes``: columns whose names in the header differ at most in case.
     """
 
     path: Path
@@ -59,6 +59,7 @@ class Table:
     sheet: str | None = None
     header: int = 1
     namesakes: frozenset[str] = frozenset()
+    is_counts: bool = False
 
     def place_of(self, column: str) -> int:
         """Return the index of a column; BenchmarkError if there is none."""
@@ -75,6 +76,8 @@ class Table:
     @property
     def described(self) -> str:
         """Description of the file's format."""
+        if self.is_counts:
+            return "numbers of annotated objects"
         below = f", header in row {self.header}" if self.header > 1 else ""
         if self.sheet is not None:
             return f"sheet {self.sheet!r}{below}"
@@ -176,7 +179,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
     if len(header) > _MOST_COLUMNS:
         raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
     names = [" ".join(cell.split()) or f"column {number}" for number, cell in enumerate(header, start=1)]
-    columns = _unique(names)
+    columns = unique_names(names)
     times = Counter(map(str.casefold, names))
     namesakes = frozenset(unique for unique, name in zip(columns, names, strict=True) if times[name.casefold()] > 1)
 
@@ -207,7 +210,7 @@ def _found_header(top: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
     return best
 
 
-def _unique(names: list[str]) -> tuple[str, ...]:
+def unique_names(names: list[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
     unique_names: list[str] = []
     for name in names:

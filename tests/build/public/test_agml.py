@@ -65,13 +65,24 @@ def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
     assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
     assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
     assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
-    assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (6, "CC BY-NC-SA 4.0")
+    assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (12, "CC BY-NC-SA 4.0")
     part = read_agml("bean_disease_uganda", write_classes(tmp_path / "set" / "bean_disease_uganda"), tmp_path, 10)
     for name, thing in _things(part).items():
         entry = {"angular_leaf_spot": "disease.bean_angular_leaf_spot", "bean_rust": "disease.bean_rust"}
         assert thing.truth["best"] == entry[name.split(".")[0]]
         assert thing.arguments["crop"] == "bean"
     assert part.dropped["of healthy leaves"] == 3
+
+
+def test_a_picture_with_a_crowd_of_fruits_has_no_number(tmp_path: Path) -> None:
+    place = write_boxes(tmp_path / "set") / "annotations.json"
+    coco = json.loads(place.read_text())
+    coco["annotations"].append({"image_id": 13, "category_id": 1, "bbox": [1, 1, 90, 90], "iscrowd": 1})
+    place.write_text(json.dumps(coco))
+    part = read_agml("tomato_ripeness_detection", tmp_path / "set", tmp_path, 20)
+    counts = {name: thing.truth["count"] for name, thing in _things(part).items()}
+    assert counts == {f"{k}.jpg": k + 1 for k in (0, 1, 2, 4, 5)}
+    assert part.dropped["boxes that cannot be counted"] == 13
 
 
 def test_masks_are_crop_and_weeds_by_the_names_of_classes(tmp_path: Path) -> None:
@@ -106,7 +117,7 @@ def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(tm
 FAULTS = {
     "no folder": "has no images and annotations.json",
     "no picture": "lacks 3.jpg",
-    "no coco": "holds no COCO annotations",
+    "no coco": "holds no annotations that are known",
     "other classes": "has classes that tomato_ripeness_detection has not",
 }
 

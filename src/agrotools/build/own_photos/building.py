@@ -4,7 +4,7 @@ import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
-from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for
+from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for, tolerance_of
 from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
+from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
 from agrotools.core import BenchmarkError, SampleFile, ToolError
@@ -35,7 +36,7 @@ _MOST_WARNED = 8
 @dataclass(frozen=True)
 class BuiltBenchmark:
     """A finished benchmark. ``used``: pictures in questions, by column; ``skipped``: unused items with reasons;
-    ``warnings``: names that the knowledge base does not have.
+    ``warnings``: names that the knowledge base does not have; ``agreements``: of two observers, as text.
     """
 
     header: BenchmarkHeader
@@ -44,6 +45,7 @@ class BuiltBenchmark:
     warnings: tuple[str, ...] = ()
     n_cleaned: int = 0
     """Photographs whose copies were freed from places, names, dates or descriptions."""
+    agreements: tuple[str, ...] = ()
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
@@ -58,7 +60,7 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     """
     check_replaceable(out)
     for column in plan.columns:
-        seen.table.place_of(column.column)
+        seen.cells_of(column.column, column.second)
     skipped = seen.skipped
     columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, seen)]
     for column in plan.columns:
@@ -70,10 +72,12 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             if column.ask and lacking == "ask":
                 reason = f"column is skipped. {needs[0].question}"
             skipped.add(column.column, reason, "add it to the plan")
-    values = {column.column: answers_of(seen, column, skipped) for column in columns}
+    agreed = {column.column: agreed_answers(seen, column, skipped) for column in columns}
+    values = {column: answers for column, (answers, _) in agreed.items()}
     pictures = _select_pictures(values, plan.samples, skipped)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        return _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
+        built = _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
+    return replace(built, agreements=tuple(said for _, said in agreed.values() if said))
 
 
 def _built(
@@ -243,6 +247,32 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
         if (value := _merge_answers(image, answers, column, skipped)) is not None:
             values[image] = value
     return values
+
+
+def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) -> tuple[dict[Path, Value], str]:
+    """Return the values of a column, without those that a second observer contradicts, and their agreement as text."""
+    first = answers_of(seen, column, skipped)
+    if column.second is None:
+        return first, ""
+    second = answers_of(seen, column.model_copy(update={"column": column.second}), skipped)
+    measure, both, values = measures()[column.ask], [image for image in first if image in second], second | first
+    if measure.kind == "number":
+        numbers = [(float(first[image]), float(second[image])) for image in both]
+        absolute, relative = tolerance_of(column, measure)
+        alike = [abs(a - b) <= max(absolute, relative * (a + b) / 2) for a, b in numbers]
+        mean, lin = sum(a - b for a, b in numbers) / max(1, len(both)), weighted_kappa(numbers)
+        said = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
+    else:
+        names = ColumnNames.of(column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ()))
+        key = {text: names.ids_of(text)[0] for text in names.labels.entries}
+        pairs = [(key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b))) for image in both]
+        alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
+        said = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
+    for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
+        hint = "agree on one value, or remove second from the plan to ask by the first alone"
+        example = f"{image.name}: {values.pop(image)!r} and {second[image]!r}"
+        skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
+    return values, f"{column.column} and {column.second}: {said}, n = {len(both)}, {sum(alike)} alike"
 
 
 def _value(text: str, column: Column, measure: Measure) -> Value:

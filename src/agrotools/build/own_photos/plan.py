@@ -111,9 +111,10 @@ _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Column(FrozenModel):
-    """A column of the table. ``ask`` is a measure of ``measures.toml``, "nothing", or "" if undecided."""
+    """A column, and that of a ``second`` observer. ``ask``: a measure of ``measures.toml``, "nothing", or "" (open)."""
 
     column: str
+    second: str | None = None
     ask: str = UNDECIDED
     unit: str | None = None
     """Unit of numbers that are written without one."""

@@ -13,7 +13,9 @@ from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
 from agrotools.text.normalise import CJK, WORD_END, WORD_START
+from agrotools.text.tables import Table
 from agrotools.text.units import canonical_unit
+from agrotools.tools.counting.count_objects import singular
 from agrotools.tools.recognition.packs import list_packs
 
 Answer = Literal["text", "number", "choice"]
@@ -109,7 +111,7 @@ def _which_names(column: Column, unknown: Sequence[str]) -> str:
 def names_of(seen: DetectedTable, column: Column) -> ColumnNames:
     """Return the names in the cells of a column, resolved together; cells without a usable name are left out."""
     names: set[str] = set()
-    for _, _, text in seen.cells_of(column.column):
+    for _, _, text in seen.cells_of(column.column, column.second):
         with suppress(cells.CellFault):
             names |= set() if cells.is_empty(text) else {cells.name(text)}
     return ColumnNames.of(column, names)
@@ -143,18 +145,20 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     """Propose a plan, with gaps (:func:`open_questions`); BenchmarkError if no column contains an answer."""
     columns: list[Column] = []
     notes: dict[str, str] = {}
+    seconds = _second_observers(seen.table)
     for header in seen.table.columns:
-        if header == seen.images_column:
+        if header == seen.images_column or header in seconds.values():
             continue
-        texts = [text for _, _, text in seen.cells_of(header) if not cells.is_empty(text)]
+        texts = [text for _, _, text in seen.cells_of(header, seconds.get(header)) if not cells.is_empty(text)]
         column, notes[header] = _proposed(header, texts, seen)
+        notes[header] += f"; {seconds[header]} is of a second observer" if header in seconds else ""
         if column.is_asked and header in seen.table.namesakes:
             column = column.model_copy(update={"ask": UNDECIDED})
             notes[header] += f"; {_NAMESAKES}"
-        columns.append(column)
+        columns.append(column.model_copy(update={"second": seconds.get(header)}))
     if all(note == EMPTY for note in notes.values()):
-        what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes)
-        why = f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}"
+        what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes) or "its only column names photos"
+        why = f"{seen.table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
         raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
     table = seen.table
     is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(table.columns)
@@ -173,9 +177,23 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     return Proposal(plan, notes)
 
 
+def _second_observers(table: Table) -> dict[str, str]:
+    """Return pairs of columns of one stem, as ``rust_1`` and ``rust_2`` or ``name A`` and ``name B``."""
+    stems: dict[str, dict[str, str]] = {}
+    for header in () if table.is_counts else table.columns:
+        if match := re.fullmatch(r"(.*\w)[\W_]+([1-9a-z])[\W_]*", header.casefold()):
+            stems.setdefault(match[1], {})[match[2]] = header
+    return {of[min(of)]: of[max(of)] for of in stems.values() if "".join(sorted(of)) in ("12", "ab")}
+
+
 def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:
     if not texts:
         return Column(column=header, ask=NOTHING), EMPTY
+    if seen.table.is_counts:
+        # Its own words are what is counted: a ripe apple is not any apple.
+        target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
+        thing = countables().get(target)
+        return Column(column=header, ask="count", target=target, objects=thing and thing.objects), seen.table.described
     kind = kind_of(texts, header)
     fitting = measures_for(header, kind)
     rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
@@ -320,13 +338,3 @@ def _crop_in(text: str) -> str | None:
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
     return next((entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None)
-
-
-def mixed_units(seen: DetectedTable, column: Column) -> str:
-    """Return the units of a column's cells with row numbers, as text; empty if all cells have the same unit."""
-    rows: dict[str, list[int]] = {}
-    for row, _, text in seen.cells_of(column.column):
-        if number := cells.quantity_or_none(text, column.decimal or "."):
-            rows.setdefault(f"in {number.unit}" if number.unit else "without a unit", []).append(row)
-    parts = [f"{len(lines)} {unit} (row {', '.join(map(str, lines[:3]))})" for unit, lines in rows.items()]
-    return "; ".join(parts) if len(parts) > 1 else ""

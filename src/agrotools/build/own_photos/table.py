@@ -3,17 +3,18 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from unicodedata import normalize
 
+from agrotools.build.boxes import Marked, count_marks, read_marks
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
-from agrotools.text.tables import Row, Table, open_table
+from agrotools.text.tables import Row, Table, open_table, unique_names
 
 PHONE_SUFFIXES = (".heic", ".heif", ".hif", ".avif")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", *PHONE_SUFFIXES)
@@ -125,10 +126,10 @@ class DetectedTable:
     rows: int
     skipped: SkippedRows
 
-    def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
-        """Return row number, picture and text of each cell of a column; BenchmarkError if there is no such column."""
-        place = self.table.place_of(column)
-        return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
+    def cells_of(self, *columns: str | None) -> list[tuple[int, Path, str]]:
+        """Return row number, picture and text of each cell of columns; BenchmarkError if there is no such column."""
+        places = [self.table.place_of(column) for column in columns if column is not None]
+        return [(matched.row, matched.image, matched.cells[place]) for place in places for matched in self.matched]
 
 
 def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
@@ -139,13 +140,14 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
     """
     pictures = Images(images)
     settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
-    table = open_table(answers, **settings)
+    skipped, matched, count = SkippedRows(), list[Matched](), 0
+    annotated = read_marks(answers)
+    table = open_table(answers, **settings) if annotated is None else _counts(answers, annotated, pictures, skipped)
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     column = plan.images_column if plan else _image_column(pictures, table)
     place = table.place_of(column)
-    skipped, matched, count = SkippedRows(), list[Matched](), 0
     for row, cells in _rows(table):
         count += 1
         try:
@@ -168,6 +170,32 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             hint=f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
+
+
+def _counts(path: Path, annotated: Sequence[Marked], images: Images, skipped: SkippedRows) -> Table:
+    """Return a table with a row for each annotated picture and a column for each class; empty cells are unknown."""
+    counted = [(name, *count_marks(marks)) for name, marks in annotated]
+    labels = sorted({label for _, counts, _ in counted for label in counts})
+    alike = Counter(re.split(r"[\\/]", name)[-1] for name in {name for name, _ in annotated})
+    rows: list[Row] = []
+    for number, (name, counts, faults) in enumerate(counted, start=2):
+        image = _annotated_image(images, name, alike)
+        for label, fault in faults if image else ():
+            skipped.add(label, fault, "correct the annotation", number, name)
+        texts = ("" if (count := counts.get(label, 0)) is None else str(count) for label in labels)
+        rows.append((number, (image.relative_to(images.folder).as_posix() if image else name, *texts)))
+    return Table(path, unique_names(["photo", *labels]), lambda: iter(rows), is_counts=True)
+
+
+def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Path | None:
+    """Return the picture that annotations name, which keep folders of other machines and prefixes of uploads."""
+    parts = re.split(r"[\\/]", name)
+    for start in range(len(parts) - (alike[parts[-1]] > 1 and len(parts) > 1)):
+        tail = "/".join(parts[start:])
+        for written in (tail, re.sub(r"(?:\d+-)?[0-9a-f]{8}-(?=[^/]+$)", "", tail), *(tail + end for end in SUFFIXES)):
+            if _is_there(images, written):
+                return images.find(written)
+    return None
 
 
 def _rows(table: Table) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
 
-from agrotools.build.review.agreement import Agreement, cohens_kappa
+from agrotools.build.review.agreement import Agreement, cohens_kappa, weighted_kappa
 from agrotools.build.review.material import Material, facts_of_sample
 from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
 from agrotools.core.base import benchmark_title
@@ -316,19 +316,6 @@ class GradingSummary(FrozenModel):
     outdated: int
     """grades by other rubrics, or of answers that are not here; they do not count"""
     notes: tuple[str, ...] = ()
-
-
-def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Return Cohen's kappa with quadratic weights of two graders' values; None if both gave one and the same value.
-
-    It is one minus the mean squared difference, over that of all pairs of a value of one and a value of the other.
-    """
-    if not pairs:
-        return None
-    first, second = zip(*pairs, strict=True)
-    by_chance = sum((a - b) ** 2 for a in first for b in second) / len(pairs) ** 2
-    observed = sum((a - b) ** 2 for a, b in pairs) / len(pairs)
-    return 1 - observed / by_chance if by_chance > 0 else None
 
 
 def valid_grades(sheet: Sheet, grades: Sequence[Grade]) -> list[Grade]:

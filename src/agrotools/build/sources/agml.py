@@ -13,13 +13,13 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
+from agrotools.build.boxes import count_marks, read_marks
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import TABLES, DataSet, Listing, Part, first_few, hint_on_error, named, pairs_of
 from agrotools.build.sources.photos import fruit_subjects, named_weeds, weed_subjects
@@ -31,7 +31,6 @@ from agrotools.build.sources.reading import (
     files_in,
     find_root,
     photo_file,
-    read_json,
     read_photo,
     spread,
 )
@@ -214,31 +213,18 @@ def _counted(of: AgmlDataSet, data: DataSet) -> Part:
 
 def _boxes(path: Path, of: AgmlDataSet, dropped: Counter[str]) -> dict[str, Counter[str]]:
     """Return the number of boxes of each noun in every picture, by file name."""
-    pictures, categories, boxes = _read_coco(path)
-    holds = dict(zip(of.classes, of.nouns, strict=True))
-    strange = sorted({*categories.values()} - {*of.classes})
-    if strange and len(strange) == len(categories):
-        raise BenchmarkError(f"{path} has classes that {of.name} has not: {first_few(strange)}")
-    class_counts: dict[str, Counter[str]] = {name: Counter() for name in pictures.values()}
-    for image, category, box in boxes:
-        noun = holds.get(categories.get(category, ""), "")
-        if image not in pictures or not noun or len(box) != 4 or min(box[2:]) <= 0:
-            dropped["boxes that cannot be counted"] += 1
-            continue
-        class_counts[pictures[image]][noun] += 1
-    return class_counts
-
-
-def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[Any, Any, tuple[float, ...]]]]:
-    """Read names of pictures and categories by id, and distinct boxes (picture id, category id, (x, y, w, h))."""
-    try:
-        coco = cast("dict[str, Any]", read_json(path))
-        pictures = {one["id"]: Path(str(one["file_name"])).name for one in coco["images"]}
-        categories = {one["id"]: str(one["name"]) for one in coco["categories"]}
-        boxes = {(one["image_id"], one["category_id"], tuple(one["bbox"])) for one in coco["annotations"]}
-    except (KeyError, TypeError) as error:
-        raise BenchmarkError(f"{path} holds no COCO annotations: {error!r}") from error
-    return pictures, categories, boxes
+    pictures, holds = read_marks(path) or [], dict(zip(of.classes, of.nouns, strict=True))
+    strange = {mark.label for _, marks in pictures for mark in marks} - {*of.classes}
+    if strange and not any(mark.label in holds for _, marks in pictures for mark in marks):
+        raise BenchmarkError(f"{path} has classes that {of.name} has not: {first_few(sorted(strange))}")
+    by_picture: dict[str, Counter[str]] = {}
+    for name, marks in pictures:
+        nouns = (mark._replace(label=holds[mark.label]) for mark in marks if holds.get(mark.label))
+        counts, faults = count_marks(nouns)
+        dropped["boxes that cannot be counted"] += faults.total()
+        if None not in counts.values():  # as beside a region of several objects
+            by_picture[Path(name).name] = Counter({noun: count or 0 for noun, count in counts.items()})
+    return by_picture
 
 
 def _plural(noun: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from agrotools.build.boxes import count_marks, yolo_marks
 from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_pairs, photo_thing
 from agrotools.build.sources.photos import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.reading import (
@@ -26,7 +27,6 @@ from agrotools.build.sources.reading import (
     is_outside,
     photo_file,
     read_json,
-    read_lines,
     spread,
 )
 from agrotools.build.templates import Thing
@@ -191,31 +191,5 @@ def _boxed_pictures(place: Path, data: DataSet) -> list[tuple[Path, int]]:
     images, labels = by_stem(place / "images", SUFFIXES), by_stem(first_of(place, ("labels",)), (".txt",))
     listed = (images[stem].name if stem in images else f"{stem}.jpg" for stem in labels)
     existing_files(data, place / "images", listed)
-    return [(path, count_yolo_boxes(labels[stem]) if stem in labels else 0) for stem, path in images.items()]
-
-
-_LARGEST_LABELS = 5_000_000
-_ROUNDING = 1e-3
-"""Tolerance for boxes that reach beyond the picture because of truncated digits, as a share of its side."""
-
-
-def count_yolo_boxes(path: Path) -> int:
-    """Return the number of boxes in a YOLO label file, all of class 0; duplicate boxes are counted once.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or a line is not a box of that class within the picture.
-    """
-    boxes: set[tuple[float, ...]] = set()
-    for number, line in read_lines(path, _LARGEST_LABELS):
-        at = f"{path}, line {number}"
-        try:
-            of, *numbers = line.split()
-            _, _, width, height = box = tuple(map(float, numbers))
-        except ValueError as error:
-            raise BenchmarkError(f"{at} is not a box (class, centre x, centre y, width, height)") from error
-        if of != "0":
-            raise BenchmarkError(f"{at} is of class {of[:20]}, and all are of class 0")
-        if not all(-_ROUNDING <= value <= 1 + _ROUNDING for value in box) or min(width, height) <= 0:
-            raise BenchmarkError(f"{at} has a box that no picture holds: {line[:80]}")
-        boxes.add(box)
-    return len(boxes)
+    marks = {stem: list(yolo_marks(labels[stem], {0: "fruit"})) for stem in images.keys() & labels}
+    return [(path, count_marks(marks.get(stem, ()))[0].get("fruit") or 0) for stem, path in images.items()]

@@ -5,19 +5,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.build.boxes import read_marks
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.photos import TOGETHER, apple_subject
 from agrotools.build.sources.reading import (
     existing_files,
     find_root,
     first_of,
-    read_json,
     read_lines,
     read_photo,
     spread,
@@ -241,49 +240,26 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
 def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Outline]]:
     """Read the pieces of every numbered apple, by picture and number, from a file of the VGG Image Annotator.
 
-    Pictures are identified by name instead of the file's own keys, which contain a size that may differ between two
-    files.
-
     ``left_out``: counter of unusable outlines, by reason.
 
     Raises:
         BenchmarkError: the file cannot be read, or has another format.
     """
-    entries = read_json(path)
-    if not isinstance(entries, dict):
-        raise BenchmarkError(f"{path} is not a file of the VGG Image Annotator")
     outlines: dict[str, dict[int, Outline]] = {}
-    for key, entry in cast("dict[str, Any]", entries).items():
-        try:
-            name, regions = entry["filename"], entry["regions"]
-            if Path(name).name != name or name in outlines:
-                raise ValueError(f"picture {name!r} is named twice or leads elsewhere")
-            outlines[name] = _pieces(regions.values() if isinstance(regions, dict) else regions, left_out)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise BenchmarkError(f"{path}: the regions of {key[:80]} cannot be read: {error!r}") from error
-    return outlines
-
-
-def _pieces(regions: Any, left_out: Counter[str]) -> dict[int, Outline]:
-    outlines: dict[int, Outline] = {}
-    for region in regions:
-        number = int(str(region["region_attributes"].get("apple_ID", "")).strip() or 0)
-        if number == 0:
-            left_out["outlines without the number of an apple"] += 1
-            continue
-        shape = region["shape_attributes"]
-        if "all_points_x" not in shape:
-            left_out["outlines that are not polygons"] += 1
-            continue
-        xs, ys = (np.asarray(shape[f"all_points_{axis}"], np.float64) for axis in "xy")
-        if xs.ndim != 1 or xs.shape != ys.shape or not np.isfinite([xs, ys]).all():
-            raise ValueError(f"the outline of apple {number} is not a list of points")
-        if len(xs) and max(np.abs(xs).max(), np.abs(ys).max()) > _LARGEST_PX:
-            raise ValueError(f"the outline of apple {number} reaches beyond any picture")
-        if len(xs) < 3:
-            left_out["outlines of fewer than three points"] += 1
-            continue
-        outlines.setdefault(number, []).append(np.round(np.stack([xs, ys], axis=1)).astype(np.int32))
+    for name, marks in read_marks(path, "apple_ID") or ():
+        if Path(name).name != name or name in outlines:
+            raise BenchmarkError(f"{path} cannot be read: picture {name!r} is named twice or leads elsewhere")
+        pieces = outlines.setdefault(name, {})
+        for number, shape, *_ in marks:
+            if not number.strip("0"):
+                left_out["outlines without the number of an apple"] += 1
+            elif len(shape) < 6:
+                left_out["outlines of fewer than three points"] += 1
+            elif number.isdecimal() and all(abs(value) <= _LARGEST_PX for value in shape):
+                pieces.setdefault(int(number), []).append(np.round(np.reshape(shape, (-1, 2))).astype(np.int32))
+            else:
+                what = "cannot be read: no number of an apple, or an outline that reaches beyond any picture"
+                raise BenchmarkError(f"{path}, {name[:80]} {what}: {number[:20]}")
     return outlines
 
 
