@@ -103,7 +103,8 @@ def _written(slot: Slot, value: JsonValue) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         unit = slot.unit if isinstance(slot, ToleranceSlot | ExactSlot) else None
-        return f"{value!r} {unit}" if unit else repr(value)
+        number = repr(float(f"{value:.6g}") if isinstance(value, float) else value)
+        return f"{number} {unit}" if unit else number
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     text = str(value)
