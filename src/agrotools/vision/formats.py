@@ -289,3 +289,14 @@ def _is_upright(exif: bytes) -> bool:
         return block.get(0x0112, 1) == 1
     except Exception:  # Pillow may raise any exception for a damaged block.
         return False
+
+
+def remarks_beside(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return notes and a flag on a world file, a mask, and an .aux.xml with a nodata value, which are not read."""
+    worlds = [path.with_suffix(f".{path.suffix[1:2]}{path.suffix[-1:]}{w}") for w in "wW"]
+    notes = tuple(f"{file.name} is not read: pass its pixel size as gsd_m" for file in worlds if file.is_file())
+    for file, mark in ((path.name + ".msk", b""), (path.name + ".aux.xml", b"<NoDataValue>")):
+        with suppress(OSError):
+            if mark in path.with_name(file).read_bytes():
+                notes += (f"{file} is not read: write what it says about no data into {path.name} itself",)
+    return notes, ("sidecar_not_read",) if notes else ()

@@ -10,7 +10,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -28,6 +28,7 @@ from agrotools.vision.formats import (
     envi_header,
     file_format,
     refuse_outside,
+    remarks_beside,
     too_large,
 )
 
@@ -205,17 +206,6 @@ def ground_sampling(dataset: Any) -> GroundSampling:
     if abs(width / height - 1) > 0.02:
         notes.append(f"pixels are not square ({width:.6g} x {height:.6g} m)")
     return GroundSampling(math.sqrt(width * height), tuple(notes), tuple(flags))
-
-
-def remarks_beside(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return notes and a flag on a world file, a mask, and an .aux.xml with a nodata value, which are not read."""
-    worlds = [path.with_suffix(f".{path.suffix[1:2]}{path.suffix[-1:]}{w}") for w in "wW"]
-    notes = tuple(f"{file.name} is not read: pass its pixel size as gsd_m" for file in worlds if file.is_file())
-    for file, mark in ((path.name + ".msk", b""), (path.name + ".aux.xml", b"<NoDataValue>")):
-        with suppress(OSError):
-            if mark in path.with_name(file).read_bytes():
-                notes += (f"{file} is not read: write what it says about no data into {path.name} itself",)
-    return notes, ("sidecar_not_read",) if notes else ()
 
 
 MAX_BLOCK_BYTES = 2**30

@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
-from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, refuse_outside, too_large
-from agrotools.vision.rasters import border_value, remarks_beside
+from agrotools.vision.formats import (
+    MAX_PIXELS,
+    PHOTO_FORMATS,
+    damaged,
+    file_format,
+    refuse_outside,
+    remarks_beside,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -53,6 +60,8 @@ class RgbImage:
 
     def without_border(self, name: str) -> tuple[NDArray[np.bool_], tuple[str, ...], tuple[str, ...]]:
         """Return the pixels with data but for a black border, and a note and a flag on a black or white one."""
+        from agrotools.vision.rasters import border_value
+
         valid = np.ones(self.pixels.shape[:2], np.bool_) if self.valid is None else self.valid
         level = border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255)) if self.valid is None else None
         if level is None:
