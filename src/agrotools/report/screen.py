@@ -325,7 +325,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
         them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
         sentences.append(f"({names} {are} privileged, given the reference: do not report {them}.)")
-    if CEILING in shown.references.recorded:
+    if CEILING in shown.references.recorded and all(each.model != CEILING for each in shown.summaries):
         sentences.append(_RECORDED)
     if any(summary.unsealed for summary in shown.summaries):
         sentences.append(UNSEALED_NOTE)
