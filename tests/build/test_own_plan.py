@@ -80,6 +80,9 @@ def _column(photos: Path, header: str, rows: list[str]) -> Column:
         ("ground cover", ["35,5", "12,25"], "cover", {"decimal": ",", "unit": "%"}),
         ("yield", ["7.5", "9"], "", {}),
         ("observer", ["Ann", "Bob"], "nothing", {}),
+        ("Block", ["1", "2"], "slice", {}),
+        ("设备", ["phone", "drone"], "slice", {}),
+        ("answer", ["thrips", "Beet Armyworm", "healthy", "leaf roller"], "pest", {}),
     ],
 )  # fmt: skip
 def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, rows, ask, more):
