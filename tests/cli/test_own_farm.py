@@ -93,7 +93,7 @@ def test_the_command_says_what_a_table_lacks(farm: Path):
     assert "Complete the plan and run" in done.stdout
     plan = farm / "height.plan.toml"
     plan.write_text(plan.read_text().replace('ask = "plant_height"', 'ask = "cuont"'))
-    with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of nothing, count"):
+    with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of slice, nothing, count"):
         _build(farm, table="height.csv")
 
 

@@ -158,7 +158,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         columns.append(column.model_copy(update={"second": seconds.get(header)}))
     if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
         empty = [header for header, note in notes.items() if note == EMPTY]
-        what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its only column names photos"
+        what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its columns name photos and groups"
         why = f"{seen.table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
         raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
     table = seen.table
