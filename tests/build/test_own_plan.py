@@ -80,12 +80,20 @@ def _column(photos: Path, header: str, rows: list[str]) -> Column:
         ("ground cover", ["35,5", "12,25"], "cover", {"decimal": ",", "unit": "%"}),
         ("yield", ["7.5", "9"], "", {}),
         ("observer", ["Ann", "Bob"], "nothing", {}),
+        ("answer", ["thrips", "Beet Armyworm", "healthy", "leaf roller"], "pest", {}),
     ],
 )  # fmt: skip
 def test_columns_are_taken_for_what_their_header_and_cells_say(photos, header, rows, ask, more):
     column = _column(photos, header, rows)
     assert column.ask == ask
     assert {key: getattr(column, key) for key in more} == more
+
+
+def test_columns_of_groups_are_slices_and_no_answers(photos):
+    seen = match_rows(photos, _table(photos, "Block;设备;apples", ["1;phone;3", "2;drone;4"]))
+    assert [column.ask for column in propose_plan(seen, "my farm").plan.columns] == ["slice", "slice", "count"]
+    with pytest.raises(BenchmarkError, match="column 'answer' is empty"):
+        propose_plan(match_rows(photos, _table(photos, "day;answer", ["2026-05-03;", "2026-05-04;"])), "my farm")
 
 
 def test_numbers_that_may_be_a_thousandfold_are_asked_about(photos):

@@ -93,7 +93,7 @@ def test_the_command_says_what_a_table_lacks(farm: Path):
     assert "Complete the plan and run" in done.stdout
     plan = farm / "height.plan.toml"
     plan.write_text(plan.read_text().replace('ask = "plant_height"', 'ask = "cuont"'))
-    with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of nothing, count"):
+    with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of slice, nothing, count"):
         _build(farm, table="height.csv")
 
 
@@ -149,6 +149,35 @@ def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.Monkey
     sample = load_folder(farm / "o").samples[0]
     assert sample.files[0].note == "12.5 pixels are one centimetre in the plane of the plants."
     assert sample.reference.steps[0].arguments["scale_cm_px"] == 0.08
+
+
+def test_chosen_photos_that_were_labelled_have_scores_by_slice(farm: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(farm)
+    for number in range(1, 11):
+        photo = farm / "photos" / f"leaf_{number}.jpg"
+        (photo.parent / f"plot_{number % 2}").mkdir(exist_ok=True)
+        photo.rename(photo.parent / f"plot_{number % 2}" / photo.name)
+    runner = CliRunner()
+    chosen = runner.invoke(app, ["build", "--images", "photos", "--choose", "8", "--out", "labels.csv"])
+    assert "8 of 10 photos (8 wanted, 1 cannot be read)" in chosen.stdout
+    assert "block: 2 of 2 groups: plot_0 4 of 5, plot_1 4 of 5" in chosen.stdout
+    header, *rows = (farm / "labels.csv").read_text("utf-8-sig").splitlines()
+    filled = [f"{row}{10 * (at + 1)}" for at, row in enumerate(rows)]
+    (farm / "labels.csv").write_text("\n".join([header.replace("answer", "severity %"), *filled]), "utf-8-sig")
+    done = _build(farm, "--yes", table="labels.csv")
+    assert "block: groups of photos, 2 different -> slice" in done.stdout
+    block_of = dict(row.split(",")[:2] for row in rows)
+    blocks = {sha256_of_file(farm / "photos" / photo): block for photo, block in block_of.items()}
+    samples = load_folder(farm / "made").samples
+    assert {sample.groups["block"] for sample in samples} == {"plot_0", "plot_1"}
+    assert all({blocks[str(file.sha256)] for file in each.files} == {each.groups["block"]} for each in samples)
+    shown = runner.invoke(
+        app, ["eval", "made", "--model", "baseline:guess", "--mode", "end-to-end", "--details", "--out", "run"]
+    )
+    assert "By block" in shown.stdout
+    scores = json.loads((farm / "run" / "scores.json").read_text())["summary"]["modes"]["end-to-end"]["metrics"]["fas"]
+    counts = Counter(sample.groups["block"] for sample in samples)
+    assert {block: estimate["n"] for block, estimate in scores["by_group"]["block"].items()} == counts
 
 
 def test_what_does_not_fit_together_is_told(farm: Path):

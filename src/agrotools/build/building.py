@@ -157,7 +157,7 @@ async def _sample(
         reference=reference,
         answer=with_plot_weights(instance.slots),
         no_tool_eligible=looks_enough and refused is None,
-        groups={"unanswerable": refused.reason} if refused else {},
+        groups={**item.subject.groups, **({"unanswerable": refused.reason} if refused else {})},
         difficulty=measured_difficulty(instance, reference),
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @with_option_groups
 def build(
-    out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
+    out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced); table of --choose.")],
     helpers: HelperOptions,
     source: Annotated[
         list[str] | None,
@@ -40,10 +40,12 @@ def build(
             "--allow-missing", help="Use the files that exist if a data set is incomplete, and count the others."
         ),
     ] = False,
-    images: Annotated[Path | None, typer.Option(help="Folder of your own photos, used with --answers.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Your own photos, used with --answers or --choose.")] = None,
     answers: Annotated[
         Path | None, typer.Option(help="Table of photos and ground truth (.csv, .xlsx), or annotations (COCO...).")
     ] = None,
+    choose: Annotated[int | None, typer.Option(min=1, help="Choose so many photos to label, as a table.")] = None,
+    by: Annotated[str | None, typer.Option(help="Groups for --choose: block (folder), day, device.")] = None,
     plan: Annotated[
         Path | None,
         typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
@@ -68,7 +70,13 @@ def build(
         with_helper_models(out, helpers),
         stop_message("no benchmark is written, finished measurements are kept"),
     )
-    if images is not None and answers is not None and source is None and all_sources is None:
+    if images is not None and choose is not None and not any((source, all_sources, answers, plan, yes)):
+        from agrotools.build.own_photos.selection import write_choice
+
+        for line in write_choice(images, choose, by, out.expanduser()):
+            typer.echo(line)
+        return
+    if images is not None and answers is not None and not any((source, all_sources, choose, by)):
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
         progress = terminal_progress()
@@ -77,9 +85,9 @@ def build(
         print_result(header, out, started)
         print_next_steps(out)
         return
-    if images is not None or answers is not None or plan is not None or yes:
+    if any((images, answers, plan, yes, choose, by)):
         raise UsageError(
-            "--images and --answers (with --plan, --yes) must be given together",
+            "--images must be given together with either --answers (with --plan, --yes) or --choose (with --by)",
             hint="give both, and no --source; --answers is a table image,label with a row for each photo"
             " (agrotools packs train also takes a folder for each class)",
         )

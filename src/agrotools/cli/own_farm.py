@@ -147,11 +147,11 @@ def _print_plan(plan: "Plan") -> None:
 
 def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":
     """Complete the plan on the terminal: content of each column, then missing entries. Enter accepts a default."""
-    from agrotools.build.own_photos.plan import NOTHING, measures
+    from agrotools.build.own_photos.plan import NOTHING, Column, measures
     from agrotools.build.own_photos.proposal import open_questions_of_column
 
     typer.echo("Press Enter to accept the value in brackets.")
-    choices = (*measures(), NOTHING)
+    choices = (*measures(), *Column.UNASKED)
     for column in plan.columns:
         if column.ask != NOTHING:
             kind = _choice(f"{column.column!r} contains", choices, column.ask or NOTHING)

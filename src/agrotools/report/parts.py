@@ -158,7 +158,7 @@ def _metric(summary: Summary, mode: Mode, metric: str) -> Metric | None:
 def _cell(estimate: Estimate | None) -> Text:
     if estimate is None:
         return Text("")
-    cell = Text(percent(estimate.value))
+    cell = Text(percent(estimate.value), style="dim" if estimate.n < 5 else "")
     if estimate.interval is not None:
         cell.append(f"\n{percent(estimate.interval.lower)}–{percent(estimate.interval.upper)}", style="dim")
     cell.append(f"\n{estimate.n} ({estimate.n_clusters})", style="dim")

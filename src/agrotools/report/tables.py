@@ -358,7 +358,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     """Return the notes to the tables: units, excluded samples and invalid records."""
     lines = [
         "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
-        f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
+        f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters), grey in parts under 5."
     ]
     lines += open_text_notes(summaries)
     without_tools = (s for s in summaries if "no-tool" in s.modes and not judge_alone_scores(s))

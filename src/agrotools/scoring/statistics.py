@@ -238,6 +238,13 @@ def planned_detectable(sizes: "Sequence[int]", *, correlation: float = 0.0, with
     return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
 
 
+def planned_half_width(sizes: "Sequence[int]", mean: float, within: float = 0.5) -> tuple[float, float]:
+    """Return half the width of the 95 % interval of a mean of scores of 0 and 1, and the design effect of clusters."""
+    effect = sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes)
+    t = float(_t_quantile(1 - (1 - LEVEL) / 2, len(sizes) - 1))
+    return t * (mean * (1 - mean) * effect / sum(sizes)) ** 0.5, effect
+
+
 def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
     """Set ``p_adjusted`` of the differences of one table by Holm's method; differences without ``p`` are unchanged."""
     ascending = sorted((each.p, at) for at, each in enumerate(differences) if each.p is not None)

@@ -2,7 +2,7 @@
 
 import hashlib
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.names import ColumnNames
-from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
+from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for, tolerance_of
@@ -64,7 +64,7 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     skipped = seen.skipped
     columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, seen)]
     for column in plan.columns:
-        if column not in columns and column.ask != NOTHING:
+        if column not in columns and column.ask not in column.UNASKED:
             needs = open_questions_of_column(column, seen)
             lacking = ", ".join(dict.fromkeys(need.key for need in needs))
             asked = "".join(f" ({need.question})" for need in needs if need.key == "crop")
@@ -95,6 +95,10 @@ def _built(
     part_of: dict[str, list[Pictured]] = {}
     opened: dict[Path, ToolError | None] = {}
     names: dict[str, str] = {}
+    slices = defaultdict[Path, dict[str, str]](dict)
+    for column in (each for each in plan.columns if each.ask == "slice"):
+        for _, path, text in seen.cells_of(column.column):
+            slices[path] |= {} if cells.is_empty(text) else {column.column: text}
     for column in columns:
         files: dict[Path, SampleFile] = {}
         for path in sorted(pictures & values[column.column].keys()):
@@ -116,7 +120,7 @@ def _built(
                     cleaned_paths.add(path)
                 names[str(files[path].sha256)] = path.name
         part_of[column.column] = [
-            Pictured(files[path], value) for path, value in values[column.column].items() if path in files
+            Pictured(files[path], value, slices[path]) for path, value in values[column.column].items() if path in files
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
@@ -157,7 +161,7 @@ def _part(
     columns_of: dict[str, set[str]] = {}
     for name, pictured in part_of.items():
         for each in pictured:
-            columns_of.setdefault(str(each.file.sha256), set()).add(name)
+            columns_of.setdefault(str(each.file.sha256), {*map(str, each.slices.items())}).add(name)
     groups = grouped({digest: frozenset(names) for digest, names in columns_of.items()})
     for number, column in enumerate(asked):
         pictured = part_of[column.column]

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, field_validator
 
 from agrotools.build.own_photos import cells
 from agrotools.build.templates.wording import Language
-from agrotools.core import BenchmarkError, FrozenModel, first_error
+from agrotools.core import FrozenModel, first_error
 from agrotools.core.base import NoFileError
 from agrotools.core.files import read_text
 
@@ -111,8 +111,10 @@ _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Column(FrozenModel):
-    """A column, and that of a ``second`` observer. ``ask``: a measure of ``measures.toml``, "nothing", or "" (open)."""
+    """A column, and that of a ``second`` observer. ``ask``: a measure, "slice" (scores by value), "nothing" or ""."""
 
+    UNASKED: ClassVar = ("slice", NOTHING)
+    SLICES: ClassVar = ("block", "day", "device", "地块", "日期", "设备")  # headers
     column: str
     second: str | None = None
     ask: str = UNDECIDED
@@ -144,14 +146,14 @@ class Column(FrozenModel):
     @field_validator("ask")
     @classmethod
     def _known(cls, ask: str) -> str:
-        if ask not in (UNDECIDED, NOTHING, *measures()):
-            raise ValueError(f"{ask!r} is not one of {', '.join((NOTHING, *measures()))}")
+        if ask not in (UNDECIDED, *cls.UNASKED, *measures()):
+            raise ValueError(f"{ask!r} is not one of {', '.join((*cls.UNASKED, *measures()))}")
         return ask
 
     @property
     def is_asked(self) -> bool:
         """True if a measure was chosen."""
-        return self.ask not in (UNDECIDED, NOTHING)
+        return self.ask not in (UNDECIDED, *self.UNASKED)
 
 
 class Plan(FrozenModel):
@@ -178,7 +180,7 @@ class Plan(FrozenModel):
 
 
 def write_plan(path: Path, plan: Plan) -> None:
-    """Write a plan as TOML with comments that explain its keys; BenchmarkError if that fails."""
+    """Write a plan as TOML with comments that explain its keys."""
     import tomli_w
 
     plain = plan.model_dump(mode="json", exclude_none=True)
@@ -187,23 +189,17 @@ def write_plan(path: Path, plan: Plan) -> None:
         for name in ("yes", "no"):
             if tuple(column[name]) == getattr(cells, name.upper()):
                 del column[name]
-    text = _data("plan_head.toml")["head"].format(asks=", ".join((*measures(), NOTHING))) + "\n" + tomli_w.dumps(plain)
+    asks = ", ".join((*measures(), *Column.UNASKED))
+    text = _data("plan_head.toml")["head"].format(asks=asks) + "\n" + tomli_w.dumps(plain)
     text += "".join(f"\n[[columns]]\n{tomli_w.dumps(column)}" for column in columns)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BenchmarkError(
-            f"the plan {path} cannot be written: {error.strerror}", hint="name another place: --plan FILE.toml"
-        ) from error
+    path.write_text(text, encoding="utf-8")
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the plan in a file; BenchmarkError if it is unreadable, not TOML, or has unknown keys or values."""
+    """Read the plan in a file; BenchmarkError if it is not TOML, or has unknown keys or values."""
     hint = "correct it, or delete it to analyse the table again"
     try:
         return Plan.model_validate(tomllib.loads(read_text(path)))
-    except OSError as error:
-        raise BenchmarkError(f"the plan {path} cannot be read: {error.strerror}", hint="--plan FILE.toml") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise NoFileError(f"the plan {path} is not TOML: {error}", hint=hint) from error
     except ValidationError as error:

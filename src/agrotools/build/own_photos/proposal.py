@@ -40,11 +40,11 @@ def open_questions(plan: Plan, seen: DetectedTable) -> list[OpenQuestion]:
 
 def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQuestion]:
     """Return the open questions about one column."""
-    if column.ask == NOTHING:
+    if column.ask in column.UNASKED:
         return []
     name = column.column
     if column.ask == UNDECIDED:
-        choices = (*measures(), NOTHING)
+        choices = (*measures(), *column.UNASKED)
         more = f" {_NAMESAKES.capitalize()}: use one, or rename them." if name in seen.table.namesakes else ""
         return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", "choice", choices)]
     measure = measures()[column.ask]
@@ -156,8 +156,9 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
             column = column.model_copy(update={"ask": UNDECIDED})
             notes[header] += f"; {_NAMESAKES}"
         columns.append(column.model_copy(update={"second": seconds.get(header)}))
-    if all(note == EMPTY for note in notes.values()):
-        what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes) or "its only column names photos"
+    if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
+        empty = [header for header, note in notes.items() if note == EMPTY]
+        what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its columns name photos and groups"
         why = f"{seen.table.path.name} contains no answers: {'; '.join([what, *seen.skipped.lines()[:2]])}"
         raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
     table = seen.table
@@ -194,6 +195,8 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
         thing = countables().get(target)
         return Column(column=header, ask="count", target=target, objects=thing and thing.objects), seen.table.described
+    if header.casefold() in Column.SLICES:
+        return Column(column=header, ask="slice"), f"groups of photos, {len(set(texts))} different"
     kind = kind_of(texts, header)
     fitting = measures_for(header, kind)
     rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)

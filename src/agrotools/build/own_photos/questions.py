@@ -133,19 +133,20 @@ _MOST_NAMES = 6
 
 
 class Pictured(NamedTuple):
-    """A picture with its value in a column."""
+    """A picture with its value in a column, and in columns of slices."""
 
     file: SampleFile
     value: Value
+    slices: Mapping[str, str] = {}
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
     """Group the hashes of pictures; samples are built from one group each, and each group is a separate cluster.
 
-    A group holds pictures with values in the same columns, in the order of their hashes: two each, or four if there are
-    enough pictures for ten such groups.
+    A group holds pictures of the same slices with values in the same columns, in the order of their hashes: two each,
+    or four if there are enough pictures for ten such groups.
 
-    ``columns_of``: hash of each picture mapped to the columns that have a value for it.
+    ``columns_of``: hash of each picture mapped to the columns that have a value for it, and its slices.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
@@ -177,8 +178,8 @@ def subjects_of(
             thing = _thing(group[index], position, names, measure, choices)
             return replace(thing, words={**thing.words, **together})
 
-        metadata: dict[str, JsonValue] = {"column": column.column}
-        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=kind_of_thing(column))
+        name, of, slices = f"own-{place}-{number}", kind_of_thing(column), group[0].slices
+        return Subject(name, len(group), shown, {"column": column.column}, of=of, groups=slices)
 
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 

@@ -37,26 +37,26 @@ class Images:
         if not folder.is_dir():
             raise NoFileError(f"{folder} is not a folder", hint="--images names the folder of the pictures")
         self.folder = folder.resolve()
-        self._paths: list[Path] = []
+        self.paths: list[Path] = []
         self._by_path: dict[str, list[Path]] = {}
         self._by_name: dict[str, list[Path]] = {}
         self._by_stem: dict[str, list[Path]] = {}
         for path in _pictures(self.folder):
-            self._paths.append(path)
+            self.paths.append(path)
             self._by_path.setdefault(_plain(path.relative_to(self.folder).as_posix()), []).append(path)
             self._by_name.setdefault(_plain(path.name), []).append(path)
             self._by_stem.setdefault(_plain(path.stem), []).append(path)
-            if len(self._paths) > _MOST:
+            if len(self.paths) > _MOST:
                 raise BenchmarkError(f"{folder} contains over {_MOST} pictures", hint="choose a subfolder")
-        if not self._paths:
+        if not self.paths:
             raise NoFileError(f"{folder} contains no pictures", hint=f"supported file types: {', '.join(SUFFIXES)}")
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self.paths)
 
     def some_names(self) -> list[str]:
         """Return the first names, for messages."""
-        return sorted(path.name for path in self._paths[:1000])[:3]
+        return sorted(path.name for path in self.paths[:1000])[:3]
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.

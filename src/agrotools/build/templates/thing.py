@@ -139,7 +139,7 @@ class Subject:
     are named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about
     this kind are asked. ``instead``: files that may be shown in place of others to make a question unanswerable, by
     kind (``bare``) and by the stored path of the file whose place they take. ``blank`` returns a file that holds
-    nothing and is listed like a given one; None if there is none of its kind.
+    nothing and is listed like a given one; None if there is none of its kind. ``groups`` are those of its samples.
     """
 
     name: str
@@ -149,6 +149,7 @@ class Subject:
     of: str = "field"
     instead: Mapping[str, Mapping[str, SampleFile]] = field(default_factory=dict)
     blank: Callable[[SampleFile], SampleFile | None] | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
