@@ -9,12 +9,14 @@ among four common words; it is answered where a passage with the sentence is amo
 
 Indexing runs in a process of its own, as ``agrotools kb index``. Its memory is the largest that Linux saw (VmHWM),
 code and libraries included. Searches run in this process: single ones one after the other, long ones (ten questions
-in one, as long as a question with its options), and on eight threads at once, which have to find the same.
+in one, as long as a question with its options), both in processor time, and on eight threads at once, which have to
+find the same.
 """
 
 import argparse
 import json
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -117,17 +119,17 @@ def write_corpus(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
 
 def build(corpus: Path, out: Path) -> dict[str, Any]:
     """Index in a process of its own."""
-    shutil.rmtree(out, ignore_errors=True)  # or it would only be opened
+    out.unlink(missing_ok=True)  # or it would only be opened
     told = out.with_name("peak")
     command = [sys.executable, "-c", _CHILD, str(told), "kb", "index", str(corpus), "--out", str(out)]
-    started = time.monotonic()
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run(command, check=True)
-    took = time.monotonic() - started
-    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    used, took = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - started
     return {
         "wall_s": round(took, 1),
+        "processor_s": round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime, 1),
         "peak_mb": round(int(told.read_text()) * 1024 / 1e6, 1),
-        "index_mb": round(size / 1e6),
+        "index_mb": round(out.stat().st_size / 1e6),
         "mb_per_s": round(corpus.stat().st_size / 1e6 / took, 2),
     }
 
@@ -137,20 +139,20 @@ def search(out: Path, hidden: Sequence[tuple[str, str]]) -> dict[str, Any]:
     from agrotools.knowledge.corpus import CorpusIndex
 
     started = time.monotonic()
-    index = CorpusIndex.open(out)
+    index = CorpusIndex(out)
     opened = time.monotonic() - started
     index.search("".join(question for _, question in hidden[:20]))  # what is read first comes from the disk
     single: list[float] = []
     answers = []
     for _, question in hidden:
-        started = time.perf_counter()
+        started = time.process_time()
         answers.append(index.search(question, 5))
-        single.append((time.perf_counter() - started) * 1000)
+        single.append((time.process_time() - started) * 1000)
     long: list[float] = []
     for start in range(0, len(hidden) - 9, 10):
-        started = time.perf_counter()
+        started = time.process_time()
         index.search("".join(question for _, question in hidden[start : start + 10]), 5)
-        long.append((time.perf_counter() - started) * 1000)
+        long.append((time.process_time() - started) * 1000)
     started = time.perf_counter()
     with ThreadPoolExecutor(8) as pool:
         again = list(pool.map(lambda pair: index.search(pair[1], 5), hidden))
@@ -161,10 +163,8 @@ def search(out: Path, hidden: Sequence[tuple[str, str]]) -> dict[str, Any]:
     ]
     first = [bool(answer) and sentence in answer[0].text for (sentence, _), answer in zip(hidden, answers, strict=True)]
     return {
-        "documents": index.manifest.documents,
-        "passages": index.manifest.passages,
-        "terms": index.manifest.terms,
-        "postings": index.manifest.postings,
+        "documents": index.manifest["documents"],
+        "passages": index.manifest["passages"],
         "open_ms": round(opened * 1000),
         "question_characters": round(statistics.mean(len(question) for _, question in hidden)),
         "ms_median": round(statistics.median(single), 2),
