@@ -1,6 +1,7 @@
 """How long indexing a corpus takes, in how much memory, and how fast and how well the index is searched.
 
     python performance/corpus_index.py --megabytes 1000 [--seed S] [--dir DIR] [--json]
+    python performance/corpus_index.py --questions FILE [--share 0.05]
 
 Writes a corpus of the given size of made-up Chinese text: words of one to four characters, drawn by Zipf's law from a
 vocabulary of 80,000, a few of them Latin words and numbers; sentences, documents of uneven length. 300 sentences are
@@ -11,6 +12,10 @@ Indexing runs in a process of its own, as ``agrotools kb index``. Its memory is 
 code and libraries included. Searches run in this process: single ones one after the other, long ones (ten questions
 in one, as long as a question with its options), both in processor time, and on eight threads at once, which have to
 find the same.
+
+With ``--questions``, the corpus is the answers of a file of AgriEval's open questions, and each question is answered
+where its own answer is found. ``--share`` limits the matches of a search to this share of the passages, as a larger
+corpus does.
 """
 
 import argparse
@@ -179,13 +184,42 @@ def search(out: Path, hidden: Sequence[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
+def find_own_answers(path: Path, share: float | None) -> dict[str, Any]:
+    """Share of open questions whose own answer is first, and among the first five."""
+    from agrotools.knowledge.corpus import build_index, index
+
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    if share is not None:
+        index._MOST_MATCHES, index._MOST_SHARE, index._FREQUENT = 0, share, 1
+    places: list[int] = []
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "answers.jsonl"
+        lines = (json.dumps({"url": f"answer://{at}", "text": row["answer"]}) for at, row in enumerate(rows))
+        corpus.write_text("\n".join(lines))
+        built = build_index(corpus, Path(folder) / "index")
+        for at, row in enumerate(rows):
+            found = [passage.source for passage in built.search(row["question"], 5)]
+            places.append(found.index(f"answer://{at}") if f"answer://{at}" in found else 5)
+    return {
+        "questions": len(rows),
+        "passages": built.manifest["passages"],
+        "found_first": round(statistics.mean(place == 0 for place in places), 4),
+        "found_in_5": round(statistics.mean(place < 5 for place in places), 4),
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dir", type=Path, help="where to work; a temporary folder, which is removed, if left out")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--questions", type=Path, help="file of AgriEval's open questions to search for in its answers")
+    parser.add_argument("--share", type=float, help="share of passages that a search ranks")
     options = parser.parse_args()
+    if options.questions:
+        print(json.dumps(find_own_answers(options.questions, options.share), indent=2))
+        return 0
     folder = options.dir or Path(tempfile.mkdtemp(prefix="corpus-index-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:

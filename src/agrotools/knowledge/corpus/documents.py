@@ -85,7 +85,7 @@ def _read_text(path: Path, name: str, _: Counter[str]) -> Iterator[Piece]:
         try:
             with path.open(encoding=encoding) as file:
                 while text := file.read(_PIECE) + file.readline(_PIECE):
-                    yield Piece(name, "", position, text, file.buffer.tell())
+                    yield Piece(name, "", position, text, file.buffer.tell())  # pyright: ignore
                     position += len(text)
             return
         except UnicodeDecodeError:

@@ -24,8 +24,9 @@ from agrotools.knowledge.corpus.documents import READ, corpus_files, read_corpus
 UNITS = 300
 """Maximum number of units per passage: words, or characters in scripts without spaces."""
 _LONGEST_PASSAGE, _LONGEST_QUERY = 10 * UNITS, 10_000
-_MOST_MATCHES, _MOST_SHARE = 10_000, 0.05
-"""Matches that a search ranks, at least this number and share; beyond both, the commonest terms are left out."""
+_MOST_MATCHES, _MOST_SHARE, _FREQUENT = 10_000, 0.05, 1000
+"""Matches that a search ranks, at least this number and share; beyond both, the commonest terms, of ``_FREQUENT``
+passages or more, are left out."""
 _PAIRED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
 """Scripts without spaces: Thai, Lao, Burmese, Khmer, kana, ideographs."""
 _TERM = re.compile(rf"([{_PAIRED}]{{2,}})|[{_PAIRED}]|(?:\d+(?:\.\d+)+|[^\W_{_PAIRED}])+")
@@ -133,7 +134,7 @@ def build_index(corpus: Path, out: Path, *, replace: bool = False, progress: Pro
             manifest = _fill(database, corpus, progress) | {"corpus": str(corpus), "stamp": before}
             database.execute("INSERT INTO about_4 VALUES (?)", (json.dumps(manifest),))
             database.execute("INSERT INTO terms (terms) VALUES ('optimize')")
-            database.execute("INSERT INTO frequent SELECT term, doc FROM counts WHERE doc >= 1000")
+            database.execute("INSERT INTO frequent SELECT term, doc FROM counts WHERE doc >= ?", (_FREQUENT,))
             database.execute("COMMIT")
     except (OSError, sqlite3.Error) as error:
         hint = "check that files can be read and written, that the disk has space, and that sqlite3 has FTS5"
