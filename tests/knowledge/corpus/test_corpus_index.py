@@ -53,11 +53,11 @@ def test_ranking_is_that_of_a_plain_bm25(tmp_path: Path, seed: int):
 def test_the_commonest_terms_of_a_question_are_left_out_of_a_large_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    texts = ["水稻"] * 1500 + ["水稻 纹枯"] * 2
+    texts = ["水稻"] * 150 + ["水稻 纹枯"] * 2
     built = build_index(write_lines(tmp_path / "a.jsonl", texts), tmp_path / "index")
     assert len(built.search("水稻纹枯", 9)) == 9
-    monkeypatch.setattr(index, "_MOST_MATCHES", 1000)
-    assert [passage.source for passage in built.search("水稻 纹枯", 9)] == ["a.jsonl:1501", "a.jsonl:1502"]
+    monkeypatch.setattr(index, "_MOST_MATCHES", 100)
+    assert [passage.source for passage in built.search("水稻 纹枯", 9)] == ["a.jsonl:151", "a.jsonl:152"]
     assert len(built.search("水稻", 9)) == 9
 
 

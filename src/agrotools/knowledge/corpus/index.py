@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.base import Progress, command_line, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.knowledge.corpus.documents import READ, corpus_files, read_corpus, stamp
 
 UNITS = 300
 """Maximum number of units per passage: words, or characters in scripts without spaces."""
 _LONGEST_PASSAGE, _LONGEST_QUERY = 10 * UNITS, 10_000
-_MOST_MATCHES, _MOST_SHARE, _FREQUENT = 10_000, 0.05, 1000
+_MOST_MATCHES, _MOST_SHARE, _FREQUENT = 10_000, 0.05, 100
 """Matches that a search ranks, at least this number and share; beyond both, the commonest terms, of ``_FREQUENT``
 passages or more, are left out."""
 _PAIRED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
@@ -71,8 +71,7 @@ class CorpusIndex:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         if not self.path.is_file():
-            build = command_line("kb", "index", "CORPUS", "--out", self.path)
-            raise UsageError(f"{self.path} is no index of a corpus", hint=build)
+            raise UsageError(f"{self.path} is no index of a corpus", hint="agrotools kb index CORPUS --out FILE")
         self.manifest: dict[str, Any] = json.loads(self._select("SELECT manifest FROM about_4")[0][0])
         corpus = Path(self.manifest["corpus"])
         changed = corpus.exists() and stamp(corpus) != self.manifest["stamp"]
@@ -144,7 +143,7 @@ def build_index(corpus: Path, out: Path, *, replace: bool = False, progress: Pro
 
 def _fill(database: sqlite3.Connection, corpus: Path, progress: Progress) -> dict[str, Any]:
     size = sum(path.stat().st_size for path in corpus_files(corpus).values()) // 1_000_000
-    skipped, documents, passages, read, total = Counter[str](), 0, 0, 0, hashlib.sha256()
+    skipped, documents, passages, read, total = Counter[str](), 0, 0, -1, hashlib.sha256()
     for piece in read_corpus(corpus, skipped):
         documents += not piece.position
         for position, text in split(piece.text):
