@@ -40,13 +40,13 @@ def test_index_then_search(corpus: Path, tmp_path: Path):
 def test_both_as_json(corpus: Path, tmp_path: Path):
     out = tmp_path / "index"
     built = json.loads(RUN.invoke(app, ["index", str(corpus), "--out", str(out), "--json"]).stdout)
-    assert (built["passages"], built["passed_over"]) == (2, {"without text": 1})
+    assert (built["passages"], built["skipped"]) == (2, {"without text": 1})
     (corpus / "new.txt").write_text("new")
     command = ["search", "rust 纹枯病", "--index", str(out), "--top-k", "1", "--json"]
     found = json.loads(RUN.invoke(app, command).stdout)
     assert len(found["passages"]) == 1
     assert set(found["passages"][0]) == {"text", "source", "title", "score", "position"}
-    assert found["index"]["corpus_sha256"] == built["corpus"]["sha256"]
+    assert found["index"] == built
     assert "has changed since" in found["notes"][0]
     assert "note: the corpus" in RUN.invoke(app, [*command[:-1]]).output
 

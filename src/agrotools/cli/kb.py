@@ -149,7 +149,7 @@ def index_corpus(
     corpus: Annotated[
         Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl, .xml, .xml.bz2.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
+    out: Annotated[Path, typer.Option(help="File of the index.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -166,26 +166,24 @@ def index_corpus(
     built = build_index(corpus, out, replace=replace, progress=progress)
     manifest = built.manifest
     if as_json:
-        print_json(manifest.model_dump(mode="json"))
+        print_json(manifest)
         return
     took = time.monotonic() - started
-    typer.echo(f"{manifest.passages:,} passages of {manifest.documents:,} documents in {out}, {took:.0f} s")
-    for reason, number in manifest.passed_over.items():
+    typer.echo(f"{manifest['passages']:,} passages of {manifest['documents']:,} documents in {out}, {took:.0f} s")
+    for reason, number in manifest["skipped"].items():
         typer.echo(f"skipped, {reason}: {number:,}")
     typer.echo(f"search it: agrotools kb search QUESTION --index {out}")
 
 
-def _search_index(query: str, folder: Path, count: int, *, as_json: bool) -> None:
+def _search_index(query: str, path: Path, count: int, *, as_json: bool) -> None:
     """Print the best matching passages of an index."""
-    from dataclasses import asdict
-
     from agrotools.knowledge.corpus import CorpusIndex
 
-    opened = CorpusIndex.open(folder)
+    opened = CorpusIndex(path)
     passages = opened.search(query, count)
     notes = [opened.stale] if opened.stale else []
     if as_json:
-        print_json({"index": opened.identity(), "passages": [asdict(passage) for passage in passages], "notes": notes})
+        print_json({"index": opened.manifest, "passages": [each._asdict() for each in passages], "notes": notes})
         return
     if not passages:
         typer.echo("no passage contains a word of this question")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import astuple
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -188,9 +187,9 @@ def _passages_for(
     def query_of(item: Item) -> str:
         return "\n".join([item.question, *sorted(item.options.values())])
 
-    corpus = CorpusIndex.open(index.expanduser())
+    corpus = CorpusIndex(index)
     queries = list(dict.fromkeys(map(query_of, items)))
-    key = orjson.dumps([corpus.identity(), count, queries], option=orjson.OPT_SORT_KEYS)
+    key = orjson.dumps([corpus.manifest["sha256"], count, queries])
     cached = cache_dir("passages", f"{hashlib.sha256(key).hexdigest()}.json")
     passages: dict[str, list[Passage]] = {}
     with suppress(OSError, ValueError, TypeError):
@@ -204,7 +203,7 @@ def _passages_for(
                 progress("passages", len(passages), len(queries))
         with suppress(OSError):
             cached.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(cached, orjson.dumps([[query, list(map(astuple, each))] for query, each in passages.items()]))
+            write_whole(cached, orjson.dumps([[query, list(map(list, each))] for query, each in passages.items()]))
     return lambda item: passages[query_of(item)], corpus.stale or ""
 
 

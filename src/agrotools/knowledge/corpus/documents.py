@@ -1,295 +1,162 @@
-"""Files of a corpus and their documents, read one at a time and in pieces: none is held in memory as a whole."""
+"""Files of a corpus as pieces of plain text, each small enough to be held in memory."""
 
-import codecs
+import bz2
 import hashlib
+import html
 import json
-import os
-import stat
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import count
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
-from agrotools.core import CorpusError, UsageError
+from agrotools.core import CorpusError
 
-Progress = Callable[[str, int, int], None]
-"""Called with the name of the stage, the amount done, and the total."""
-
-Form = Literal["text", "lines", "dump"]
-READ = ".txt, .md, .jsonl, .xml and .xml.bz2"
-_FORMS: tuple[tuple[str, Form], ...] = (
-    (".txt", "text"),
-    (".md", "text"),
-    (".jsonl", "lines"),
-    (".xml", "dump"),
-    (".xml.bz2", "dump"),
+READ = ".txt, .md, .jsonl (with text in text, contents, content or passage), .xml and .xml.bz2"
+_NAME = re.compile(r"(?:[^./][^/]*/)*[^./][^/]*\.(?:txt|md|jsonl|xml|xml\.bz2)", re.IGNORECASE)
+_PIECE, _LONGEST_LINE, _LONGEST_NAME = 1 << 20, 8 << 20, 200
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that could control a terminal or cannot be encoded; each is replaced by a space."""
+_DEEPEST = 20
+"""Maximum nesting of templates, tables and links that is resolved."""
+_DROPPED = "ref|math|chem|ce|gallery|timeline|syntaxhighlight|source|score|imagemap|graph|mapframe"
+"""Tags that are removed together with their content."""
+_TAGS = (
+    (rf"(?is)<!--.*?(?:-->|\Z)|<({_DROPPED})(?=[\s/>])[^<>]*?(?:/>|>.{{0,5000}}?</\1\s*>)", ""),
+    (r"(?i)</?(?:br|p|div|li|ul|ol|dl|dt|dd|tr|td|th|table|h[1-6]|hr|blockquote)(?:[\s/][^<>]*)?>", "\n"),
+    (r"(?i)</?[a-z]\w*(?:[\s/][^<>]*)?>", ""),
 )
-MEGABYTE = 1_000_000
-_BLOCK = 1 << 18
-"""Number of bytes read at once."""
-LONGEST = 8 * 1024 * 1024
-"""Maximum bytes of a line, or characters of a wiki page; longer ones are skipped and counted."""
-_TEXT_FIELDS = ("text", "contents", "content", "passage")
-_PLACE_FIELDS = ("url", "id")
-_ENCODINGS = ("utf-8-sig", "gb18030")
+_INNERMOST = re.compile(
+    r"(?ms)\{\{[^{}]*+\}\}|^[ \t:]*\{\|(?:(?!\{\||^[ \t]*\|\}(?!\})).)*+\|\}|-\{(?:[HTDN-]\||[^{}]*=>)[^{}]*+\}-"
+    r"|\[\[(?P<link>[^\[\]]*+)\]\]|-\{(?P<variants>[^{}]*+)\}-"
+)
+_REMOVED_LINK = re.compile(
+    r"(?i)\s*(?:file|image|media|category|template|portal|文件|檔案|档案|图像|圖像|图片|圖片|媒体|媒體|分类|分類"
+    r"|[a-z]{2,3}(?:-[a-z-]+)?)\s*:"
+)
+"""Files, categories and links to other languages."""
+_MARKS = (
+    (r"(?m)\{\{|\}\}|\[\[|\]\]|-\{|\}-|^[ \t:]*\{\||^[ \t]*\|\}", ""),
+    (r"\[(?:(?:https?|ftp):)?//[^\s\[\]]++[ \t]*+([^\[\]\n]*)\]", r"\1"),
+    (r"(?m)__[^\W_]{1,30}__|'{2,}|^[ \t]*(?:[*#:;]+|-{4,})[ \t]*", ""),
+    (r"(?m)^[ \t]*={1,6}([^=\n]*)={1,6}[ \t]*$", r"\1"),
+    (r"[（(][ \t,，;；、:：]*[)）]|(?<=[（(])[ \t,，;；、]+", ""),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusFile:
-    """One file of a corpus. ``name``: path inside the corpus, with ``/``."""
-
-    path: Path
-    name: str
-    form: Form
-    size: int
-    mtime_ns: int
-
-
-def corpus_files(corpus: Path) -> Iterator[CorpusFile]:
-    """Yield the files of a corpus in order of their names: a single file, or all files of known formats in a folder.
-
-    Names that begin with a dot are skipped; links to folders are not followed.
-
-    Raises:
-        UsageError: there is no such file or folder, or the file has an unknown format.
-        CorpusError: a file or folder in the corpus cannot be read.
-    """
-    if corpus.is_dir():
-        yield from _in_folder(corpus, "")
-        return
-    if not corpus.exists():
-        raise UsageError(f"{corpus} does not exist", hint="give a file or a folder of text")
-    form = _form(corpus.name)
-    file = None if form is None else _regular_file(corpus, corpus.name, form)
-    if file is None:
-        raise UsageError(f"{corpus} is not a text file of a known kind", hint=f"give {READ}, or a folder of these")
-    yield file
-
-
-def _in_folder(folder: Path, inside: str) -> Iterator[CorpusFile]:
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(
-                (entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries if entry.name[0] != "."
-            )
-    except OSError as error:
-        raise _unreadable(folder, error) from error
-    for name, is_folder in names:
-        if is_folder:
-            yield from _in_folder(folder / name, f"{inside}{name}/")
-        elif (form := _form(name)) is not None and (file := _regular_file(folder / name, inside + name, form)):
-            yield file
-
-
-def _form(name: str) -> Form | None:
-    return next((form for suffix, form in _FORMS if name.lower().endswith(suffix)), None)
-
-
-def _regular_file(path: Path, name: str, form: Form) -> CorpusFile | None:
-    """Return the file, or None if it is not a regular file (reading a pipe might never end)."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return CorpusFile(path, name, form, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
-
-
-def _unreadable(path: Path, error: OSError) -> CorpusError:
-    return CorpusError(
-        f"{path} cannot be read: {error.strerror}", hint="make it readable, or remove it from the corpus"
-    )
-
-
-@dataclass(frozen=True)
-class CorpusStamp:
-    """Number and total size of the files of a corpus, and a hash of their names, sizes and modification times."""
-
-    files: int
-    size: int
-    sha256: str
-
-
-def stamp(corpus: Path) -> CorpusStamp:
-    """Return the stamp of a corpus without opening files. Raises the errors of :func:`corpus_files`."""
-    total = hashlib.sha256()
-    files = size = 0
-    for file in corpus_files(corpus):
-        total.update(f"{file.name}\0{file.size}\0{file.mtime_ns}\0".encode("utf-8", "surrogateescape"))
-        files += 1
-        size += file.size
-    return CorpusStamp(files, size, total.hexdigest())
-
-
-def content_hash(corpus: Path, size: int, progress: Progress) -> str:
-    """Return the SHA-256 of names and contents of all files. ``size``: total bytes, for ``progress``.
-
-    Raises:
-        CorpusError: a file cannot be read.
-    """
-    total = hashlib.sha256()
-    offset = 0
-    for file in corpus_files(corpus):
-        of_file = hashlib.sha256()
-        for block in blocks(file):
-            of_file.update(block)
-            offset += len(block)
-            progress("hashing the corpus (MB)", min(offset, size) // MEGABYTE, size // MEGABYTE)
-        total.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + of_file.digest())
-    return total.hexdigest()
-
-
-def blocks(file: CorpusFile) -> Iterator[bytes]:
-    """Yield the bytes of a file in blocks of a quarter of a megabyte.
-
-    Raises:
-        CorpusError: the file cannot be read.
-    """
-    try:
-        with file.path.open("rb") as opened:
-            while block := opened.read(_BLOCK):
-                yield block
-    except OSError as error:
-        raise _unreadable(file.path, error) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Text with a name. ``title`` is empty if the corpus has none; ``pieces`` can be iterated once."""
+class Piece(NamedTuple):
+    """Text of a document, or the part of a long text file at ``position``; ``read``: bytes read of the file so far."""
 
     source: str
     title: str
-    pieces: Iterable[str]
+    position: int
+    text: str
+    read: int
 
 
-@dataclass
-class ReadingCounts:
-    """Progress of reading a corpus, and counts of skipped items."""
-
-    bytes_read: int = 0
-    without_text: int = 0
-    too_long: int = 0
-    redirects: int = 0
-    other_pages: int = 0
-    """number of pages of a dump that are not articles: talk, templates, scripts"""
-
-    def skipped(self) -> dict[str, int]:
-        numbers = {
-            "without text": self.without_text,
-            f"longer than {LONGEST // 1024**2} MiB": self.too_long,
-            "redirects": self.redirects,
-            "pages that are not articles": self.other_pages,
-        }
-        return {what: number for what, number in numbers.items() if number}
+def corpus_files(corpus: Path) -> dict[str, Path]:
+    """Return the files of a corpus by name: a file, or all files of known formats below a folder, in order."""
+    paths, root = (sorted(corpus.rglob("*")), corpus) if corpus.is_dir() else ([corpus], corpus.parent)
+    names = {path.relative_to(root).as_posix(): path for path in paths}
+    return {name: path for name, path in names.items() if _NAME.fullmatch(name) and path.is_file()}
 
 
-def read_corpus(corpus: Path, counts: ReadingCounts) -> Iterator[Document]:
-    """Yield all documents of a corpus and update ``counts``. Read a document to its end before requesting the next.
-
-    Raises:
-        UsageError: the corpus does not exist.
-        CorpusError: a file does not have the format given by its name.
-    """
-    from agrotools.knowledge.corpus.wikipedia import read_dump
-
-    for file in corpus_files(corpus):
-        if file.form == "text":
-            yield Document(file.name, "", _text_pieces(file, counts))
-        elif file.form == "lines":
-            yield from _lines(file, counts)
-        else:
-            yield from read_dump(file, counts)
+def stamp(corpus: Path) -> str:
+    """Return a hash of the names, sizes and modification times of the files of a corpus."""
+    states = [(name, path.stat()) for name, path in corpus_files(corpus).items()]
+    return hashlib.sha256(repr([(name, each.st_size, each.st_mtime_ns) for name, each in states]).encode()).hexdigest()
 
 
-def _text_pieces(file: CorpusFile, counts: ReadingCounts) -> Iterator[str]:
-    # Changes of the file during reading are detected at the end.
-    decoder = codecs.getincrementaldecoder(_encoding(file))("replace")
-    for block in blocks(file):
-        counts.bytes_read += len(block)
-        yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)
+def read_corpus(corpus: Path, skipped: Counter[str]) -> Iterator[Piece]:
+    """Yield the text of all documents of a corpus, and count those that are ``skipped``, by the reason."""
+    done = 0
+    readers = {".txt": _read_text, ".md": _read_text, ".jsonl": _read_lines}
+    for name, path in corpus_files(corpus).items():
+        for piece in readers.get(path.suffix.lower(), _read_articles)(path, name, skipped):
+            source, title = (" ".join(_CONTROLS.sub(" ", each).split())[:_LONGEST_NAME] for each in piece[:2])
+            yield Piece(source, title, piece.position, _CONTROLS.sub(" ", piece.text), done + piece.read)
+        done += path.stat().st_size
 
 
-def _encoding(file: CorpusFile) -> str:
-    """Return the first encoding that decodes the whole file."""
-    for encoding in _ENCODINGS:
-        decoder = codecs.getincrementaldecoder(encoding)()
+def _read_text(path: Path, name: str, _: Counter[str]) -> Iterator[Piece]:
+    for encoding in ("utf-8-sig", "gb18030"):
+        position = 0
         try:
-            for block in blocks(file):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
+            with path.open(encoding=encoding) as file:
+                while text := file.read(_PIECE) + file.readline(_PIECE):
+                    yield Piece(name, "", position, text, file.buffer.tell())  # pyright: ignore
+                    position += len(text)
+            return
         except UnicodeDecodeError:
-            continue
-        return encoding
-    raise CorpusError(f"{file.path} is neither UTF-8 nor GB18030 text", hint="save it as UTF-8")
+            if position:
+                break
+    raise CorpusError(f"{path} is neither UTF-8 nor GB18030 text", hint="save it as UTF-8")
 
 
-def _lines(file: CorpusFile, counts: ReadingCounts) -> Iterator[Document]:
-    with_text = 0
-    fields: list[str] = []
-    for number, line in _numbered(file, counts):
-        row = _row(file, number, line)
-        text = _text(row)
-        if not text.strip():
-            counts.without_text += 1
-            fields = fields or list(row)
-            continue
-        with_text += 1
-        place = next((str(row[key]) for key in _PLACE_FIELDS if isinstance(row.get(key), str | int) and row[key]), "")
-        title = row.get("title")
-        yield Document(
-            place if "://" in place else f"{file.name}#{place}" if place else f"{file.name}:{number}",
-            title.strip() if isinstance(title, str) else "",
-            (text,),
-        )
-    if not with_text and fields:
-        raise CorpusError(
-            f"no line of {file.path} has text in a field {', '.join(_TEXT_FIELDS[:-1])} or {_TEXT_FIELDS[-1]}",
-            hint=f"rename the field that holds it; the first line has: {', '.join(map(str, fields[:20]))[:300]}",
-        )
+def _read_lines(path: Path, name: str, skipped: Counter[str]) -> Iterator[Piece]:
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+            try:
+                row: dict[str, Any] = dict(json.loads(line)) if line.strip() else {"text": ""}
+            except (ValueError, TypeError, RecursionError) as error:
+                fault = f"{path}, line {number}, is not a JSON object of at most {_LONGEST_LINE >> 20} MiB"
+                raise CorpusError(fault, hint="fix or remove this line") from error
+            text = row.get("text") or row.get("contents") or row.get("content") or row.get("passage") or ""
+            text = "\n".join(map(str, text)) if isinstance(text, list) else str(text)  # pyright: ignore
+            place = str(row.get("url") or row.get("id") or "")
+            source = place if "://" in place else f"{name}#{place}" if place else f"{name}:{number}"
+            if text.strip():
+                yield Piece(source, str(row.get("title") or ""), 0, text, file.tell())
+            elif line.strip():
+                skipped["without text"] += 1
 
 
-def _numbered(file: CorpusFile, counts: ReadingCounts) -> Iterator[tuple[int, bytes]]:
-    """Yield non-blank lines with their numbers; overlong lines are counted and skipped."""
+def _read_articles(path: Path, name: str, skipped: Counter[str]) -> Iterator[Piece]:
+    """Yield the wikitext pages of namespace 0 of a dump that are not redirects. Expat refuses entity bombs."""
+    root = None
     try:
-        with file.path.open("rb") as opened:
-            for number in count(1):
-                line = opened.readline(LONGEST + 1)
-                counts.bytes_read += len(line)
-                if len(line) <= LONGEST:
-                    if not line:
-                        return
-                    if line.strip():
-                        yield number, line
+        with path.open("rb") as raw, bz2.open(raw) if path.suffix.lower() == ".bz2" else raw as file:
+            for event, page in ElementTree.iterparse(file, ("start", "end")):
+                root = page if root is None else root
+                if not root.tag.endswith("mediawiki"):
+                    raise ElementTree.ParseError(f"it has <{root.tag}> in place of <mediawiki>")
+                if event == "start" or not page.tag.endswith("page"):
                     continue
-                counts.too_long += 1
-                while line and not line.endswith(b"\n"):
-                    line = opened.readline(_BLOCK)
-                    counts.bytes_read += len(line)
-    except OSError as error:
-        raise _unreadable(file.path, error) from error
+                number, title, kind = (page.findtext(f"{{*}}{field}", "") for field in ("id", "title", "ns"))
+                is_text = page.findtext("{*}revision/{*}model", "wikitext") == "wikitext"
+                if kind != "0" or not is_text or page.find("{*}redirect") is not None:
+                    skipped["redirects and pages that are not articles"] += 1
+                elif text := plain_text(page.findtext("{*}revision/{*}text", "")):
+                    yield Piece(f"{name}#{number}", title, 0, text, raw.tell())
+                else:
+                    skipped["without text"] += 1
+                root.clear()
+    except (ElementTree.ParseError, EOFError, OSError) as error:
+        hint = "give pages-articles.xml of a wiki; download it again and compare its checksum"
+        raise CorpusError(f"{path} is cut off, damaged or not a dump of a wiki: {error}", hint=hint) from error
 
 
-def _row(file: CorpusFile, number: int, line: bytes) -> dict[str, Any]:
-    for encoding in _ENCODINGS:
-        try:
-            row = json.loads(line.decode(encoding))
-        except UnicodeDecodeError:
-            continue
-        except (ValueError, RecursionError):
+def plain_text(text: str) -> str:
+    """Convert wiki markup to plain text, one paragraph per line."""
+    for pattern, replacement in _TAGS:
+        text = re.sub(pattern, replacement, text)
+    for _ in range(_DEEPEST):
+        text, count = _INNERMOST.subn(_wording, text)
+        if not count:
             break
-        if isinstance(row, dict):
-            return row
-        break
-    why = f"{file.path}, line {number}, is not a JSON object: {line[:60].decode('utf-8', 'replace')!r}"
-    raise CorpusError(why, hint="each line of a .jsonl file holds one object; fix or remove this line")
+    for pattern, replacement in _MARKS:
+        text = re.sub(pattern, replacement, text)
+    lines = (" ".join(line.split()) for line in html.unescape(text).split("\n"))
+    return "\n".join(filter(None, lines))
 
 
-def _text(row: dict[str, Any]) -> str:
-    for field in _TEXT_FIELDS:
-        value = row.get(field)
-        if isinstance(value, list) and all(isinstance(part, str) for part in value):
-            value = "\n".join(value)
-        if isinstance(value, str) and value:
-            return value
-    return ""
+def _wording(match: re.Match[str]) -> str:
+    """Return what a reader sees of a link or of variants in Chinese; nothing for a template or a table."""
+    if variants := match["variants"]:
+        simplified = re.search(r"zh-(?:hans|cn|sg)\s*:\s*([^;]*)", variants)
+        return simplified[1] if simplified else variants.rpartition("|")[2].rpartition(":")[2]
+    if not match["link"] or _REMOVED_LINK.match(match["link"]):
+        return ""
+    target, _, wording = match["link"].partition("|")
+    return wording.strip() if wording.strip(" '\t\n") else target.strip().lstrip(":").partition("#")[0]

@@ -1,106 +1,59 @@
-"""Index of a text corpus, opened for search.
+"""Index of a corpus: a file of SQLite with its passages and a full-text table (FTS5) of their terms.
 
-Scores are BM25 (Robertson and Zaragoza 2009) in the variant that Kamphuis, de Vries, Boytsov and Lin 2020 ("Which BM25
-Do You Mean?") call Lucene (accurate), with Lucene's own constants and, as in Lucene since version 8, without the
-constant factor k1 + 1: the sum over the terms of the question, with repetitions, of
-
-    ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean_length))
-
-with k1 = 1.2 and b = 0.75; N is the number of passages, df the number of passages with the term, tf the number of its
-occurrences in this passage (at most 63).
-
-The data are memory-mapped files of little-endian numbers: ``postings.terms`` (8 bytes each, ascending),
-``postings.offsets`` (8 bytes, one more than there are terms: the position of each term's first posting, and the end of
-the last), ``postings.passages`` (4 bytes each: 26 bits number of a passage, ascending within a term, and 6 bits number
-of occurrences of the term in it, at most 63), and ``passages.rows`` (:data:`ROW_TYPE`), which locates lines of
-``passages.jsonl``.
-
-bm25s computes the same scores and searches faster, but builds only in memory: see docs/retrieval.md.
+Ranking is the bm25() of FTS5, with k1 = 1.2 and b = 0.75. Terms are cut here, because no tokenizer of FTS5 cuts Chinese
+into words: pairs of adjacent characters in scripts without spaces, else words and numbers in lower case.
 """
 
+import hashlib
 import json
-from dataclasses import dataclass
+import re
+import sqlite3
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
-
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from typing import Any, NamedTuple
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.base import FrozenModel, command_line
-from agrotools.knowledge.corpus.documents import stamp
-from agrotools.knowledge.corpus.terms import TERMS_VERSION, UNITS, terms_of
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import temporary_sibling
+from agrotools.knowledge.corpus.documents import READ, corpus_files, read_corpus, stamp
 
-MANIFEST = "index.json"
-DATA = "agrotools-corpus-"
-"""Prefix of the names of data folders. Folders that no manifest names are removed."""
-FORMAT = 3
-K1, B = 1.2, 0.75
-COUNT_BITS = 6
-MOST_COUNTED = (1 << COUNT_BITS) - 1
-MOST_PASSAGES = 1 << (32 - COUNT_BITS)
-TERM_TYPE, OFFSET_TYPE, POSTING_TYPE = np.dtype("<u8"), np.dtype("<u8"), np.dtype("<u4")
-TERMS, OFFSETS, POSTINGS = "postings.terms", "postings.offsets", "postings.passages"
-PASSAGES, ROWS = "passages.jsonl", "passages.rows"
-ROW_TYPE = np.dtype([("end", "<u8"), ("length", "<u4")])
-"""Row of a passage: end of its line in ``passages.jsonl``, and its number of terms."""
-LONGEST_QUERY = 10_000
-"""Maximum length of a question, characters; the rest is ignored."""
-_AGAIN = "build it again: agrotools kb index CORPUS --out DIR --replace"
-_BLOCK = 256
-_LONGEST_MANIFEST = 1 << 20
-_Count = Annotated[int, Field(ge=1)]
-
-
-class CorpusState(FrozenModel):
-    """Corpus that an index was built from."""
-
-    path: str
-    files: int
-    bytes: int
-    sha256: str
-    """SHA-256 of names and contents of all files"""
-    stamp: str
-    """hash of names, sizes and modification times"""
+UNITS = 300
+"""Maximum number of units per passage: words, or characters in scripts without spaces."""
+_LONGEST_PASSAGE, _LONGEST_QUERY = 10 * UNITS, 10_000
+_MOST_MATCHES, _MOST_SHARE, _FREQUENT = 10_000, 0.05, 100
+"""Matches that a search ranks, at least this number and share; beyond both, the commonest terms, of ``_FREQUENT``
+passages or more, are left out."""
+_PAIRED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
+"""Scripts without spaces: Thai, Lao, Burmese, Khmer, kana, ideographs."""
+_TERM = re.compile(rf"([{_PAIRED}]{{2,}})|[{_PAIRED}]|(?:\d+(?:\.\d+)+|[^\W_{_PAIRED}])+")
+_FULL = re.compile(rf"(?:[\W_]*+(?:[{_PAIRED}]|[^\W_{_PAIRED}]++)){{1,{UNITS}}}[\W_]*+")
+_CLOSING = r"[”’」』）》】\"')\]]*+"
+_ENDS = (rf"(?s).*(?:[。！？!?；;…\n]{_CLOSING}|\.{_CLOSING}\s)", r"(?s).*[，、：,:\s]")
+"""Text up to the last end of a sentence, and up to the last pause."""
+_SCHEMA = """
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;
+CREATE TABLE about_4 (manifest TEXT);
+CREATE TABLE passages (number INTEGER PRIMARY KEY, text TEXT, source TEXT, title TEXT, position INTEGER);
+CREATE VIRTUAL TABLE terms USING fts5(
+    body, content = '', tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'");
+INSERT INTO terms (terms, rank) VALUES ('hashsize', 33554432);
+CREATE VIRTUAL TABLE counts USING fts5vocab(terms, row);
+CREATE TABLE frequent (term TEXT PRIMARY KEY, passages INTEGER) WITHOUT ROWID;
+BEGIN;
+"""
+_SEARCH = """
+SELECT text, source, title, -score, position
+FROM (SELECT rowid, bm25(terms) AS score FROM terms WHERE terms MATCH ? ORDER BY score, rowid LIMIT ?)
+JOIN passages ON number = rowid ORDER BY score, number
+"""
 
 
-class IndexSettings(FrozenModel):
-    """Version of the terms, and maximum number of units per passage."""
-
-    tokens: Literal["bigrams"] = "bigrams"
-    tokens_version: str = TERMS_VERSION
-    units: int = UNITS
-
-
-class IndexManifest(FrozenModel):
-    """Content of ``index.json``.
-
-    It is written atomically at the end, so that data of an interrupted build are not named in any manifest.
-    """
-
-    format: int
-    corpus: CorpusState
-    settings: IndexSettings
-    documents: _Count
-    passages: _Count
-    terms: _Count
-    postings: _Count
-    occurrences: _Count
-    """number of terms in passages, with repetitions; the mean length of a passage is ``occurrences / passages``"""
-    text_bytes: _Count
-    passed_over: dict[str, int]
-    data: Annotated[str, Field(pattern=rf"^{DATA}[0-9a-f]{{8}}$")]
-    """name of the data folder"""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """Search result.
-
-    ``source``: file and line, id or URL; ``title``: title of the document, empty if the corpus has none; ``position``:
-    position of the passage's first character in the document's plain text.
-    """
+class Passage(NamedTuple):
+    """Search result. ``source``: file and line, id or URL; ``position``: of its first character in the document."""
 
     text: str
     source: str
@@ -109,147 +62,121 @@ class Passage:
     position: int
 
 
-def read_manifest(folder: Path) -> IndexManifest:
-    """Read the manifest of an index.
-
-    Raises:
-        UsageError: there is no index, or its build was interrupted.
-        CorpusError: the manifest cannot be read.
-    """
-    path = folder / MANIFEST
-    try:
-        with path.open("rb") as file:
-            content = json.loads(file.read(_LONGEST_MANIFEST))
-        version = content["format"]
-        if version == FORMAT:
-            return IndexManifest.model_validate(content)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        stopped = folder.is_dir() and any(folder.glob(f"{DATA}*"))
-        fault = "holds an index that was not finished" if stopped else "holds no index of a corpus"
-        raise UsageError(f"{folder} {fault}", hint=command_line("kb", "index", "CORPUS", "--out", folder)) from error
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}", hint="make it readable") from error
-    except ValidationError as error:
-        raise CorpusError(f"{path} is not the manifest of an index: {error.errors()[0]['msg']}", hint=_AGAIN) from error
-    except (ValueError, LookupError, TypeError) as error:
-        raise CorpusError(f"{path} is not the manifest of an index: {error}", hint=_AGAIN) from error
-    raise CorpusError(f"{folder} has format {version}; this version reads format {FORMAT}", hint=_AGAIN)
-
-
 class CorpusIndex:
-    """Index of a corpus, opened with :meth:`open`. It is immutable, so any number of threads may search it."""
+    """Index of a corpus, opened for search. Any number of threads may search it.
 
-    def __init__(self, folder: Path, manifest: IndexManifest, stale: str | None) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self.stale = stale
-        """reason why the index no longer matches the corpus; None if it matches or the corpus is not available"""
-        if manifest.settings.tokens_version != TERMS_VERSION:
-            version = manifest.settings.tokens_version
-            raise CorpusError(
-                f"{folder} was built with terms of version {version}, here is {TERMS_VERSION}", hint=_AGAIN
-            )
-        data = folder / manifest.data
-        self._terms = _mapped(data / TERMS, TERM_TYPE, manifest.terms)
-        self._offsets = _mapped(data / OFFSETS, OFFSET_TYPE, manifest.terms + 1)
-        self._postings = _mapped(data / POSTINGS, POSTING_TYPE, manifest.postings)
-        self._rows = _mapped(data / ROWS, ROW_TYPE, manifest.passages)
-        self._passages = _mapped(data / PASSAGES, np.dtype(np.uint8), manifest.text_bytes)
-        mean = manifest.occurrences / manifest.passages
-        self._norms = (K1 * (1 - B) + K1 * B / mean * self._rows["length"]).astype(np.float32)
+    ``manifest`` has the hash of all passages, ``sha256``; ``stale`` says that the corpus has changed since, or is None.
+    """
 
-    @classmethod
-    def open(cls, folder: Path) -> "CorpusIndex":
-        """Open an index.
-
-        Raises:
-            UsageError: there is no index, or its build was interrupted.
-            CorpusError: the index is damaged or of another version, and must be rebuilt.
-        """
-        folder = folder.expanduser().absolute()
-        manifest = read_manifest(folder)
-        return cls(folder, manifest, _stale(manifest))
-
-    def identity(self) -> dict[str, object]:
-        """Return the hash of the corpus, settings and ranking, to be recorded with a run."""
-        manifest = self.manifest
-        return {
-            "corpus": Path(manifest.corpus.path).name,
-            "corpus_sha256": manifest.corpus.sha256,
-            "settings": manifest.settings.model_dump(exclude_none=True),
-            "passages": manifest.passages,
-            "ranking": f"BM25, Lucene (accurate), k1 {K1}, b {B}",
-        }
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().absolute()
+        if not self.path.is_file():
+            raise UsageError(f"{self.path} is no index of a corpus", hint="agrotools kb index CORPUS --out FILE")
+        self.manifest: dict[str, Any] = json.loads(self._select("SELECT manifest FROM about_4")[0][0])
+        corpus = Path(self.manifest["corpus"])
+        changed = corpus.exists() and stamp(corpus) != self.manifest["stamp"]
+        self.stale = f"the corpus {corpus} has changed since the index was built" if changed else None
 
     def search(self, query: str, k: int = 5) -> list[Passage]:
-        """Return the ``k`` passages with the highest scores, best first, ties in the order of the corpus.
-
-        Passages without any term of the question are not returned, so there may be fewer than ``k``, or none.
-
-        Raises:
-            UsageError: ``k`` is less than 1.
-            CorpusError: the index is damaged.
-        """
+        """Return the up to ``k`` passages with terms of a question, best first, ties in the order of the corpus."""
         if k < 1:
             raise UsageError(f"k is {k}", hint="ask for one passage or more")
+        terms = dict.fromkeys(cut_terms(query[:_LONGEST_QUERY]), 0)
+        listed = "SELECT term, passages FROM frequent WHERE term IN (SELECT value FROM json_each(?))"
+        terms.update(self._select(listed, json.dumps(list(terms))))
+        chosen, matches, most = list[str](), 0, max(_MOST_MATCHES, self.manifest["passages"] * _MOST_SHARE)
+        for term, passages in sorted(terms.items(), key=lambda item: item[1]):
+            matches += passages
+            if matches <= most or not chosen:
+                chosen.append(f'"{term}"')
+        return [Passage(*row) for row in self._select(_SEARCH, " OR ".join(chosen), k)] if chosen else []
+
+    def _select(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         try:
-            scores = self._scores(query[:LONGEST_QUERY])
-            return [self._passage(number, float(scores[number])) for number in _best(scores, k)]
-        except IndexError as error:
-            raise CorpusError(f"{self.folder} is damaged: it refers to missing passages", hint=_AGAIN) from error
-
-    def _scores(self, query: str) -> NDArray[np.float64]:
-        """Return scores (passages,); 0 for passages without any term of the question."""
-        scores = np.zeros(len(self._rows))
-        terms, repeats = np.unique(terms_of([query])[0], return_counts=True)
-        for term, times, place in zip(terms, repeats, np.searchsorted(self._terms, terms), strict=True):
-            if place == len(self._terms) or self._terms[place] != term:
-                continue
-            postings = self._postings[int(self._offsets[place]) : int(self._offsets[place + 1])]
-            passages = (postings >> COUNT_BITS).astype(np.intp)
-            counts = (postings & MOST_COUNTED).astype(np.float32)
-            rarity = np.log1p((len(scores) - len(postings) + 0.5) / (len(postings) + 0.5))
-            shares = counts / (counts + self._norms.take(passages))
-            scores[passages] = scores.take(passages) + shares * np.float32(times * rarity)
-        return scores
-
-    def _passage(self, number: int, score: float) -> Passage:
-        start = int(self._rows[number - 1]["end"]) if number else 0
-        line = self._passages[start : int(self._rows[number]["end"])].tobytes()
-        try:
-            return Passage(**json.loads(line), score=score)
-        except (ValueError, TypeError) as error:
-            raise CorpusError(f"{self.folder} is damaged: passage {number} cannot be read", hint=_AGAIN) from error
+            with closing(sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+                return database.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            hint = "remove the file and build it again, with a Python whose sqlite3 has FTS5"
+            raise CorpusError(
+                f"{self.path} is damaged or no index that this version reads: {error}", hint=hint
+            ) from error
 
 
-def _best(scores: NDArray[np.float64], k: int) -> list[int]:
-    """Return the indices of the ``k`` highest scores above 0, highest first, ties in order."""
-    # At least k blocks have a score this high, so lower scores cannot be among the best.
-    highest = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK))
-    least = np.partition(highest, -k)[-k] if len(highest) >= k else 0.0
-    places = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores)
-    return places[np.argsort(-scores[places], kind="stable")][:k].tolist()
+def build_index(corpus: Path, out: Path, *, replace: bool = False, progress: Progress = no_progress) -> CorpusIndex:
+    """Build the index of a corpus in the file ``out``, or open it if it is up to date.
 
+    Args:
+        corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
+        out: file of the index; an interrupted build leaves it as it was.
+        replace: replace an index of something else.
+        progress: called with the name of the stage, the amount done, and the total.
 
-def _mapped(path: Path, kind: np.dtype, count: int) -> NDArray:
-    """Map a file of ``count`` numbers into memory."""
-    try:
-        size = path.stat().st_size
-        if size == count * kind.itemsize and count:
-            # A plain array over the map: np.memmap has an overhead for every slice.
-            return np.asarray(np.memmap(path, kind, "r"))
-    except OSError as error:
-        raise CorpusError(f"the index is damaged: {path}: {error.strerror}", hint=_AGAIN) from error
-    raise CorpusError(f"the index is damaged: {path} has {size} bytes, not {count * kind.itemsize}", hint=_AGAIN)
-
-
-def _stale(manifest: IndexManifest) -> str | None:
-    corpus = Path(manifest.corpus.path)
+    Raises:
+        UsageError: the corpus does not exist or contains no text, or ``out`` contains something else.
+        CorpusError: a file of the corpus cannot be read, or the index cannot be written.
+    """
+    corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
     if not corpus.exists():
-        return None
+        raise UsageError(f"{corpus} does not exist", hint="give a file or a folder of text")
+    before = stamp(corpus)
+    if out.exists():
+        opened = CorpusIndex(out)
+        if opened.manifest["stamp"] == before:
+            return opened
+        if not replace:
+            hint = "give --replace to build it again, or choose another file"
+            raise UsageError(f"{out} is the index of another corpus, or of this one before it changed", hint=hint)
     try:
-        if stamp(corpus).sha256 == manifest.corpus.stamp:
-            return None
-    except (UsageError, CorpusError) as error:
-        return f"the corpus {corpus} can no longer be read: {error.message}"
-    return f"the corpus {corpus} has changed since the index was built"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_sibling(out) as path, closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.executescript(_SCHEMA)
+            manifest = _fill(database, corpus, progress) | {"corpus": str(corpus), "stamp": before}
+            database.execute("INSERT INTO about_4 VALUES (?)", (json.dumps(manifest),))
+            database.execute("INSERT INTO terms (terms) VALUES ('optimize')")
+            database.execute("INSERT INTO frequent SELECT term, doc FROM counts WHERE doc >= ?", (_FREQUENT,))
+            database.execute("COMMIT")
+    except (OSError, sqlite3.Error) as error:
+        hint = "check that files can be read and written, that the disk has space, and that sqlite3 has FTS5"
+        raise CorpusError(f"the index {out} cannot be built: {error}", hint=hint) from error
+    return CorpusIndex(out)
+
+
+def _fill(database: sqlite3.Connection, corpus: Path, progress: Progress) -> dict[str, Any]:
+    size = sum(path.stat().st_size for path in corpus_files(corpus).values()) // 1_000_000
+    skipped, documents, passages, read, total = Counter[str](), 0, 0, -1, hashlib.sha256()
+    for piece in read_corpus(corpus, skipped):
+        documents += not piece.position
+        for position, text in split(piece.text):
+            passages += 1
+            row = (passages, text, piece.source, piece.title, piece.position + position)
+            total.update(repr(row).encode())
+            database.execute("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", row)
+            # The title is indexed too, because later passages of an article may refer to its subject only as "it".
+            terms = " ".join(cut_terms(f"{piece.title}\n{text}"))
+            database.execute("INSERT INTO terms (rowid, body) VALUES (?, ?)", (passages, terms))
+        if piece.read // 1_000_000 > read:
+            progress("indexing the corpus (MB)", read := piece.read // 1_000_000, size)
+    if not passages:
+        raise UsageError(f"{corpus} holds no text", hint=f"give {READ}")
+    return {"sha256": total.hexdigest(), "documents": documents, "passages": passages, "skipped": dict(skipped)}
+
+
+def cut_terms(text: str) -> Iterator[str]:
+    """Yield the terms of a text; a character without neighbours is a term itself."""
+    for match in _TERM.finditer(unicodedata.normalize("NFKC", text).lower()):
+        yield from map("".join, pairwise(match[1])) if match[1] else (match[0],)
+
+
+def split(text: str) -> Iterator[tuple[int, str]]:
+    """Yield passages, ``(position, text)``, that end at a sentence, or else a pause, if that leaves them half full."""
+    at = 0
+    while at < len(text):
+        window = text[at : at + _LONGEST_PASSAGE]
+        end = len(window)
+        if full := _FULL.match(window):
+            end = full.end()
+            if at + end < len(text):
+                found = (re.compile(each).match(window, end // 2, end) for each in _ENDS)
+                end = next((each.end() for each in found if each), end)
+            yield at + len(window) - len(window.lstrip()), window[:end].strip()
+        at += end
