@@ -76,7 +76,7 @@ async def test_a_callable_answers_what_it_sees() -> None:
         ("x.json", '{"a": 1}', "no scenes"),
         ("x.json", '[{"replies": []}]', "replies"),
         ("x.json", '[{"replies": ["a"], "wen": "b"}]', "wen"),
-        ("x.jsonl", "\xff\xfe", "cannot read"),
+        ("x.jsonl", "\xff\xfd", "cannot read"),
     ],
 )
 def test_a_broken_script_is_a_usage_error(tmp_path: Path, name: str, text: str, said: str) -> None:

@@ -103,7 +103,7 @@ def _written(slot: Slot, value: JsonValue) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         unit = slot.unit if isinstance(slot, ToleranceSlot | ExactSlot) else None
-        number = repr(float(f"{value:.6g}") if isinstance(value, float) else value)
+        number = repr(float(f"{value:.6g}") if isinstance(value, float) and abs(value) < 1e6 else round(value))
         return f"{number} {unit}" if unit else number
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
