@@ -138,9 +138,12 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
     "clcd": [
         (remove, "has no test/label"),
         (first("CLCD/test", remove), "has no test/label"),
-        (first("CLCD/test/time2", remove), "has no folder time2 or image2"),
-        (each("CLCD/test/time2/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))), "no complete pair"),
-        (each("CLCD/test/time2/*", blank((160, 160), (9, 9, 9))), "show anything"),
+        (first("CLCD/test/time2", remove), "has no folder time2 or image2 or im2"),
+        (
+            each("CLCD/test/time2/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))),
+            "3 no time2",
+        ),
+        (each("CLCD/test/time2/*", blank((160, 160), (9, 9, 9))), "3 blank picture"),
         (first(LABEL, pixels(lambda values: values * 0 + 7)), r"00001\.png has values other than 0, 255 or 0, 1: 7"),
         (first(LABEL, blank((160, 160), (255, 0, 0))), r"00001\.png cannot be used"),
         (first(LATER, cut(200)), r"00002\.png cannot be used"),
@@ -175,9 +178,12 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
     "fpcd": [
         (remove, "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks"),
         (first(POND_LIST, remove), "has no cd_dataset_test.txt"),
-        (first(POND_LIST, content(b"\n\n")), "names no pair"),
+        (first(POND_LIST, content(b"\n\n")), "lists nothing"),
         (first(POND_LIST, content(b"\xff\xfe\x00\xd8")), "cannot be read"),
-        (first(POND_LIST, content(b"Nowhere_At_All_0")), r"no pair of .* can be used \(1 no T0 and T1 and mask\)"),
+        (
+            first(POND_LIST, content(b"Nowhere_At_All_0")),
+            r"can be used \(1 no T0 and T1 and multi_class_masks\)",
+        ),
         (first("FPCD/multi_class_masks", remove), "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks"),
         (
             first(POND_MASK, lambda path: Image.new("L", (256, 192), 7).save(path)),
@@ -189,7 +195,7 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
     "hi_cna": [
         (remove, "has no test/change"),
         (first("test/image2", remove), "has no folder image2"),
-        (each("test/change/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))), "no complete pair"),
+        (each("test/change/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))), "3 no image1"),
         (
             first(CHANGE, lambda path: Image.effect_noise((160, 160), 60).save(path)),
             r"gf2_1\.png has \d+ values and is not a mask of change",

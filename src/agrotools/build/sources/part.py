@@ -47,7 +47,7 @@ def reasons(dropped: Counter[str]) -> str:
 
 
 class Listing(FrozenModel):
-    """A table of ``sources.toml``: the source, instructions for getting it, and the part that is made from it."""
+    """What the TOML of a data set states: the source, how to get it, the part that is made from it, and its layout."""
 
     source: SourceNote
     get_it: str = "fetch the data set again, with all its folders"
@@ -55,14 +55,16 @@ class Listing(FrozenModel):
     samples: int = 0
     seen: str = ""
     """Real files on which the adapter has been run."""
+    reader: str = ""
+    layout: Mapping[str, Any] = {}
 
 
 @cache
 def listing_of(name: str) -> Listing:
-    """Return the listing of a data set; names of those that ``field`` reads begin with ``field.``."""
-    section = read_table(Path(__file__).with_name("sources.toml"))
-    for key in name.split("."):
-        section = section[key]
+    """Return the listing of a public data set, or, for ``field.NAME``, of one that ``field`` reads."""
+    kind, _, of_field = name.rpartition(".")
+    section = read_table(Path(__file__).parent / ("field.toml" if kind else f"public/{name}.toml"))
+    section = section[of_field] if kind else section
     source = {key: section[key] for key in SourceNote.model_fields if key in section}
     return Listing.model_validate(
         {"part": name, **{k: v for k, v in section.items() if k not in source}, "source": source}
@@ -211,6 +213,7 @@ class DataSet:
         allow_missing: bool = False,
     ) -> None:
         self.folder, self.listing, self.samples, self.allow_missing = folder, listing, samples, allow_missing
+        self.layout = listing.layout
         self.originals = Originals(scratch)
         self.dropped: Counter[str] = Counter()
         self.wanted = 2 * samples
@@ -230,7 +233,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Reader of the data set ``name`` of ``sources.toml``. Its errors carry a hint on how to get the data set."""
+    """Reader of the data set ``name``. Its errors carry a hint on how to get the data set."""
 
     name: str
     read: Callable[[DataSet], Part]

@@ -76,12 +76,13 @@ def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> lis
 
 
 def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict[str, Path]:
-    """Return files by name without suffix; if several share a name, the one with the first of the suffixes."""
-    some = files_in(place, suffixes, deep=deep)
+    """Return files by name without suffix; if several share a name, the first with the first of the suffixes."""
     best: dict[str, Path] = {}
-    for suffix in reversed(suffixes):
-        best |= {path.stem: path for path in some if path.suffix.lower() == suffix}
-    return {path.stem: path for path in some if best[path.stem] == path}
+    for path in files_in(place, suffixes, deep=deep):
+        rank = suffixes.index(path.suffix.lower())
+        if path.stem not in best or rank < suffixes.index(best[path.stem].suffix.lower()):
+            best[path.stem] = path
+    return best
 
 
 NOT_THERE = "listed files that are missing"

@@ -1,8 +1,8 @@
 """Adapters of the public data sets from which AgroTools (arXiv 2605.22366) drew its images.
 
 An adapter reads a data set as its authors distribute it, uses only their test split (if there is one), and drops items
-with incomplete annotation. Nothing is downloaded: ``sources.toml`` describes how to get each data set and how to lay it
-out and which real files its adapter has read; none has read a complete data set.
+with incomplete annotation. Nothing is downloaded: the TOML of a data set states how to get it, how it is laid
+out, and which real files its adapter has read; none has read a complete data set.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from agrotools.build.allocation import QUERIES, SOURCE_PCTS, published
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.part import Adapter, Part
+from agrotools.build.sources.part import Adapter, Part, listing_of
 from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -26,17 +26,18 @@ DATASETS: Mapping[str, float] = SOURCE_PCTS
 
 _MODULES = {
     "agromind": "counts",
-    "clcd": "cropland",
     "deepnir": "counts",
     "deepweeds": "plants",
-    "hi_cna": "cropland",
     "plantseg": "plants",
 }
 """Modules that hold several adapters; each other data set has a module with its name."""
 
 
 def adapter_of(name: str) -> Adapter:
-    """Return the adapter of a data set: the function of the same name in a module of this package."""
+    """Return the adapter of a data set; its TOML states the function that makes subjects from it."""
+    if listing_of(name).reader:
+        module, _, function = listing_of(name).reader.partition(":")
+        return Adapter(name, getattr(import_module(f"{__name__}.{module}"), function))
     return getattr(import_module(f"{__name__}.{_MODULES.get(name, name)}"), name)
 
 
