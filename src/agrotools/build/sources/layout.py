@@ -88,9 +88,10 @@ def with_files(data: DataSet, root: Path, rows: Iterable[Row], path: str) -> lis
         else:
             data.dropped["repeated"] += 1
             contradicted |= {name} if by_name[name] != {**row, "name": name} else set()
-    if contradicted and not data.layout.get("drop_contradictions"):
-        raise BenchmarkError(f"{path} contradicts itself about {first_few(sorted(contradicted))}")
-    data.dropped["with two answers for one picture"] += len(contradicted)
+    if contradicted:
+        if not data.layout.get("drop_contradictions"):
+            raise BenchmarkError(f"{path} contradicts itself about {first_few(sorted(contradicted))}")
+        data.dropped["with two answers for one picture"] += len(contradicted)
     find = {role: _finder(root, of) for role, of in data.layout["files"].items()}
     items = [Item(name, {role: find[role](name) for role in find}, row) for name, row in by_name.items()]
     return existing_items(data, root, [item for item in items if item.name not in contradicted])

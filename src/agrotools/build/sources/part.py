@@ -41,9 +41,9 @@ def listed(names: Sequence[str], last: str) -> str:
     return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def reasons(dropped: Counter[str]) -> str:
+def reasons(dropped: Mapping[str, int]) -> str:
     """Return the counts as text (``7 empty, 2 unreadable``), the most frequent first; empty if nothing was dropped."""
-    return ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
+    return ", ".join(f"{count} {reason}" for reason, count in Counter(dropped).most_common() if count)
 
 
 class Listing(FrozenModel):
@@ -56,7 +56,9 @@ class Listing(FrozenModel):
     seen: str = ""
     """Real files on which the adapter has been run."""
     reader: str = ""
+    """Function that makes subjects of a public data set, as ``MODULE:FUNCTION``."""
     layout: Mapping[str, Any] = {}
+    """Folders, lists, classes and scales, as the reader uses them."""
 
 
 @cache
@@ -237,6 +239,8 @@ class Adapter:
 
     name: str
     read: Callable[[DataSet], Part]
+    listing: Listing | None = None
+    """By default, that of ``name``."""
 
     def __call__(
         self, folder: Path, scratch: Path | None = None, samples: int | None = None, allow_missing: bool = False
@@ -250,11 +254,14 @@ class Adapter:
         Raises:
             BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
         """
-        listing = listing_of(self.name)
+        listing = self.listing or listing_of(self.name)
         with hint_on_error(listing.get_it):
             wanted = listing.samples if samples is None else samples
             part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
-        if self.name.startswith("field."):
+            if wanted and not part.subjects:
+                why = reasons(part.dropped) or "it has none"
+                raise BenchmarkError(f"no item of {folder} can be asked about ({why})")
+        if not listing.reader:
             return part
         decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
         known = {template: side for side, names in decided.items() for template in names}

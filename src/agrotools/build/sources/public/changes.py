@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.sources.land import change_subjects, change_truth, look_closer, site_truth
 from agrotools.build.sources.layout import Item, matched_items
-from agrotools.build.sources.part import DataSet, Part, reasons
+from agrotools.build.sources.part import DataSet, Part
 from agrotools.build.sources.reading import (
     JPEG,
     find_root,
@@ -65,8 +65,6 @@ def changes(data: DataSet) -> Part:
             subjects += pond_subjects(name, files, codes, data)
         else:
             subjects += change_subjects(name, files, codes > 0, of["changed"], of.get("gsd_m"))
-    if not subjects:
-        raise BenchmarkError(f"no pair of {root} can be used ({reasons(data.dropped) or 'there is none'})")
     return data.part(subjects, of["templates"])
 
 

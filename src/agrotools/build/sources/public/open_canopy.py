@@ -22,7 +22,7 @@ from rasterio.warp import transform_bounds
 
 from agrotools.build.area_truth import LEAST_COVER
 from agrotools.build.sources.land import canopy_subjects, tract_subject
-from agrotools.build.sources.part import DataSet, Part, adapter, reasons
+from agrotools.build.sources.part import DataSet, Part, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
@@ -67,7 +67,6 @@ Window = tuple[NDArray[np.float32], bytes]
 """Heights in metres (rows, columns), NaN if not measured, and the same as the content of a GeoTIFF."""
 
 
-@adapter("open_canopy")
 def open_canopy(data: DataSet) -> Part:
     """Heights and covers of windows and of parts of them."""
     root = find_root(data.folder, ("geometries.geojson",))

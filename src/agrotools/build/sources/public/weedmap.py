@@ -22,7 +22,7 @@ from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, listed, named, pairs_of, photo_thing, reasons
+from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_thing, reasons
 from agrotools.build.sources.photos import describe_separation
 from agrotools.build.sources.reading import find_root, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
@@ -36,7 +36,7 @@ MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005
 """Maps of the test part and the channels of their cameras, RedEdge and Sequoia."""
 COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
 """Classes by colour of the labels: 0 other, 1 crop, 2 weed."""
-WORDS: Mapping[str, str] = TABLES["bands"]["en"]
+WORDS: Mapping[str, str] = listing_of("weedmap").layout["words"]
 _MOST_PX = 4_000_000
 """Maximum number of pixels of a tile; the authors' tiles have 480 x 360."""
 _GSD_M = 0.01
@@ -98,7 +98,6 @@ class TileTruth:
 _Shown = tuple[SampleFile, TileTruth]
 
 
-@adapter("weedmap")
 def weedmap(data: DataSet) -> Part:
     """Areas of crop and weeds, and the bands that separate them."""
     tiles = [tile for name, root in _maps_in(data.folder).items() for tile in _tiles_of(root, name, data.dropped)]

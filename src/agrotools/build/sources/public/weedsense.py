@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_subject, photo_thing, reasons
-from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, read_mask, read_photo, read_table, spread
+from agrotools.build.sources.layout import listed_items
+from agrotools.build.sources.part import DataSet, Part, listing_of, photo_subject, photo_thing, reasons
+from agrotools.build.sources.reading import find_root, read_mask, read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
@@ -24,9 +25,7 @@ from agrotools.core import BenchmarkError, SampleFile
 from agrotools.tools.plants.measuring import find_plants
 from agrotools.tools.result import round_significant
 
-SPECIES: Mapping[str, str] = TABLES["weedsense"]
-"""Common names of the weeds, by the EPPO codes of the table."""
-WEEKS = range(1, 12)
+SPECIES: Mapping[str, str] = listing_of("weedsense").layout["species"]
 IGNORE = 255
 """Value of pixels that the annotators left undecided."""
 _CLASSES = range(len(SPECIES) + 1)
@@ -36,8 +35,6 @@ answers is two points.
 """
 _MOST_OTHER = 0.01
 """Largest share of a plant with the number of another species; a picture shows a single species."""
-_MOST_LACKING = 0.05
-"""Largest share of the table's rows without files; more means that archives were unpacked incompletely."""
 _LEAST_IN_ONE_PIECE = 0.95
 """Smallest share of the plant in its largest piece for its form to be measured."""
 _WEEKS_OF_A_SPECIES = 4
@@ -75,11 +72,14 @@ class _Truth:
 _Shown = tuple[SampleFile, _Truth]
 
 
-@adapter("weedsense")
 def weedsense(data: DataSet) -> Part:
     """Covers and forms of plants, over weeks."""
-    root = find_root(data.folder, ("test_data.csv",))
-    some = _chosen(_frames(root, data), data.wanted)
+    items = listed_items(data, find_root(data.folder, data.layout["root"]))
+    frames = [
+        Frame(item.files["picture"], item.files["mask"], item.told["species"].upper(), int(float(item.told["week"])))
+        for item in sorted(items)
+    ]
+    some = _chosen(frames, data.wanted)
     masks = [_values(frame) for frame in some]
     numbers = _numbers(some, masks)
     by_species: defaultdict[str, list[_Shown]] = defaultdict(list)
@@ -91,47 +91,9 @@ def weedsense(data: DataSet) -> Part:
             by_species[frame.species].append(_pot_picture(frame, values, data))
     used = sum(map(len, by_species.values()))
     if 2 * used < len(some):
-        raise BenchmarkError(f"most of the masks compared in {root} cannot be used ({reasons(data.dropped)})")
+        raise BenchmarkError(f"most of the masks compared in {data.folder} cannot be used ({reasons(data.dropped)})")
     subjects = [subject for code in sorted(by_species) for subject in _subjects(code, by_species[code])]
     return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}})
-
-
-def _frames(root: Path, data: DataSet) -> list[Frame]:
-    """Return the table's frames, sorted by name; no picture is opened."""
-    table = root / "test_data.csv"
-    listed: dict[str, tuple[str, int]] = {}
-    for number, row in enumerate(read_table(table, ("img", "species", "week")), start=2):
-        stem, species, week = Path(row["img"].strip()).stem, row["species"].strip().upper(), row["week"].strip()
-        if not (stem and species and week):
-            data.dropped["without a name, species or week in the table"] += 1
-            continue
-        if species not in SPECIES or not _is_week(week):
-            what = f"{species[:20]!r} is none of the 16 species, or {week[:20]!r} no week from 1 to 11"
-            raise BenchmarkError(f"{table}, line {number}: {what}")
-        entry = (species, int(float(week)))
-        if listed.setdefault(stem, entry) != entry:
-            raise BenchmarkError(f"{table}, line {number} contradicts another line on {stem[:80]}")
-    # The unpacked archive may contain a nested folder of the same name.
-    images = by_stem(find_root(root, ("images",)) / "images", SUFFIXES, deep=True)
-    masks = by_stem(find_root(root, ("mmseg_masks",)) / "mmseg_masks", (".png",), deep=True)
-    lacking = sorted(listed.keys() - (images.keys() & masks.keys()))
-    if len(lacking) >= len(listed) or (len(lacking) > _MOST_LACKING * len(listed) and not data.allow_missing):
-        names = ", ".join(lacking[:3]) or "all"
-        raise BenchmarkError(
-            f"{root}: of {len(listed)} frames in test_data.csv, {len(lacking)} have no picture in images or no mask in"
-            f" mmseg_masks ({names})"
-        )
-    if lacking:
-        data.dropped["without a picture or a mask"] += len(lacking)
-    return [Frame(images[stem], masks[stem], *listed[stem]) for stem in sorted(listed.keys() - set(lacking))]
-
-
-def _is_week(text: str) -> bool:
-    """Return True if a text is a week; spreadsheets may write 3 as 3.0."""
-    try:
-        return float(text) in WEEKS
-    except ValueError:
-        return False
 
 
 def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
