@@ -293,7 +293,7 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (each(LABELS, pixels(lambda values: np.where(values == 255, 250, values))), "with labels of other colours"),
         (each(LABELS, blank((2500, 2000))), "unreadable"),
         (first("Tiles/*/005/tile/R", remove), "incomplete"),
-        (each(LABELS, remove), "there is none"),
+        (each(LABELS, remove), "it has none"),
         (each(LABELS, blank((320, 240))), "4 empty"),
         (each(CHANNEL, cut(200)), "unreadable"),
     ],
