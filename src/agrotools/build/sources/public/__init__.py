@@ -27,9 +27,7 @@ DATASETS: Mapping[str, float] = SOURCE_PCTS
 def adapter_of(name: str) -> Adapter:
     """Return the adapter of a data set; its TOML states the function that makes subjects from it."""
     if name.startswith("agml:"):
-        from agrotools.build.sources.agml import agml_adapter
-
-        return agml_adapter(name)
+        return import_module("agrotools.build.sources.agml").agml_adapter(name)
     module, _, function = listing_of(name).reader.partition(":")
     return Adapter(name, getattr(import_module(f"{__name__}.{module}"), function))
 

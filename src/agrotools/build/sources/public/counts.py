@@ -42,7 +42,7 @@ class Counted(NamedTuple):
 
     noun: str
     path: Path
-    count: int
+    number: int
 
 
 def _subjects(data: DataSet, plurals: Mapping[str, str], counted: Iterable[Counted]) -> list[Subject]:
@@ -72,7 +72,7 @@ def agromind(data: DataSet) -> Part:
     palms = [one for one in counted if one.noun == _PALM]
     others = [one for one in counted if one.noun != _PALM]
     some = spread(others, lambda one: one.noun, data.wanted - min(len(palms), data.wanted // 2), of["seed"])
-    palms = spread(palms, lambda one: one.count // 10, data.wanted - len(some), of["seed"])
+    palms = spread(palms, lambda one: one.number // 10, data.wanted - len(some), of["seed"])
     subjects = [*_palm_subjects(palms, data), *_subjects(data, of["plurals"], some)]
     counts = Counter(one.noun for one in counted)
     return data.part(subjects, ["palm", *FRUIT_QUESTIONS], {"agromind_counted_pictures": {**counts}})
@@ -111,7 +111,7 @@ def _palm_subjects(palms: Iterable[Counted], data: DataSet) -> list[Subject]:
     """Return subjects of three pictures each; the last may have fewer."""
     gsd_m: float = data.layout["gsd_m"]
     note = f"Oil palms seen straight from above, {gsd_m} m a pixel."
-    photos = [(photo_file(one.path, data, gsd_m=gsd_m, note=note), one.count) for one in palms]
+    photos = [(photo_file(one.path, data, gsd_m=gsd_m, note=note), one.number) for one in palms]
 
     def thing(file: SampleFile, count: int, _: int) -> Thing:
         area_ha = (file.width_px or 0) * (file.height_px or 0) * gsd_m**2 / 10_000

@@ -63,7 +63,7 @@ def papple(data: DataSet) -> Part:
         # An apple may be in several crops; its answer in one would reveal it in another.
         fresh = [apple for apple in apples[picture.name] if apple.key not in shown_keys]
         data.dropped["apples shown in another picture already"] += len(apples[picture.name]) - len(fresh)
-        focal_px = float(focals.get(picture.name, of["focal_px"]))
+        focal_px = float(focals.get(picture.name) or of["focal_px"])
         some, keys = _subjects(f"papple-{number}", picture, fresh, focal_px, data) if fresh else ([], set())
         subjects += some
         subjects += [replace(one, name=f"{one.name}-boxed", of="boxed_apple") for one in some]
