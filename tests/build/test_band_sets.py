@@ -1,6 +1,5 @@
 """Questions about bands: truth worked out on channels and a true class map."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def test_bands_come_by_how_classes_differ_where_there_is_data(tiles: list[Raster
     _, tile = tiles[0]
     half = np.zeros(tile.valid.shape, np.bool_)
     half[:, :100] = True
-    spoilt, cut = (replace(tile, classes=np.where(half, tile.classes, value), valid=half) for value in (2, 0))
+    spoilt, cut = (tile._replace(classes=np.where(half, tile.classes, value), valid=half) for value in (2, 0))
     assert spoilt.ranking(BANDS) == cut.ranking(BANDS)
 
 

@@ -11,8 +11,9 @@ from PIL import Image
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import build_sources
-from agrotools.build.sources.agml import described, read_agml
+from agrotools.build.sources.agml import described
 from agrotools.build.sources.part import Part
+from agrotools.build.sources.public import adapter_of
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError, UsageError
 
@@ -60,13 +61,13 @@ def _things(part: Part) -> dict[str, Thing]:
 
 
 def test_boxes_and_folders_are_what_their_names_say(tmp_path: Path) -> None:
-    part = read_agml("tomato_ripeness_detection", write_boxes(tmp_path / "set"), tmp_path, 20)
+    part = adapter_of("agml:tomato_ripeness_detection")(write_boxes(tmp_path / "set"), tmp_path, 20)
     things = _things(part)
     assert {name: thing.truth["count"] for name, thing in things.items()} == {f"{k}.jpg": k + 1 for k in range(6)}
     assert {str(thing.arguments["target"]) for thing in things.values()} == {"tomato"}
     assert {thing.words["fruits"] for thing in things.values()} == {"tomatoes"}
     assert (part.dropped["boxes that cannot be counted"], part.source.licence) == (12, "CC BY-NC-SA 4.0")
-    part = read_agml("bean_disease_uganda", write_classes(tmp_path / "set" / "bean_disease_uganda"), tmp_path, 10)
+    part = adapter_of("agml:bean_disease_uganda")(write_classes(tmp_path / "set" / "bean_disease_uganda"), tmp_path, 10)
     for name, thing in _things(part).items():
         entry = {"angular_leaf_spot": "disease.bean_angular_leaf_spot", "bean_rust": "disease.bean_rust"}
         assert thing.truth["best"] == entry[name.split(".")[0]]
@@ -79,14 +80,14 @@ def test_a_picture_with_a_crowd_of_fruits_has_no_number(tmp_path: Path) -> None:
     coco = json.loads(place.read_text())
     coco["annotations"].append({"image_id": 13, "category_id": 1, "bbox": [1, 1, 90, 90], "iscrowd": 1})
     place.write_text(json.dumps(coco))
-    part = read_agml("tomato_ripeness_detection", tmp_path / "set", tmp_path, 20)
+    part = adapter_of("agml:tomato_ripeness_detection")(tmp_path / "set", tmp_path, 20)
     counts = {name: thing.truth["count"] for name, thing in _things(part).items()}
     assert counts == {f"{k}.jpg": k + 1 for k in (0, 1, 2, 4, 5)}
     assert part.dropped["boxes that cannot be counted"] == 13
 
 
 def test_masks_are_crop_and_weeds_by_the_names_of_classes(tmp_path: Path) -> None:
-    part = read_agml("carrot_weeds_germany", write_masks(tmp_path / "set"), tmp_path, 10)
+    part = adapter_of("agml:carrot_weeds_germany")(write_masks(tmp_path / "set"), tmp_path, 10)
     areas = sorted(
         (area.crop_px, area.weed_px)
         for subject in part.subjects
@@ -98,8 +99,9 @@ def test_masks_are_crop_and_weeds_by_the_names_of_classes(tmp_path: Path) -> Non
 
 def test_every_data_set_that_is_listed_can_be_told_whether_it_can_be_asked_about() -> None:
     assert len(described()) > 60
-    assert all(not one.nouns or len(one.nouns) == len(one.classes) for one in described().values())
-    assert {one.task for one in described().values()} == {
+    layouts = [one.layout for one in described().values()]
+    assert all(not one["nouns"] or len(one["nouns"]) == len(one["classes"]) for one in layouts)
+    assert {one["task"] for one in layouts} == {
         "image_classification", "semantic_segmentation", "object_detection",
     }  # fmt: skip
 
@@ -116,9 +118,9 @@ def test_a_data_set_that_cannot_be_asked_about_is_refused_with_those_that_can(tm
 
 FAULTS = {
     "no folder": "has no images and annotations.json",
-    "no picture": "lacks 3.jpg",
+    "no picture": "lacks images/3.jpg",
     "no coco": "holds no annotations that are known",
-    "other classes": "has classes that tomato_ripeness_detection has not",
+    "other classes": "has classes that the data set has not",
 }
 
 
@@ -132,7 +134,7 @@ def test_what_is_missing_is_named_with_how_to_get_it(tmp_path: Path, fault: str)
     elif fault == "no coco":
         (folder / "annotations.json").write_text('{"images": []}')
     with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
-        read_agml("tomato_ripeness_detection", folder, tmp_path, 20)
+        adapter_of("agml:tomato_ripeness_detection")(folder, tmp_path, 20)
     assert "AgMLDataLoader('tomato_ripeness_detection')" in str(raised.value.hint)
 
 

@@ -7,8 +7,11 @@ from fake_agromind import COUNTS, PALMS
 from parts import original_of, things_of
 
 from agrotools.build.sources.part import Part
-from agrotools.build.sources.public.counts import GSD_M, agromind
+from agrotools.build.sources.public import adapter_of
 from agrotools.build.templates import Thing
+
+agromind = adapter_of("agromind")
+GSD_M = 0.08
 
 
 def _things(part: Part) -> dict[str, Thing]:

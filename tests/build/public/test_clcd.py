@@ -9,7 +9,9 @@ from fake_clcd import write_clcd
 from PIL import Image
 
 from agrotools.build.sources import reading
-from agrotools.build.sources.public.cropland import clcd
+from agrotools.build.sources.public import adapter_of
+
+clcd = adapter_of("clcd")
 
 
 def things(part, of: str = "change"):
@@ -51,8 +53,9 @@ def test_change_is_what_the_masks_say_and_the_first_date_comes_first(folder: Pat
             assert np.array_equal(np.asarray(Image.open(shown)), np.asarray(Image.open(original)))
 
 
-def test_the_other_names_of_folders_and_a_nested_folder_are_read(tmp_path: Path) -> None:
-    write_clcd(tmp_path / "set" / "CLCD-main", SHARES[:3], dates=("image1", "image2"))
+@pytest.mark.parametrize("dates", [("image1", "image2"), ("im1", "im2"), ("A", "B"), ("T1", "T2")])
+def test_the_other_names_of_folders_and_a_nested_folder_are_read(tmp_path: Path, dates: tuple[str, str]) -> None:
+    write_clcd(tmp_path / "set" / "CLCD-main", SHARES[:3], dates)
     assert len(things(clcd(tmp_path / "set", tmp_path, 20))) == 3
 
 
@@ -60,12 +63,12 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
     folder = write_clcd(tmp_path / "set", [0, 0, 0, 0, 0, 0, 10, 0, 25, 0, 0, 0])
     reads: list[str] = []
 
-    def counting(path: Path, shape: tuple[int, int]):
+    def counting(path: Path):
         reads.append(path.name)
-        return original(path, shape)
+        return original(path)
 
     original = reading.read_photo
-    monkeypatch.setattr("agrotools.build.sources.public.cropland.read_photo", counting)
+    monkeypatch.setattr("agrotools.build.sources.public.changes.read_photo", counting)
     part = clcd(folder, tmp_path, 2)
     shares = sorted(thing.truth["change_pct"] for thing in things(part).values())
     assert (len(shares), shares[1]) == (4, 0)

@@ -4,7 +4,11 @@ from pathlib import Path
 
 from parts import things_by_file
 
-from agrotools.build.sources.public.counts import DEEPNIR_PLURAL, deepnir
+from agrotools.build.sources.part import listing_of
+from agrotools.build.sources.public import adapter_of
+
+deepnir = adapter_of("deepnir")
+PLURALS = listing_of("deepnir").layout["plurals"]
 
 
 def _boxes_of(picture: Path) -> int:
@@ -29,6 +33,6 @@ def test_fruits_of_a_pair_are_alike_and_counted_in_the_metadata(folder, tmp_path
     for subject in part.subjects:
         targets = {subject.shown(index, 1).words["fruits"] for index in range(subject.things)}
         assert len(targets) == 1
-        assert targets <= set(DEEPNIR_PLURAL.values())
+        assert targets <= set(PLURALS.values())
     part = deepnir(data_set("deepnir"), scratch, 30)
-    assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(DEEPNIR_PLURAL, 4) | {"wheat": 12}
+    assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(PLURALS, 4) | {"wheat": 12}

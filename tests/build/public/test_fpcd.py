@@ -9,7 +9,10 @@ from data_sets import PONDS
 from fake_fpcd import HEIGHT, VILLAGE, WIDTH, key, write_fpcd
 from PIL import Image
 
-from agrotools.build.sources.public.fpcd import LEAST_PX, fpcd
+from agrotools.build.sources.public import adapter_of
+
+fpcd = adapter_of("fpcd")
+LEAST_PX = 100
 
 WORDS = ["none", "constructed", "demolished", "dried", "wetted", "constructed", None, "none"]
 
@@ -105,6 +108,6 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
     part = fpcd(folder, tmp_path, 20)
     assert len(things(part)) == 1
     assert part.dropped == {
-        "no T0": 1, "no T1": 1, "several dates": 1, "dates in the wrong order": 1, "no mask": 1,
+        "no T0": 1, "no T1": 1, "several dates": 1, "dates in the wrong order": 1, "no multi_class_masks": 1,
         "blank picture": 1, "repeated": 1,
     }  # fmt: skip

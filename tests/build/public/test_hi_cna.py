@@ -10,7 +10,9 @@ from fake_hi_cna import SIZE, draw_bands, write_bands, write_hi_cna
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.build.sources.public.cropland import hi_cna
+from agrotools.build.sources.public import adapter_of
+
+hi_cna = adapter_of("hi_cna")
 
 
 def scenes(part):

@@ -9,7 +9,12 @@ import pytest
 import rasterio
 from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
 
-from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, open_canopy
+from agrotools.build.sources.part import listing_of
+from agrotools.build.sources.public import adapter_of
+
+open_canopy = adapter_of("open_canopy")
+LAYOUT = listing_of("open_canopy").layout
+MEASURED_CLASSES, WINDOW_PX = LAYOUT["measured_classes"], LAYOUT["window_px"]
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
 

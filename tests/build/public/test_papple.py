@@ -9,7 +9,9 @@ from fake_papple import FOCAL_PX, HEIGHT, WIDTH
 from parts import things_of
 from PIL import Image
 
-from agrotools.build.sources.public.papple import papple
+from agrotools.build.sources.public import adapter_of
+
+papple = adapter_of("papple")
 
 
 def _number_of(folder: Path, picture: str, box: list[int]) -> str:

@@ -11,9 +11,14 @@ from PIL import Image
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.public.plants import CAUSES, PLANTS, known_diseases, plantseg
+from agrotools.build.sources.part import listing_of
+from agrotools.build.sources.public import adapter_of
+from agrotools.build.sources.public.plants import CAUSES, known_diseases
 from agrotools.build.templates import load_templates
 from agrotools.knowledge.kb_names import kb_names
+
+plantseg = adapter_of("plantseg")
+PLANTS = listing_of("plantseg").layout["plants"]
 
 
 def _rows(folder: Path) -> list[dict[str, str]]:

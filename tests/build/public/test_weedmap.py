@@ -22,8 +22,9 @@ from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.public.weedmap import weedmap
+from agrotools.build.sources.public import adapter_of
 
+weedmap = adapter_of("weedmap")
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
 
 

@@ -14,7 +14,11 @@ from scipy.spatial import ConvexHull
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.public.weedsense import SPECIES, weedsense
+from agrotools.build.sources.part import listing_of
+from agrotools.build.sources.public import adapter_of
+
+weedsense = adapter_of("weedsense")
+SPECIES = listing_of("weedsense").layout["species"]
 
 
 def _told(path: Path) -> tuple[str, int, int]:
@@ -95,7 +99,7 @@ def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_count
     table = own / "test" / "test_data.csv"
     table.write_text(table.read_text().replace(",11.0\n", ",\n", 1))
     part = weedsense(own, tmp_path, 20)
-    assert part.dropped == {"without a picture or a mask": 1, "without a name, species or week in the table": 1}
+    assert part.dropped == {"listed files that are missing": 1, "incomplete": 1}
     assert len(things_by_file(part, "pot_weed")) == 23
 
 

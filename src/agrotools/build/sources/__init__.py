@@ -1,11 +1,11 @@
 """Sources of benchmarks: one adapter per data set, which turns a folder of the user into a benchmark."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from agrotools.build.allocation import QUERIES
-from agrotools.build.sources.agml import PREFIX, build_agml
-from agrotools.build.sources.public import DATASETS, build_all, build_public
+from agrotools.build.sources.public import DATASETS, build_all, build_one
 from agrotools.core import Registry, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.core.registry import report_plugin_faults
@@ -26,7 +26,7 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
 """
 
 for _name in DATASETS:
-    SOURCES.add(_name, build_public(_name))
+    SOURCES.add(_name, partial(build_one, _name))
 
 
 def build_sources(
@@ -59,14 +59,11 @@ def build_sources(
     if is_joined:
         return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing)
     ((name, folder),) = folders
-    if name.startswith(PREFIX):
-        build = build_agml(name, allow_missing)
-    elif name in DATASETS:
-        build = build_public(name, allow_missing)
-    elif allow_missing:
+    if name in DATASETS or name.startswith("agml:"):
+        return build_one(name, folder, out.expanduser(), progress, allow_missing)
+    if allow_missing:
         raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_public()}, agml:NAME")
-    else:
-        build = SOURCES.get(name)
+    build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
 
@@ -80,7 +77,7 @@ def _parse_source(source: str) -> tuple[str, Path]:
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())
         raise UsageError(f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME")
-    if not name.startswith(PREFIX):
+    if not name.startswith("agml:"):
         SOURCES.get(name)  # an unknown name is reported before a missing folder
     return name, Path(folder).expanduser()
 

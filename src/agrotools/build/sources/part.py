@@ -41,13 +41,13 @@ def listed(names: Sequence[str], last: str) -> str:
     return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def reasons(dropped: Counter[str]) -> str:
+def reasons(dropped: Mapping[str, int]) -> str:
     """Return the counts as text (``7 empty, 2 unreadable``), the most frequent first; empty if nothing was dropped."""
-    return ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
+    return ", ".join(f"{count} {reason}" for reason, count in Counter(dropped).most_common() if count)
 
 
 class Listing(FrozenModel):
-    """A table of ``sources.toml``: the source, instructions for getting it, and the part that is made from it."""
+    """What the TOML of a data set states: the source, how to get it, the part that is made from it, and its layout."""
 
     source: SourceNote
     get_it: str = "fetch the data set again, with all its folders"
@@ -55,14 +55,18 @@ class Listing(FrozenModel):
     samples: int = 0
     seen: str = ""
     """Real files on which the adapter has been run."""
+    reader: str = ""
+    """Function that makes subjects of a public data set, as ``MODULE:FUNCTION``."""
+    layout: Mapping[str, Any] = {}
+    """Folders, lists, classes and scales, as the reader uses them."""
 
 
 @cache
 def listing_of(name: str) -> Listing:
-    """Return the listing of a data set; names of those that ``field`` reads begin with ``field.``."""
-    section = read_table(Path(__file__).with_name("sources.toml"))
-    for key in name.split("."):
-        section = section[key]
+    """Return the listing of a public data set, or, for ``field.NAME``, of one that ``field`` reads."""
+    kind, _, of_field = name.rpartition(".")
+    section = read_table(Path(__file__).parent / ("field.toml" if kind else f"public/{name}.toml"))
+    section = section[of_field] if kind else section
     source = {key: section[key] for key in SourceNote.model_fields if key in section}
     return Listing.model_validate(
         {"part": name, **{k: v for k, v in section.items() if k not in source}, "source": source}
@@ -211,6 +215,7 @@ class DataSet:
         allow_missing: bool = False,
     ) -> None:
         self.folder, self.listing, self.samples, self.allow_missing = folder, listing, samples, allow_missing
+        self.layout = listing.layout
         self.originals = Originals(scratch)
         self.dropped: Counter[str] = Counter()
         self.wanted = 2 * samples
@@ -230,10 +235,12 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Reader of the data set ``name`` of ``sources.toml``. Its errors carry a hint on how to get the data set."""
+    """Reader of the data set ``name``. Its errors carry a hint on how to get the data set."""
 
     name: str
     read: Callable[[DataSet], Part]
+    listing: Listing | None = None
+    """By default, that of ``name``."""
 
     def __call__(
         self, folder: Path, scratch: Path | None = None, samples: int | None = None, allow_missing: bool = False
@@ -247,11 +254,14 @@ class Adapter:
         Raises:
             BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
         """
-        listing = listing_of(self.name)
+        listing = self.listing or listing_of(self.name)
         with hint_on_error(listing.get_it):
             wanted = listing.samples if samples is None else samples
             part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
-        if self.name.startswith("field."):
+            if wanted and not part.subjects:
+                why = reasons(part.dropped) or "it has none"
+                raise BenchmarkError(f"no item of {folder} can be asked about ({why})")
+        if not listing.reader:
             return part
         decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
         known = {template: side for side, names in decided.items() for template in names}

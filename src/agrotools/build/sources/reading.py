@@ -4,9 +4,9 @@ Errors name the file; :class:`agrotools.build.sources.part.Adapter` adds instruc
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
-from itertools import chain, islice, zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from rasterio.io import MemoryFile
 
-from agrotools.build.sources.part import DataSet, first_few
+from agrotools.build.sources.part import DataSet
 from agrotools.core import BenchmarkError, SampleFile, ToolError
-from agrotools.core.base import count_text
 from agrotools.core.files import read_text
-from agrotools.text.tables import open_table
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster, without_place_warning
 from agrotools.vision.reading import RgbImage, read_image, read_labels
@@ -31,7 +29,6 @@ LOSSLESS = (".png", ".tif", ".tiff")
 SUFFIXES = (*JPEG, ".png")
 _DEPTH = 3
 _MOST_FOLDERS = 500
-_MOST_ROWS = 2_000_000
 _LARGEST_JSON = 500_000_000
 _HALF_OF_GREY = 128
 
@@ -51,6 +48,15 @@ def find_root(folder: Path, markers: Sequence[str]) -> Path:
                 return place
         level = [inner for place in level for inner in _visible(place) if inner.is_dir()][:_MOST_FOLDERS]
     raise BenchmarkError(f"{folder} has no {' and '.join(markers)}")
+
+
+def folders_below(folder: Path, names: Iterable[str], markers: Sequence[str]) -> dict[str, Path]:
+    """Return those of the named folders, at most three levels below ``folder``, that hold all of ``markers``."""
+    there: dict[str, Path] = {}
+    for name in names:
+        with suppress(BenchmarkError):
+            there[name] = find_root(folder, [f"{name}/{marker}" for marker in markers]) / name
+    return there
 
 
 def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
@@ -76,32 +82,13 @@ def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> lis
 
 
 def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict[str, Path]:
-    """Return files by name without suffix; if several share a name, the one with the first of the suffixes."""
-    some = files_in(place, suffixes, deep=deep)
+    """Return files by name without suffix; if several share a name, the first with the first of the suffixes."""
     best: dict[str, Path] = {}
-    for suffix in reversed(suffixes):
-        best |= {path.stem: path for path in some if path.suffix.lower() == suffix}
-    return {path.stem: path for path in some if best[path.stem] == path}
-
-
-NOT_THERE = "listed files that are missing"
-
-
-def existing_files(data: DataSet, root: Path, names: Iterable[str]) -> set[str]:
-    """Return those of the listed files that exist; the others are counted as left out if the user allows it.
-
-    Raises:
-        BenchmarkError: some are missing and that is not allowed, or all are.
-    """
-    listed = dict.fromkeys(names)
-    there = {name for name in listed if (root / name).is_file()}
-    missing = [name for name in listed if name not in there]
-    if missing and not (data.allow_missing and there):
-        hint = f"{data.listing.get_it}; to use the {count_text(len(there), 'file')} that exist: --allow-missing"
-        raise BenchmarkError(f"{root} lacks {first_few(missing)}", hint=hint if there else None)
-    if missing:
-        data.dropped[NOT_THERE] += len(missing)
-    return there
+    for path in files_in(place, suffixes, deep=deep):
+        rank = suffixes.index(path.suffix.lower())
+        if path.stem not in best or rank < suffixes.index(best[path.stem].suffix.lower()):
+            best[path.stem] = path
+    return best
 
 
 def _visible(place: Path) -> list[Path]:
@@ -129,25 +116,6 @@ def _content(path: Path, most_bytes: int) -> str:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
-
-
-def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Return the rows of a CSV file with a header that has at least ``columns``.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is not UTF-8, lacks a column, or has over two million rows.
-    """
-    try:
-        table = open_table(path, encoding="utf-8", delimiter=",")
-        for column in columns:
-            table.place_of(column)
-        empty = dict.fromkeys(table.columns, "")
-        rows = [empty | row for _, row in islice(table.named_rows(), _MOST_ROWS + 1)]
-    except BenchmarkError as error:  # without its hint, so that the source adds where to get the file
-        raise BenchmarkError(f"{path} cannot be read: {error.message}") from error
-    if len(rows) > _MOST_ROWS:
-        raise BenchmarkError(f"{path} has more than {_MOST_ROWS} rows")
-    return rows
 
 
 def is_outside(path: str) -> bool:

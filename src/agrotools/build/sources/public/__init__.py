@@ -1,12 +1,12 @@
 """Adapters of the public data sets from which AgroTools (arXiv 2605.22366) drew its images.
 
 An adapter reads a data set as its authors distribute it, uses only their test split (if there is one), and drops items
-with incomplete annotation. Nothing is downloaded: ``sources.toml`` describes how to get each data set and how to lay it
-out and which real files its adapter has read; none has read a complete data set.
+with incomplete annotation. Nothing is downloaded: the TOML of a data set states how to get it, how it is laid
+out, and which real files its adapter has read; none has read a complete data set.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from agrotools.build.allocation import QUERIES, SOURCE_PCTS, published
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.part import Adapter, Part
+from agrotools.build.sources.part import Adapter, Part, listing_of
 from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -24,29 +24,20 @@ DATASETS: Mapping[str, float] = SOURCE_PCTS
 """Names of the data sets, as used after ``--source``, with their share of the published queries in percent."""
 
 
-_MODULES = {
-    "agromind": "counts",
-    "clcd": "cropland",
-    "deepnir": "counts",
-    "deepweeds": "plants",
-    "hi_cna": "cropland",
-    "plantseg": "plants",
-}
-"""Modules that hold several adapters; each other data set has a module with its name."""
-
-
 def adapter_of(name: str) -> Adapter:
-    """Return the adapter of a data set: the function of the same name in a module of this package."""
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, name)}"), name)
+    """Return the adapter of a data set; its TOML states the function that makes subjects from it."""
+    if name.startswith("agml:"):
+        return import_module("agrotools.build.sources.agml").agml_adapter(name)
+    module, _, function = listing_of(name).reader.partition(":")
+    return Adapter(name, getattr(import_module(f"{__name__}.{module}"), function))
 
 
-def build_public(name: str, allow_missing: bool = False) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
-    """Return the builder of one data set's benchmark, in the form of :data:`agrotools.build.sources.SOURCES`."""
-
-    def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-        return build_all({name: folder}, out, progress, allow_missing=allow_missing, name=name)
-
-    return build
+def build_one(
+    source: str, folder: Path, out: Path, progress: Progress = no_progress, allow_missing: bool = False
+) -> BenchmarkHeader:
+    """Build the benchmark of one data set, with samples in proportion to its share of the published one."""
+    name = source.replace(":", "-").replace("_", "-") if source not in DATASETS else source
+    return build_all({source: folder}, out, progress, allow_missing=allow_missing, name=name)
 
 
 def folders_in(folder: Path) -> dict[str, Path]:
@@ -78,15 +69,15 @@ def build_all(
     """
     check_replaceable(out)
     wanted = published(queries)
-    shares = wanted.sources
+    shares, is_joined = wanted.sources, name == "public-sources"
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         parts: list[Part] = []
         missing: dict[str, JsonValue] = {}
-        for one in DATASETS if name not in DATASETS else folders:
+        for one in DATASETS if is_joined else folders:
             why = "its data set is not there"
             if one in folders:
                 try:
-                    parts.append(adapter_of(one)(folders[one], Path(scratch), shares[one], allow_missing))
+                    parts.append(adapter_of(one)(folders[one], Path(scratch), shares.get(one), allow_missing))
                     continue
                 except BenchmarkError as error:
                     if not allow_missing or len(folders) == 1:
@@ -101,6 +92,6 @@ def build_all(
             description="Questions on images of public agricultural data sets, with their ground truth.",
             metadata={"absent": [*missing]} if missing else {},
             shares=missing,
-            wanted=None if name in DATASETS else wanted,
+            wanted=wanted if is_joined else None,
             progress=progress,
         )

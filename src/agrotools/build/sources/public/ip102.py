@@ -7,19 +7,18 @@ looked up; in ``pest_advice`` it is named and the answer is scored by key facts.
 crop and of pests that cannot be confused with each other, and each picture is in one subject only.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
+from agrotools.build.sources.layout import read_rows, with_files
+from agrotools.build.sources.part import DataSet, Part, photo_subject, photo_thing
 from agrotools.build.sources.photos import diagnosis_of
 from agrotools.build.sources.public.ip102_pests import (
-    CLASSES,
     DIAGNOSE,
     NOTE,
     Pest,
@@ -31,18 +30,15 @@ from agrotools.build.sources.public.ip102_pests import (
     trait_of,
     words_of,
 )
-from agrotools.build.sources.reading import existing_files, find_root, png_of, read_lines, spread
+from agrotools.build.sources.reading import find_root, png_of, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import Subject
-from agrotools.core import Arguments, BenchmarkError, SampleFile
+from agrotools.core import Arguments, SampleFile
 from agrotools.knowledge.kb_names import kb_names
 
 LOOK_UP = "lookup_agronomy"
 
-TEMPLATES = ("pest", "pest_group", "pest_advice")
-REPEATED = ("40410.jpg", "40432.jpg", "65553.jpg", "66152.jpg")
-"""Pictures that are in both the train and the test split."""
 _SEED = 12
 _TURNS = (
     "pest_group", "pest_photo", "pest_advice", "pest_group", "pest_photo", "pest_damage", "pest_group", "pest_photo",
@@ -53,43 +49,25 @@ _PICTURES = MappingProxyType({"pest_photo": 2, "pest_group": 3, "pest_advice": 1
 _JPEG = b"\xff\xd8"
 
 
-@adapter("ip102")
 def ip102(data: DataSet) -> Part:
     """Pests to be named and looked up."""
-    dropped = data.dropped
-    root = find_root(data.folder, ("images", "test.txt"))
-    listed = _listed(root / "test.txt", dropped)
-    known = [(name, label) for name, label in listed if label in pests()]
-    dropped["of a class that cannot be told"] += len(listed) - len(known)
-    fresh = [(name, label) for name, label in known if name not in REPEATED]
+    of, dropped = data.layout, data.dropped
+    root = find_root(data.folder, of["root"])
+    rows = read_rows(root / "test.txt", of["rows"])
+    known = [row for row in rows if int(row["label"]) in pests()]
+    dropped["of a class that cannot be told"] += len(rows) - len(known)
+    fresh = [row for row in known if row["name"] not in of["repeated"]]
     dropped["also in the train split"] += len(known) - len(fresh)
-    there = existing_files(data, root / "images", (name for name, _ in fresh))
-    fresh = [one for one in fresh if one[0] in there]
+    items = with_files(data, root, fresh, "test.txt")
     photos: dict[str, PestPhoto] = {}
-    for name, label in spread(fresh, lambda one: one[1], len(fresh), _SEED):
+    for item in spread(items, lambda one: one.told["label"], len(items), _SEED):
         if len(photos) >= data.wanted:
             break
-        if (file := _photo_file(root / "images" / name, data)) is not None:
+        if (file := _photo_file(item.files["picture"], data)) is not None:
             dropped["repeated"] += str(file.sha256) in photos
-            photos.setdefault(str(file.sha256), (file, pests()[label]))
-    if not photos:
-        raise BenchmarkError(f"no test picture of {root} can be used")
+            photos.setdefault(str(file.sha256), (file, pests()[int(item.told["label"])]))
     subjects = photo_subjects([*photos.values()], data.samples)
-    return data.part(subjects, TEMPLATES, {"ip102": {"test_pictures": len(listed)}})
-
-
-def _listed(path: Path, dropped: Counter[str]) -> list[tuple[str, int]]:
-    """Return names and labels of a split."""
-    labels: dict[str, int] = {}
-    for number, line in read_lines(path):
-        parts = line.rsplit(maxsplit=1)
-        if len(parts) != 2 or not parts[1].isdecimal() or int(parts[1]) >= len(CLASSES):
-            what = f"not a picture with a label from 0 to {len(CLASSES) - 1}"
-            raise BenchmarkError(f"{path}, line {number} is {what}: {line[:60]}")
-        name, label = PurePath(parts[0].replace("\\", "/")).name, int(parts[1])
-        if labels.setdefault(name, label) != label:
-            dropped["of two classes"] += 1
-    return list(labels.items())
+    return data.part(subjects, of["templates"], {"ip102": {"test_pictures": len(rows)}})
 
 
 PestPhoto = tuple[SampleFile, Pest]

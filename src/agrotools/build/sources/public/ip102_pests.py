@@ -23,7 +23,7 @@ from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import RgbImage, read_image
 
-_TABLES = read_table(Path(__file__).with_name("ip102.toml"))
+_TABLES = read_table(Path(__file__).with_name("ip102.toml"))["layout"]
 CLASSES: tuple[str, ...] = tuple(" ".join(name.split()) for name in _TABLES["classes"].split(";"))
 """Published names by label, 0 to 101."""
 CROPS: tuple[str, ...] = tuple(crop for crop, count in _TABLES["crops"].items() for _ in range(count))

@@ -6,14 +6,12 @@ The rasters of a year cover the whole country and are only read in windows: squa
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
-from pydantic import JsonValue
 from rasterio import windows
 from rasterio.crs import CRS
 from rasterio.errors import RasterioError
@@ -22,40 +20,22 @@ from rasterio.warp import transform_bounds
 
 from agrotools.build.area_truth import LEAST_COVER
 from agrotools.build.sources.land import canopy_subjects, tract_subject
-from agrotools.build.sources.part import DataSet, Part, adapter, reasons
+from agrotools.build.sources.part import DataSet, Part
 from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 
-SPLITS = ("train", "val", "test", "buffer")
-WINDOW_PX = 333
-"""Side of a window; four windows fit into a tile of 1 km."""
-MEASURED_CLASSES = (2, 3, 4, 5)
-"""Laser returns from the ground and from low, medium and high vegetation. The raster of heights also contains roofs,
-bridges, cables and water, interpolates unknown classes, and has no value for "no data".
-"""
-_HIGH_VEGETATION = 5
-_LEAST_MEASURED = 0.9
-"""Minimum measured share of a window. Boxes in questions are larger than the part that may be missing."""
-_CANOPY_DM = 20
-_TALLEST_DM = 1000
-"""Maximum plausible height; no tree in France is close to 100 m."""
-_PIXEL_M = 1.5
 _NO_DATA = -9999.0
 _HOLE = "unreadable, not fetched or all zero"
-_SEED = 11
-_TOGETHER = 4
-"""Number of windows that are compared as a whole."""
-_NOTE = (
-    "Heights above ground from airborne laser scanning in France, one band, metres. Pixels that are neither ground nor"
-    " vegetation (buildings, water, unknown) hold no data and do not count."
-)
+_SETTINGS = {
+    "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none", "GDAL_CACHEMAX": 64, "GDAL_PAM_ENABLED": "NO",
+    "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",  # a folder has tens of thousands of files
+}  # fmt: skip
 
 Bounds = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """A square of the authors' grid; ``bounds`` are left, bottom, right, top in ``crs`` (None: that of the rasters)."""
 
     year: int
@@ -63,157 +43,131 @@ class Tile:
     crs: Any
 
 
-Window = tuple[NDArray[np.float32], bytes]
-"""Heights in metres (rows, columns), NaN if not measured, and the same as the content of a GeoTIFF."""
-
-
-@adapter("open_canopy")
 def open_canopy(data: DataSet) -> Part:
     """Heights and covers of windows and of parts of them."""
-    root = find_root(data.folder, ("geometries.geojson",))
-    tiles = _test_tiles(root / "geometries.geojson")
+    of = data.layout
+    root = find_root(data.folder, of["root"])
+    tiles = _test_tiles(root / of["root"][0], of["splits"])
     subjects: list[Subject] = []
     shown: list[tuple[SampleFile, NDArray[np.float32]]] = []
-    for number, (heights, content) in enumerate(_windows(root, tiles, data)):
-        rows, columns = heights.shape
-        size = {"width_px": columns, "height_px": rows, "gsd_m": _PIXEL_M}
-        file = data.originals.add_content(content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
-        rng = np.random.default_rng([_SEED, number])
-        subjects += canopy_subjects(f"open-canopy-{number}", file, heights, rng)
-        shown.append((file, heights))
-    subjects += [
-        tract_subject(f"open-canopy-tracts-{at}", shown[at : at + _TOGETHER]) for at in range(0, len(shown), _TOGETHER)
-    ]
-    if data.wanted and not subjects:
-        raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(data.dropped)})")
-    facts: dict[str, JsonValue] = {"test_tiles": len(tiles), "windows": len(data.originals.files)}
+    with ExitStack() as opened:
+        opened.enter_context(rasterio.Env(**_SETTINGS))
+        years = {year: _opened_year(root / str(year), data, opened) for year in sorted({tile.year for tile in tiles})}
+        there = [tile for tile in tiles if years[tile.year]]
+        if not there:
+            raise BenchmarkError(f"{root} has {' and '.join(of['rasters'])} of no year")
+        if len(there) < len(tiles):
+            data.dropped["of a year that is not there"] += 4 * (len(tiles) - len(there))
+        # As many tiles as possible, and then their quarters.
+        scattered = spread(there, lambda tile: tile.year, len(there), of["seed"])
+        quarters = [(number, right, lower) for number in range(len(scattered)) for right in (0, 1) for lower in (0, 1)]
+        for number, right, lower in spread(quarters, lambda quarter: quarter[0], len(quarters), of["seed"]):
+            if len(shown) == data.wanted:
+                break
+            window = _window(years[scattered[number].year], scattered[number], right, lower, data)
+            if isinstance(window, str):
+                data.dropped[window] += 1
+                continue
+            rng = np.random.default_rng([of["seed"], len(shown)])
+            subjects += canopy_subjects(f"open-canopy-{len(shown)}", *window, rng)
+            shown.append(window)
+    starts = range(0, len(shown), of["together"])
+    subjects += [tract_subject(f"open-canopy-tracts-{at}", shown[at : at + of["together"]]) for at in starts]
+    facts: Any = {"test_tiles": len(tiles), "windows": len(data.originals.files)}
     return data.part(subjects, ["canopy", "tracts"], {"open-canopy": facts})
 
 
-def _test_tiles(path: Path) -> list[Tile]:
+def _test_tiles(path: Path, splits: Sequence[str]) -> list[Tile]:
     grid = read_json(path)
     try:
-        features = cast("list[dict[str, Any]]", grid["features"])
         crs = CRS.from_user_input(str(grid["crs"]["properties"]["name"])) if grid.get("crs") else None
-        strange = sorted({str(feature["properties"]["split"]) for feature in features} - {*SPLITS})
-        if strange:
-            listed = ", ".join(strange[:5])
-            raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(SPLITS)}: {listed}")
-        tiles = [
-            Tile(int(float(one["properties"]["lidar_year"])), bounds_of(one["geometry"]), crs)
-            for one in features
-            if one["properties"]["split"] == "test"
-        ]
+        by_split: dict[str, list[Any]] = {}
+        for one in grid["features"]:
+            by_split.setdefault(str(one["properties"]["split"]), []).append(one)
+        tested = by_split.get("test", ())
+        tiles = [Tile(int(float(one["properties"]["lidar_year"])), bounds_of(one["geometry"]), crs) for one in tested]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BenchmarkError(f"{path} is not a grid of tiles with geometry, split and lidar_year") from error
+    if strange := sorted(by_split.keys() - {*splits}):
+        raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(splits)}: {', '.join(strange[:5])}")
     if not tiles:
         raise BenchmarkError(f"{path} has no tile of the test part")
     return tiles
 
 
-def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
-    """Return as many windows as wanted, from as many tiles as possible; unusable ones are counted by reason."""
-    settings = {
-        "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none", "GDAL_CACHEMAX": 64, "GDAL_PAM_ENABLED": "NO",
-        "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",  # a folder has tens of thousands of files
-    }  # fmt: skip
-    usable: list[Window] = []
-    with ExitStack() as opened:
-        opened.enter_context(rasterio.Env(**settings))
-        years = {year: _opened_year(root / str(year), opened) for year in sorted({tile.year for tile in tiles})}
-        there = [tile for tile in tiles if years[tile.year]]
-        if not there:
-            raise BenchmarkError(f"{root} has lidar.vrt and lidar_classification.vrt of no year")
-        if len(there) < len(tiles):
-            data.dropped["of a year that is not there"] += 4 * (len(tiles) - len(there))
-        scattered = spread(there, lambda tile: tile.year, len(there), _SEED)
-        quarters = [(number, right, lower) for number in range(len(scattered)) for right in (0, 1) for lower in (0, 1)]
-        for number, right, lower in spread(quarters, lambda quarter: quarter[0], len(quarters), _SEED):
-            if len(usable) == data.wanted:
-                break
-            tile = scattered[number]
-            heights, classes = cast("tuple[Any, Any]", years[tile.year])
-            window = _window(heights, classes, tile, right, lower)
-            if isinstance(window, str):
-                data.dropped[window] += 1
-            else:
-                usable.append(window)
-    return usable
-
-
-def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
-    """Return the rasters of heights and of classes, or None if the year was not downloaded."""
-    paths = (folder / "lidar.vrt", folder / "lidar_classification.vrt")
-    if not any(path.exists() for path in paths):
-        return None
+def _opened_year(folder: Path, data: DataSet, opened: ExitStack) -> list[Any]:
+    """Return the rasters of heights and of classes; empty if the year was not downloaded."""
+    rasters, pixel_m = data.layout["rasters"], data.layout["pixel_m"]
+    if not any((folder / name).exists() for name in rasters):
+        return []
     try:
-        heights, classes = (opened.enter_context(rasterio.open(path, driver="VRT")) for path in paths)
+        datasets: list[Any] = [opened.enter_context(rasterio.open(folder / name, driver="VRT")) for name in rasters]
     except (RasterioError, OSError) as error:
         raise BenchmarkError(f"the rasters in {folder} cannot be read: {error}") from error
-    for dataset, path, dtype in ((heights, paths[0], "uint16"), (classes, paths[1], "uint8")):
+    for dataset, (name, (dtype, meaning)) in zip(datasets, rasters.items(), strict=True):
         if dataset.dtypes != (dtype,):
-            meaning = "decimetres" if dtype == "uint16" else "classes"
-            raise BenchmarkError(f"{path} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}")
+            raise BenchmarkError(f"{folder / name} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}")
         at = dataset.transform
-        sides = (at.a, at.b, at.d, at.e)
-        has_the_pixels = np.allclose(sides, (_PIXEL_M, 0, 0, -_PIXEL_M), atol=1e-3)
+        has_the_pixels = np.allclose((at.a, at.b, at.d, at.e), (pixel_m, 0, 0, -pixel_m), atol=1e-3)
         if dataset.crs is None or not dataset.crs.is_projected or not has_the_pixels:
-            raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up")
-    return heights, classes
+            raise BenchmarkError(f"{folder / name} is not a map with pixels of {pixel_m} m, north up")
+    return datasets
 
 
-def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> Window | str:
-    """Return a quarter of the tile, or the reason why it cannot be used."""
-    bounds = _in_crs(tile, heights.crs)
+def _window(
+    rasters: Sequence[Any], tile: Tile, right: int, lower: int, data: DataSet
+) -> tuple[SampleFile, NDArray[np.float32]] | str:
+    """Return the file of a quarter of the tile and its heights in metres, or the reason why it cannot be used.
+
+    Heights are NaN where they were not measured.
+    """
+    of, crs = data.layout, rasters[0].crs
+    size, pixel_m = of["window_px"], of["pixel_m"]
+    bounds = _in_crs(tile, crs, 2 * size * pixel_m)
     if bounds is None:
         return "of a tile that is not 1 km wide"
-    try:
-        values, transform = _values(heights, bounds, right, lower)
-        kinds, _ = _values(classes, bounds, right, lower)
-    except (RasterioError, OSError):
-        return _HOLE
-    if values is None or kinds is None:
-        return "outside the rasters"
+    read: list[NDArray[Any]] = []
+    transform: Any = None
+    for dataset in rasters:
+        middle = (bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2
+        column, row = (math.floor(place + 0.5) for place in ~dataset.transform * middle)
+        column, row = column + (right - 1) * size, row + (lower - 1) * size
+        window = windows.Window(column, row, size, size)  # pyright: ignore[reportCallIssue]
+        if min(column, row) < 0 or column + size > dataset.width or row + size > dataset.height:
+            return "outside the rasters"
+        transform = transform or windows.transform(window, dataset.transform)
+        try:
+            read.append(dataset.read(1, window=window))
+        except (RasterioError, OSError):
+            return _HOLE
+    values, kinds = read
     # If a file of a virtual raster is missing, GDAL reports an error once and then reads it as 0.
     if not values.any() or not kinds.any():
         return _HOLE
     # High vegetation cannot be 0 m high: such heights were not downloaded, only the classes.
-    measured = np.isin(kinds, MEASURED_CLASSES) & ~((kinds == _HIGH_VEGETATION) & (values == 0))
-    if measured.mean() < _LEAST_MEASURED:
+    measured = np.isin(kinds, of["measured_classes"]) & ~((kinds == of["high_vegetation"]) & (values == 0))
+    if measured.mean() < of["least_measured"]:
         return "with too little data"
     known = values[measured]
-    if known.max() > _TALLEST_DM:
+    if known.max() > of["tallest_dm"]:
         return "taller than any tree"
-    if 100 * np.count_nonzero(known >= _CANOPY_DM) / known.size < LEAST_COVER:
+    if 100 * np.count_nonzero(known >= of["canopy_dm"]) / known.size < LEAST_COVER:
         return "without canopy"
     metres = np.where(measured, values / 10, np.nan).astype(np.float32)
     stored = np.where(measured, metres, np.float32(_NO_DATA))[None]
-    place = {"crs": heights.crs, "transform": transform, "nodata": _NO_DATA}
-    return metres, geotiff_of(stored, ("height",), "m", predictor=3, **place)
+    content = geotiff_of(stored, ("height",), "m", predictor=3, crs=crs, transform=transform, nodata=_NO_DATA)
+    about = {"width_px": size, "height_px": size, "gsd_m": pixel_m, "note": of["note"]}
+    return data.originals.add_content(content, ".tif", kind="raster", bands=("height",), **about), metres
 
 
-def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
+def _in_crs(tile: Tile, crs: Any, needed: float) -> Bounds | None:
     """Return the bounds of the tile in the rasters' system; None if they have no room for its four windows."""
     in_degrees = all(abs(value) <= 180 for value in tile.bounds)
     tile_crs = tile.crs or (CRS.from_epsg(4326) if in_degrees else crs)
     try:
-        bounds = tile.bounds if tile_crs == crs else transform_bounds(tile_crs, crs, *tile.bounds)
+        left, bottom, right, top = tile.bounds if tile_crs == crs else transform_bounds(tile_crs, crs, *tile.bounds)
     except (RasterioError, ValueError):
         return None
-    left, bottom, right, top = bounds
-    needed = 2 * WINDOW_PX * _PIXEL_M
     # A square in degrees is rotated on the map, so its bounding box is slightly larger than the tile.
     fits = all(needed <= side < 1.2 * needed for side in (right - left, top - bottom))
     return (left, bottom, right, top) if fits else None
-
-
-def _values(dataset: Any, bounds: Bounds, right: int, lower: int) -> tuple[NDArray[Any] | None, Any]:
-    """Return a quarter around the middle of the tile and its transform; no values if it extends beyond the raster."""
-    middle = (bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2
-    column, row = (math.floor(place + 0.5) for place in ~dataset.transform * middle)
-    column, row = column + (right - 1) * WINDOW_PX, row + (lower - 1) * WINDOW_PX
-    window = windows.Window(column, row, WINDOW_PX, WINDOW_PX)  # pyright: ignore[reportCallIssue]
-    where = windows.transform(window, dataset.transform)
-    if min(column, row) < 0 or column + WINDOW_PX > dataset.width or row + WINDOW_PX > dataset.height:
-        return None, where
-    return dataset.read(1, window=window), where

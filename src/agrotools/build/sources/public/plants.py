@@ -8,18 +8,19 @@ outline lesions but not leaves, so the diseased share of a leaf is unknown and n
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from agrotools.build.sources.layout import listed_items, read_rows, with_files
 from agrotools.build.sources.part import (
-    TABLES,
     DataSet,
     Part,
     Photo,
-    adapter,
     listed,
+    listing_of,
     photo_pairs,
     photo_subject,
     photo_thing,
@@ -27,13 +28,12 @@ from agrotools.build.sources.part import (
 from agrotools.build.sources.photos import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
-    by_stem,
-    existing_files,
+    files_in,
     find_root,
     first_of,
+    folders_below,
     read_mask,
     read_photo,
-    read_table,
     spread,
 )
 from agrotools.build.templates import Thing
@@ -216,30 +216,21 @@ def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
     return str([one.entry.id for one in diseases if one.cause == cause])
 
 
-PLANTS: tuple[str, ...] = TABLES["plantseg"]["plants"]
-"""Plants of the labels; each label begins with its plant."""
-_KEY = "plantseg"
-_METADATA = ("Metadata.csv", "metadata.csv", "Metadatav2.csv", "metadatav2.csv")
-_SPLITS = ("training", "train", "validation", "val", "test")
-
-
-@adapter("plantseg")
 def plantseg(data: DataSet) -> Part:
     """Pictures whose disease, or its cause, is to be named."""
-    root = find_root(data.folder, ("images/test",))
-    table = first_of(root, _METADATA)
-    rows = read_table(table, ("Name", "Disease", "Split"))
-    strange = sorted({row["Split"] for row in rows if row["Split"].strip().lower() not in _SPLITS})
-    if strange:
-        raise BenchmarkError(f"{table} has splits that are not known: {', '.join(strange[:5])}")
-    tested = [row for row in rows if row["Split"].strip().lower() == "test"]
+    of, part = data.layout, data.listing.part
+    root = find_root(data.folder, of["root"])
+    table = first_of(root, of["rows"]["in"])
+    tested = [row for row in read_rows(table, of["rows"]) if row["split"].lower() == "test"]
     diseases = known_diseases()
-    known = [row for row in tested if folded(row["Disease"]) in diseases]
+    # ``Index`` and the values of masks contradict the disease in some rows.
+    known = [{**row, "disease": folded(row["disease"])} for row in tested if folded(row["disease"]) in diseases]
     if not known:
         raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
-    pictures = _pictures(root / "images" / "test", known, diseases, data)
     data.dropped["with a disease that the knowledge base has not"] += len(tested) - len(known)
-    subjects = disease_subjects("plantseg", pictures, diseases, data)
+    items = with_files(data, root, known, str(table))
+    pictures = [DiseasedPlant(item.files["picture"], diseases[item.told["disease"]]) for item in items]
+    subjects = disease_subjects(part, pictures, diseases, data)
     subjects += _lesion_subjects(root / "annotations" / "test", pictures, data)
     return data.part(subjects, ["plant_disease", "disease_photo"])
 
@@ -248,9 +239,8 @@ def _lesion_subjects(masks: Path, pictures: Sequence[DiseasedPlant], data: DataS
     """Return subjects of two photos of a plant and the area of their lesions, from as many photos as samples."""
     by_plant: dict[str, list[Photo[int]]] = {}
     for path, disease in spread(pictures, lambda one: one.disease.plant, data.samples, _SEED):
-        mask = masks / f"{path.stem}.png"
         try:
-            picture, lesions = read_photo(path), read_mask(mask) > 0
+            picture, lesions = read_photo(path), read_mask(masks / f"{path.stem}.png") > 0
         except BenchmarkError:
             data.dropped["without a readable mask of lesions"] += 1
             continue
@@ -271,58 +261,34 @@ def _lesion_subjects(masks: Path, pictures: Sequence[DiseasedPlant], data: DataS
     return [subject for plant in sorted(by_plant) for subject in subjects_of(plant)]
 
 
+@cache
 def known_diseases() -> dict[str, Disease]:
-    """Return the authors' labels that have an entry in the knowledge base, by folded label."""
+    """Return PlantSeg's labels that have an entry in the knowledge base, by folded label."""
     diseases: dict[str, Disease] = {}
     for entry in kb_names().entries:
-        for label in entry.names.datasets.get(_KEY, ()):
-            plant = next((plant for plant in PLANTS if label.startswith(plant)), None)
+        for label in entry.names.datasets.get("plantseg", ()):
+            plant = next((plant for plant in listing_of("plantseg").layout["plants"] if label.startswith(plant)), None)
             if plant is not None:
                 diseases.setdefault(folded(label), Disease(label, plant, entry))
     return diseases
 
 
-def _pictures(
-    place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease], data: DataSet
-) -> list[DiseasedPlant]:
-    """Return the picture of every row, matched without suffix because the rows' suffixes are unreliable.
-
-    The disease is that of the column ``Disease``: ``Index`` and the values of masks contradict it in some rows.
-    """
-    files = by_stem(place, SUFFIXES)
-    names = [_stem(row["Name"]) for row in rows]
-    there = existing_files(
-        data, place, (files[name].name if name in files else name or "a picture without a name" for name in names)
-    )
-    named_in = {name: folded(row["Disease"]) for name, row in zip(names, rows, strict=True)}
-    for name, row in zip(names, rows, strict=True):
-        if named_in[name] != folded(row["Disease"]):
-            raise BenchmarkError(f"{name} has two diseases in the metadata, and each picture shows one")
-    some = ((files[name], diseases[label]) for name, label in named_in.items() if name in files)
-    return [DiseasedPlant(path, disease) for path, disease in some if path.name in there]
+def weeds(data: DataSet) -> Part:
+    """Pictures of weeds and of other plants, to be named: those of a list, or of a folder for each class."""
+    of = data.layout
+    if "rows" in of:
+        items = listed_items(data, find_root(data.folder, of["root"]))
+        pictures = [(item.files["picture"], of["classes"][int(item.told["label"])]) for item in items]
+    else:
+        pictures = [(path, name.replace("_", " ")) for path, name in pictures_by_class(data)]
+    photos = named_weeds(spread(pictures, lambda picture: picture[1], data.wanted, of["seed"]), data)
+    return data.part(weed_subjects(data.listing.part.partition("-")[0], photos), of.get("templates", ["weed"]))
 
 
-def _stem(name: str) -> str:
-    """Return the name without a picture suffix; other dots in names are kept."""
-    plain = Path(name.strip().replace("\\", "/")).name
-    return Path(plain).stem if Path(plain).suffix.lower() in SUFFIXES else plain
-
-
-_WEED_TABLE = "labels/test_subset0.csv"
-WEED_CLASSES: tuple[str, ...] = TABLES["deepweeds"]["classes"]
-_WEED_SEED = 10
-
-
-@adapter("deepweeds")
-def deepweeds(data: DataSet) -> Part:
-    """Pictures of eight weeds and of other plants, to be named."""
-    root = find_root(data.folder, ("images", _WEED_TABLE))
-    rows = read_table(root / _WEED_TABLE, ("Filename", "Label"))
-    strange = sorted({row["Label"] for row in rows} - {str(number) for number in range(len(WEED_CLASSES))})
-    if strange:
-        raise BenchmarkError(f"{root / _WEED_TABLE} has labels that are not 0 to 8: {', '.join(strange[:5])}")
-    pictures = [(root / "images" / PurePath(row["Filename"]).name, WEED_CLASSES[int(row["Label"])]) for row in rows]
-    there = existing_files(data, root / "images", (path.name for path, _ in pictures))
-    pictures = [picture for picture in pictures if picture[0].name in there]
-    some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
-    return data.part(weed_subjects("deepweeds", named_weeds(some, data)), ["weed", "weed_advice"])
+def pictures_by_class(data: DataSet) -> list[tuple[Path, str]]:
+    """Return the pictures in the folders of the classes, in the order of the classes."""
+    classes: Sequence[str] = data.layout["classes"]
+    places = folders_below(data.folder, classes, [""])
+    if not places:
+        raise BenchmarkError(f"{data.folder} has no folder of a class, such as {classes[0]}")
+    return [(path, name) for name, place in places.items() for path in files_in(place, SUFFIXES)]

@@ -6,15 +6,11 @@ in all channels are outside the map. Questions about bands (``band_tile``: a ras
 computed on the true classes.
 """
 
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +18,9 @@ from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, listed, named, pairs_of, photo_thing, reasons
+from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_thing
 from agrotools.build.sources.photos import describe_separation
-from agrotools.build.sources.reading import find_root, geotiff_of, read_bands, spread
+from agrotools.build.sources.reading import folders_below, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
@@ -32,52 +28,30 @@ from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED
 
-MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
-"""Maps of the test part and the channels of their cameras, RedEdge and Sequoia."""
-COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
-"""Classes by colour of the labels: 0 other, 1 crop, 2 weed."""
-WORDS: Mapping[str, str] = TABLES["bands"]["en"]
+WORDS: Mapping[str, str] = listing_of("weedmap").layout["words"]
 _MOST_PX = 4_000_000
 """Maximum number of pixels of a tile; the authors' tiles have 480 x 360."""
-_GSD_M = 0.01
 _LEAST_DATA = 0.5
 """Minimum share of each quarter of a tile that must hold data, so that every half and quarter can be asked about."""
-_SEED = 18
 _PAIRS_A_BAND_PAIR = 4
 _IN_SET = 3
 _NEEDED = "NIR"
 """Band that every set must include, because plants are separated from soil by an index that uses it."""
 
-Classes = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
 
-
-@dataclass(frozen=True, eq=False)
-class Tile:
+class _Tile(NamedTuple):
     """A tile of a map. ``classes``: 0 other, 1 crop, 2 weed; ``channels``: files in the order of the map's channels."""
 
     map: str
-    channels: tuple[Path, ...]
-    classes: Classes
-
-    @property
-    def bands(self) -> NDArray[np.uint8] | None:
-        """Bands (channels, rows, columns); None if a channel cannot be read or differs in size from the labels."""
-        read = [_pixels(path) for path in self.channels]
-        # A grey picture may be stored with identical red, green and blue.
-        grey = [
-            one[..., 0] if one is not None and one.ndim == 3 and (one == one[..., :1]).all() else one for one in read
-        ]
-        bands = [one for one in grey if one is not None and one.dtype == np.uint8 and one.shape == self.classes.shape]
-        return np.asarray(bands, np.uint8) if len(bands) == len(read) else None
+    channels: Sequence[Path]
+    classes: NDArray[np.uint8]
 
 
-@dataclass(frozen=True, eq=False)
-class TileTruth:
+class TileTruth(NamedTuple):
     """True classes of a tile, the mask of pixels that hold data, and the raster with its named bands."""
 
-    classes: Classes
-    valid: Mask
+    classes: NDArray[np.uint8]
+    valid: NDArray[np.bool_]
     path: Path
     names: tuple[str, ...]
 
@@ -98,55 +72,59 @@ class TileTruth:
 _Shown = tuple[SampleFile, TileTruth]
 
 
-@adapter("weedmap")
 def weedmap(data: DataSet) -> Part:
     """Areas of crop and weeds, and the bands that separate them."""
-    tiles = [tile for name, root in _maps_in(data.folder).items() for tile in _tiles_of(root, name, data.dropped)]
-    by_map = _usable_files(_in_order(tiles), data)
-    if data.samples and not any(by_map.values()):
-        raise BenchmarkError(f"no tile in {data.folder} can be used ({reasons(data.dropped) or 'there is none'})")
+    of = data.layout
+    maps: Mapping[str, tuple[str, ...]] = of["maps"]
+    folders = folders_below(data.folder, maps, ["tile", "groundtruth"])
+    if not folders:
+        raise BenchmarkError(f"{data.folder} has no tiles of map {' or '.join(maps)}")
+    # Maps take turns, and tiles with both crop and weeds come first.
+    by_mixture: dict[bool, list[_Tile]] = {True: [], False: []}
+    for tile in (one for name, root in folders.items() for one in _tiles_of(root, name, data)):
+        by_mixture[bool((tile.classes == 1).any() and (tile.classes == 2).any())].append(tile)
+    in_turn = [one for some in by_mixture.values() for one in spread(some, lambda one: one.map, len(some), of["seed"])]
+    by_map: dict[str, dict[str, _Shown]] = {name: {} for name in maps}
+    for tile in in_turn:
+        if sum(map(len, by_map.values())) == data.wanted:
+            break
+        shown = _shown(tile, maps[tile.map], data)
+        if isinstance(shown, str):
+            data.dropped[shown] += 1
+        else:
+            by_map[tile.map][str(shown[0].sha256)] = shown
     facts: dict[str, JsonValue] = {"tiles": len(data.originals.files)}
 
     def described(finished: Sequence[Sample]) -> dict[str, JsonValue]:
         return {"weedmap": {**facts, **describe_separation(finished)}}
 
-    pairs = [pair for of_map in by_map.values() for pair in pairs_of(of_map)]
+    pairs = [pair for of_map in by_map.values() for pair in pairs_of(of_map.values())]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
-    subjects += _band_subjects(pairs)
+    for number in range(0, len(pairs), _PAIRS_A_BAND_PAIR):  # truth about bands is slow to compute
+        metadata: dict[str, JsonValue] = {"pair": number}
+        subjects.append(tile_subject(f"weedmap-bands-{number}", pairs[number], metadata))
+        for place, (file, tile) in enumerate(pairs[number]):
+            subjects.append(set_subject(f"weedmap-sets-{number}-{place}", file, tile, metadata))
     return data.part(subjects, [*field_templates(), "bands"], {"weedmap": facts}, described)
 
 
-def _maps_in(folder: Path) -> dict[str, Path]:
-    """Return the folders of the available maps, by name."""
-    folders: dict[str, Path] = {}
-    for name in MAPS:
-        with suppress(BenchmarkError):
-            folders[name] = find_root(folder, [f"{name}/{part}" for part in ("tile", "groundtruth")]) / name
-    if not folders:
-        raise BenchmarkError(f"{folder} has no tiles of map {' or '.join(MAPS)}")
-    return folders
-
-
-def _tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
-    """Return the tiles of a map that contain plants; the others are counted in ``dropped`` by reason."""
-    tiles: list[Tile] = []
-    for path in sorted((root / "groundtruth").iterdir()):
-        match = re.fullmatch(rf"{name}_(frame\d+)_GroundTruth_color\.png", path.name)
-        if match is None:
-            continue
-        channels = tuple(root / "tile" / channel / f"{match[1]}.png" for channel in MAPS[name])
+def _tiles_of(root: Path, name: str, data: DataSet) -> Iterator[_Tile]:
+    """Yield the tiles of a map that contain plants; the others are counted as left out."""
+    colours = np.array(data.layout["colours"])
+    for path in sorted(root.glob(f"groundtruth/{name}_frame*_GroundTruth_color.png")):
+        frame = path.name.split("_")[1]
+        channels = [root / f"tile/{channel}/{frame}.png" for channel in data.layout["maps"][name]]
         coloured = _pixels(path, "RGB")
-        if not all(one.is_file() for one in channels):
-            dropped["incomplete"] += 1
-        elif coloured is None:
-            dropped["unreadable"] += 1
-        elif (classes := _classes(coloured)).max() > max(COLOURS.values()):
-            dropped["with labels of other colours"] += 1
-        elif not classes.any():
-            dropped["empty"] += 1
+        if coloured is None or not all(one.is_file() for one in channels):
+            data.dropped["unreadable" if coloured is None else "incomplete"] += 1
+            continue
+        matches = (coloured[..., None, :] == colours).all(axis=-1)
+        if not matches.any(axis=-1).all():
+            data.dropped["with labels of other colours"] += 1
+        elif not matches[..., 1:].any():
+            data.dropped["empty"] += 1
         else:
-            tiles.append(Tile(name, channels, classes))
-    return tiles
+            yield _Tile(name, channels, matches.argmax(axis=-1).astype(np.uint8))
 
 
 def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
@@ -160,55 +138,29 @@ def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
         return None
 
 
-def _classes(coloured: NDArray[Any]) -> Classes:
-    """Return classes by colour, 255 for unknown colours."""
-    classes = np.full(coloured.shape[:2], 255, np.uint8)
-    for colour, value in COLOURS.items():
-        classes[(coloured == np.array(colour)).all(axis=2)] = value
-    return classes
-
-
-def _in_order(tiles: Sequence[Tile]) -> list[Tile]:
-    """Order tiles so that both maps take turns and tiles with both crop and weeds come first."""
-    both = [tile for tile in tiles if {1, 2} <= set(np.unique(tile.classes).tolist())]
-    others = [tile for tile in tiles if tile not in both]
-    return [tile for some in (both, others) for tile in spread(some, lambda tile: tile.map, len(some), _SEED)]
-
-
-def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown]]:
-    """Return files made from the first usable tiles, as many as wanted, by map."""
-    by_map: dict[str, dict[str, _Shown]] = {name: {} for name in MAPS}
-    for tile in tiles:
-        if sum(map(len, by_map.values())) == data.wanted:
-            break
-        bands = tile.bands
-        if bands is None:
-            data.dropped["unreadable"] += 1
-            continue
-        valid: Mask = np.any(bands > 0, axis=0)
-        rows, columns = tile.classes.shape
-        has_data = all(valid[y0:y1, x0:x1].mean() >= _LEAST_DATA for _, (x0, y0, x1, y1) in quarters(columns, rows))
-        if not has_data or not tile.classes[valid].any():
-            data.dropped["mostly outside the map"] += 1
-            continue
-        names = MAPS[tile.map]
-        note = _NOTE.format(listed([WORDS[name] for name in names], "and"))
-        facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": note}
-        # 0 marks missing data, so the darkest valid value becomes 1.
-        stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
-        content = geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK")
-        file = data.originals.add_content(content, ".tif", kind="raster", bands=names, **facts)
-        by_map[tile.map][str(file.sha256)] = (
-            file,
-            TileTruth(tile.classes, valid, data.originals.files[file.path], names),
-        )
-    return {name: [*some.values()] for name, some in by_map.items()}
-
-
-_NOTE = (
-    "Sugar beet field seen straight from above by a drone, about 1 cm a pixel. Bands {}, 8 bits each. Pixels that are "
-    "0 lie outside the map and do not count."
-)
+def _shown(tile: _Tile, names: tuple[str, ...], data: DataSet) -> _Shown | str:
+    """Return the raster made from a tile with its truth, or the reason for leaving it out."""
+    bands: list[NDArray[Any]] = []
+    for pixels in map(_pixels, tile.channels):
+        # A grey picture may be stored with identical red, green and blue.
+        if pixels is not None and pixels.ndim == 3 and (pixels == pixels[..., :1]).all():
+            pixels = pixels[..., 0]
+        if pixels is None or pixels.dtype != np.uint8 or pixels.shape != tile.classes.shape:
+            return "unreadable"
+        bands.append(pixels)
+    valid = np.any(np.asarray(bands) > 0, axis=0)
+    rows, columns = valid.shape
+    has_data = all(valid[y0:y1, x0:x1].mean() >= _LEAST_DATA for _, (x0, y0, x1, y1) in quarters(columns, rows))
+    if not has_data or not tile.classes[valid].any():
+        return "mostly outside the map"
+    # 0 marks missing data, so the darkest valid value becomes 1.
+    stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
+    file = data.originals.add_content(
+        geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK"),
+        ".tif", kind="raster", bands=names, width_px=columns, height_px=rows, gsd_m=data.layout["gsd_m"],
+        note=data.layout["note"].format(listed([WORDS[name] for name in names], "and")),
+    )  # fmt: skip
+    return file, TileTruth(tile.classes, valid, data.originals.files[file.path], names)
 
 
 def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
@@ -219,17 +171,6 @@ def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
         return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
 
     return Subject(name, len(pair), picture, {"pair": number})
-
-
-def _band_subjects(pairs: Sequence[Sequence[_Shown]]) -> list[Subject]:
-    """Return subjects for questions about bands, whose truth is slow to compute, from every fourth pair of tiles."""
-    subjects: list[Subject] = []
-    for number in range(0, len(pairs), _PAIRS_A_BAND_PAIR):
-        metadata: dict[str, JsonValue] = {"pair": number}
-        subjects.append(tile_subject(f"weedmap-bands-{number}", pairs[number], metadata))
-        for place, (file, tile) in enumerate(pairs[number]):
-            subjects.append(set_subject(f"weedmap-sets-{number}-{place}", file, tile, metadata))
-    return subjects
 
 
 def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonValue]) -> Subject:

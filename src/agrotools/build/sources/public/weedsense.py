@@ -7,16 +7,16 @@ Frames do not identify the pot either, so questions compare pictures of a specie
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.sources.part import TABLES, DataSet, Part, adapter, photo_subject, photo_thing, reasons
-from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, read_mask, read_photo, read_table, spread
+from agrotools.build.sources.layout import listed_items
+from agrotools.build.sources.part import DataSet, Part, photo_subject, photo_thing, reasons
+from agrotools.build.sources.reading import find_root, read_mask, read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
@@ -24,135 +24,78 @@ from agrotools.core import BenchmarkError, SampleFile
 from agrotools.tools.plants.measuring import find_plants
 from agrotools.tools.result import round_significant
 
-SPECIES: Mapping[str, str] = TABLES["weedsense"]
-"""Common names of the weeds, by the EPPO codes of the table."""
-WEEKS = range(1, 12)
-IGNORE = 255
-"""Value of pixels that the annotators left undecided."""
-_CLASSES = range(len(SPECIES) + 1)
-_MOST_IGNORED = 0.01
-"""Largest share of undecided pixels in a picture. A tool cannot know which pixels to leave out, and the tolerance of
-answers is two points.
-"""
-_MOST_OTHER = 0.01
-"""Largest share of a plant with the number of another species; a picture shows a single species."""
-_MOST_LACKING = 0.05
-"""Largest share of the table's rows without files; more means that archives were unpacked incompletely."""
-_LEAST_IN_ONE_PIECE = 0.95
-"""Smallest share of the plant in its largest piece for its form to be measured."""
-_WEEKS_OF_A_SPECIES = 4
-"""Number of pictures that a series needs for a curve."""
-_SEED = 12
-_DIGITS = 6
 
-Mask = NDArray[np.bool_]
+class _Frame(NamedTuple):
+    """A frame of the table."""
 
-
-@dataclass(frozen=True)
-class Frame:
-    """A frame of the table whose files exist."""
-
+    species: str
+    week: int
     image: Path
     mask: Path
-    species: str
-    week: int
 
 
-@dataclass(frozen=True)
-class _Truth:
+class _Truth(NamedTuple):
     """Truth of a picture; ``form`` is None if the plant is in several pieces."""
 
-    species: str
-    week: int
+    words: Mapping[str, str]
     cover: Mapping[str, Any]
     form: Mapping[str, Any] | None
-
-    @property
-    def words(self) -> dict[str, str]:
-        return {"species": SPECIES[self.species], "week": str(self.week)}
 
 
 _Shown = tuple[SampleFile, _Truth]
 
 
-@adapter("weedsense")
 def weedsense(data: DataSet) -> Part:
     """Covers and forms of plants, over weeks."""
-    root = find_root(data.folder, ("test_data.csv",))
-    some = _chosen(_frames(root, data), data.wanted)
-    masks = [_values(frame) for frame in some]
-    numbers = _numbers(some, masks)
+    of = data.layout
+    items = sorted(listed_items(data, find_root(data.folder, of["root"])))
+    frames = _chosen(
+        [
+            _Frame(one.told["species"].upper(), int(float(one.told["week"])), one.files["picture"], one.files["mask"])
+            for one in items
+        ],
+        data,
+    )
+    known = ({*range(len(of["species"]) + 1), of["undecided"]},)
+    masks = [read_mask(frame.mask, known).astype(np.uint8) for frame in frames]
+    numbers = _numbers(frames, masks, of["undecided"])
     by_species: defaultdict[str, list[_Shown]] = defaultdict(list)
-    for frame, values in zip(some, masks, strict=True):
-        reason = _refusal(values, numbers.get(frame.species))
-        if reason:
-            data.dropped[reason] += 1
+    for frame, values in zip(frames, masks, strict=True):
+        read_photo(frame.image, (values.shape[0], values.shape[1]))
+        decided = values != of["undecided"]
+        plant = (values > 0) & decided  # pixels with a wrong species number are plants too
+        if decided.mean() < 1 - of["most_undecided"]:
+            data.dropped["with more than 1 % left undecided"] += 1
+        elif not plant.any():
+            data.dropped["without a plant"] += 1
+        elif np.sum(values == numbers.get(frame.species, -1)) < (1 - of["most_other"]) * plant.sum():
+            data.dropped["with the number of another species"] += 1
         else:
-            by_species[frame.species].append(_pot_picture(frame, values, data))
+            name = of["species"][frame.species]
+            file = data.originals.file(frame.image, note=f"Frame of a video of potted {name}.")
+            result = AreaTruth(0, int(plant.sum()), 0, int(decided.sum())).as_result()
+            # Pixels outside the plant are pot, floor and wall: the mask says nothing about crop, weeds and soil.
+            cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
+            truth = _Truth({"species": name, "week": str(frame.week)}, cover, _form(plant, of["least_in_one_piece"]))
+            by_species[frame.species].append((file, truth))
     used = sum(map(len, by_species.values()))
-    if 2 * used < len(some):
-        raise BenchmarkError(f"most of the masks compared in {root} cannot be used ({reasons(data.dropped)})")
+    if 2 * used < len(frames):
+        raise BenchmarkError(f"most of the masks compared in {data.folder} cannot be used ({reasons(data.dropped)})")
     subjects = [subject for code in sorted(by_species) for subject in _subjects(code, by_species[code])]
     return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}})
 
 
-def _frames(root: Path, data: DataSet) -> list[Frame]:
-    """Return the table's frames, sorted by name; no picture is opened."""
-    table = root / "test_data.csv"
-    listed: dict[str, tuple[str, int]] = {}
-    for number, row in enumerate(read_table(table, ("img", "species", "week")), start=2):
-        stem, species, week = Path(row["img"].strip()).stem, row["species"].strip().upper(), row["week"].strip()
-        if not (stem and species and week):
-            data.dropped["without a name, species or week in the table"] += 1
-            continue
-        if species not in SPECIES or not _is_week(week):
-            what = f"{species[:20]!r} is none of the 16 species, or {week[:20]!r} no week from 1 to 11"
-            raise BenchmarkError(f"{table}, line {number}: {what}")
-        entry = (species, int(float(week)))
-        if listed.setdefault(stem, entry) != entry:
-            raise BenchmarkError(f"{table}, line {number} contradicts another line on {stem[:80]}")
-    # The unpacked archive may contain a nested folder of the same name.
-    images = by_stem(find_root(root, ("images",)) / "images", SUFFIXES, deep=True)
-    masks = by_stem(find_root(root, ("mmseg_masks",)) / "mmseg_masks", (".png",), deep=True)
-    lacking = sorted(listed.keys() - (images.keys() & masks.keys()))
-    if len(lacking) >= len(listed) or (len(lacking) > _MOST_LACKING * len(listed) and not data.allow_missing):
-        names = ", ".join(lacking[:3]) or "all"
-        raise BenchmarkError(
-            f"{root}: of {len(listed)} frames in test_data.csv, {len(lacking)} have no picture in images or no mask in"
-            f" mmseg_masks ({names})"
-        )
-    if lacking:
-        data.dropped["without a picture or a mask"] += len(lacking)
-    return [Frame(images[stem], masks[stem], *listed[stem]) for stem in sorted(listed.keys() - set(lacking))]
-
-
-def _is_week(text: str) -> bool:
-    """Return True if a text is a week; spreadsheets may write 3 as 3.0."""
-    try:
-        return float(text) in WEEKS
-    except ValueError:
-        return False
-
-
-def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
+def _chosen(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
     """Choose one frame of each species and week, limiting the species so that each keeps several weeks."""
-    kinds = {(frame.species, frame.week) for frame in frames}
-    one_of_each = spread(frames, lambda frame: (frame.species, frame.week), len(kinds), _SEED)
+    seed: int = data.layout["seed"]
+    one_of_each = spread(frames, lambda one: one[:2], len({frame[:2] for frame in frames}), seed)
     species = sorted({frame.species for frame in frames})
-    order = [species[int(place)] for place in np.random.default_rng(_SEED).permutation(len(species))]
-    chosen_species = set(order[: max(1, wanted // _WEEKS_OF_A_SPECIES)])
-    return spread(
-        (frame for frame in one_of_each if frame.species in chosen_species), lambda one: one.species, wanted, _SEED
-    )
+    order = [species[int(place)] for place in np.random.default_rng(seed).permutation(len(species))]
+    chosen = order[: max(1, data.wanted // data.layout["weeks_of_a_species"])]
+    return spread((one for one in one_of_each if one.species in chosen), lambda one: one.species, data.wanted, seed)
 
 
-def _values(frame: Frame) -> NDArray[np.uint8]:
-    values = read_mask(frame.mask, ({*_CLASSES, IGNORE},)).astype(np.uint8)
-    read_photo(frame.image, (values.shape[0], values.shape[1]))
-    return values
-
-
-def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dict[str, int]:
+def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int) -> dict[str, int]:
     """Return the number of each species in the masks, which the authors do not publish.
 
     It is the most frequent number among the plants of its pictures. Numbers are unique: if two species share one, the
@@ -160,8 +103,8 @@ def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dic
     """
     frames_of_count: Counter[tuple[str, int]] = Counter()
     for frame, values in zip(frames, masks, strict=True):
-        counts = np.bincount(values.ravel(), minlength=IGNORE + 1)
-        counts[[0, IGNORE]] = 0
+        counts = np.bincount(values.ravel(), minlength=undecided + 1)
+        counts[[0, undecided]] = 0
         if counts.any():
             frames_of_count[frame.species, int(counts.argmax())] += 1
     numbers: dict[str, int] = {}
@@ -171,36 +114,10 @@ def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dic
     return numbers
 
 
-def _refusal(values: NDArray[np.uint8], number: int | None) -> str | None:
-    """Return the reason why no question can be asked about a picture, or None."""
-    if np.mean(values == IGNORE) > _MOST_IGNORED:
-        return "with more than 1 % left undecided"
-    plant = int(np.count_nonzero(_plant(values)))
-    if not plant:
-        return "without a plant"
-    if number is None or np.count_nonzero(values == number) < (1 - _MOST_OTHER) * plant:
-        return "with the number of another species"
-    return None
-
-
-def _plant(values: NDArray[np.uint8]) -> Mask:
-    """Return the mask of all plants; pixels with a wrong species number are plants too."""
-    return (values > 0) & (values != IGNORE)
-
-
-def _pot_picture(frame: Frame, values: NDArray[np.uint8], data: DataSet) -> _Shown:
-    file = data.originals.file(frame.image, note=f"Frame of a video of potted {SPECIES[frame.species]}.")
-    plant = _plant(values)
-    result = AreaTruth(0, int(plant.sum()), 0, int(np.count_nonzero(values != IGNORE))).as_result()
-    # Pixels outside the plant are pot, floor and wall: the mask says nothing about crop, weeds and soil.
-    cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
-    return file, _Truth(frame.species, frame.week, cover, _form(plant))
-
-
-def _form(mask: Mask) -> dict[str, Any] | None:
+def _form(mask: NDArray[np.bool_], least_in_one_piece: float) -> dict[str, Any] | None:
     """Return the form that a perfect tool measures: the same geometry, applied to the annotators' outline."""
     form = find_plants(mask, side_view=True)
-    if not form.plants or form.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
+    if not form.plants or form.plants[0].area_px < least_in_one_piece * mask.sum():
         return None
     plant = form.plants[0]
     x0, y0, x1, y1 = plant.box
@@ -210,19 +127,19 @@ def _form(mask: Mask) -> dict[str, Any] | None:
         "height_px": y1 - y0,
         "width_px": x1 - x0,
         "convex_hull_px": plant.hull_area_px,
-        "solidity": round_significant(plant.solidity, _DIGITS),
+        "solidity": round_significant(plant.solidity, 6),
     }
     return {"plants": [described]}
 
 
 def _subjects(code: str, pictures: Sequence[_Shown]) -> list[Subject]:
     """Return subjects of a species: pictures by week, in arbitrary order, and those with a measurable form."""
-    by_week = sorted(pictures, key=lambda one: one[1].week)
+    by_week = sorted(pictures, key=lambda one: int(one[1].words["week"]))
     mixed = sorted(pictures, key=lambda one: str(one[0].sha256))
     formed = [one for one in by_week if one[1].form is not None]
     some = (("", by_week, _cover, "pot_weed"), ("-mixed", mixed, _cover, "pot_weed_mixed"))
     return [
-        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": SPECIES[code]}, of)
+        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": photos[0][1].words["species"]}, of)
         for suffix, photos, thing, of in (*some, ("-form", formed, _measured_form, "pot_weed_form"))
         if photos
     ]
