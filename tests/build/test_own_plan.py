@@ -227,6 +227,19 @@ def test_what_only_the_owner_knows_is_asked(photos):
     ]  # fmt: skip
 
 
+def test_dates_are_slices_and_columns_that_look_like_numbers_are_not_asked_about(photos):
+    table = _table(photos, "date;time;lot;pears", ["01.05.2026;10:31;1-1;2", "2026-05-02 00:00:00;11:00;2-1;3"])
+    plan = propose_plan(match_rows(photos, table), "x").plan
+    assert [column.ask for column in plan.columns] == ["slice", "nothing", "nothing", "count"]
+
+
+def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
+    seen = match_rows(photos, _table(photos, "trees;severity %;apples", ["2.000;0.07;4,0", "12.000;0.11;1.000"]))
+    plan = propose_plan(seen, "x").plan
+    assert {need.column: need.key for need in open_questions(plan, seen)} == {"trees": "decimal", "severity %": "unit"}
+    assert plan.columns[2].decimal == ",", "4,0 tells that 1.000 is a thousand"
+
+
 def test_columns_of_one_name_are_not_asked_about_before_the_owner_says_which(photos):
     seen = match_rows(photos, _table(photos, "Apples;apples;pears", ["3;4;1", "5;6;2"]))
     plan = propose_plan(seen, "x").plan

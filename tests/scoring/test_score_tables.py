@@ -85,6 +85,13 @@ def test_a_wrong_table_is_refused_with_a_hint(tmp_path, columns, rows, message):
     assert raised.value.hint
 
 
+def test_a_sample_has_one_cluster_and_every_row_a_model(tmp_path):
+    with pytest.raises(UsageError, match=r"row 3 .* sample q1 is in the cluster c2, above in c1"):
+        read_scores(table(tmp_path / "a.csv", [("A", "q1", 1, "c1"), ("B", "q1", 0, "c2")]))
+    with pytest.raises(UsageError, match=r"row 2 .* has no model"):
+        read_scores(table(tmp_path / "b.csv", [("", "q1", 1, "c1")]))
+
+
 def test_a_gate_takes_two_tables_or_two_models_of_one(tmp_path, scores):
     both = table(tmp_path / "both.csv", scores)
     sides = [table(tmp_path / f"{name}.csv", [("mine", *row[1:]) for row in scores if row[0] == name]) for name in "AB"]

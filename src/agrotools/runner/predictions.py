@@ -273,6 +273,8 @@ def _match(
     by = dict(Counter(match[1] for match in found if match))
     if of_items and not column and (unused := [name for name in columns if name not in (*of_items, *_IDS)]):
         problems["columns that are no value of an answer"] = unused
+    if column == _ANSWERS[-1] and (others := [name for name in columns if name not in (column, *_IDS)]):
+        problems[f"columns not read (the prediction is {column})"] = others
     return answers, RowCounts(len(rows), len(answers), by, problems)
 
 

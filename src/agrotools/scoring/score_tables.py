@@ -18,7 +18,7 @@ Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cl
 
 def read_scores(*files: Path) -> dict[str, Scores]:
     """Return the scores of each model; UsageError if a column is missing, a score wrong, or a row given twice."""
-    rows: dict[tuple[str, ...], list[float]] = {}
+    rows, clusters = dict[tuple[str, ...], list[float]](), dict[str, str]()
     for file in files:
         table = open_table(file)
         if lacking := {*_NEEDED}.difference(map(str.lower, table.columns)):
@@ -29,6 +29,11 @@ def read_scores(*files: Path) -> dict[str, Scores]:
             model, score, *ids = (given.get(name, "") for name in (*_NEEDED, "cluster", "epoch"))
             sample, cluster, epoch = (text.removesuffix(".0") for text in ids)  # of pandas, in a column with gaps
             key, row = (model, sample, cluster or sample, epoch), f"row {number} of {file.name}"
+            if not (model and sample):
+                raise UsageError(f"{row} has no {'sample' if model else 'model'}", hint=_ACCEPTED)
+            if clusters.setdefault(sample, key[2]) != key[2]:
+                why = f"{row}: sample {sample} is in the cluster {key[2]}, above in {clusters[sample]}"
+                raise UsageError(why, hint="give a sample the same cluster in every row")
             if key in rows:
                 raise UsageError(
                     f"{row} repeats model {model}, sample {sample}", hint="number repeats in a column epoch"

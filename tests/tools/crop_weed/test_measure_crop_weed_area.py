@@ -404,3 +404,17 @@ def test_two_fold_on_real_photographs(field_data: Path, tmp_path: Path, monkeypa
             found[name].append((mine & theirs).sum() / (mine | theirs).sum())
     assert np.mean(found["crop"]) > 0.5
     assert np.mean(found["weed"]) > 0.75
+
+
+def test_a_large_colour_raster_without_data_in_a_part_counts_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pixels = np.moveaxis(field(PLANTS), -1, 0).copy()
+    pixels[:, :120] = 255
+    path = write_raster(tmp_path / "field_1.tif", pixels, ("R", "G", "B"), nodata=255)
+    whole = measured(path, separation="none")
+    monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
+    large = measured(path, separation="none")
+    assert large.index == "lab_a"
+    assert large.total_px == whole.total_px == pytest.approx(PLANTS.size / 2, rel=0.01)
+    assert large.veg_px == pytest.approx(whole.veg_px, rel=0.02)

@@ -89,7 +89,7 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
-    """Return the decimal mark of a column and True if it is certain; ``1,234`` alone can be read either way."""
+    """Return the decimal mark of a column, and True unless all that it has are cells as ``1,234`` or ``1.234``."""
     comma = point = unsure = False
     for text in texts:
         number = re.match(r"[-+]?[\d.,]+", _GROUPED.sub("", text.strip()))
@@ -99,13 +99,13 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
         if "," in written and "." in written:
             comma |= written.rfind(",") > written.rfind(".")
             point |= written.rfind(",") < written.rfind(".")
-        elif "." in written:
-            point = True
-        elif re.fullmatch(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+", written):
+        elif re.fullmatch(r"[-+]?[1-9]\d{0,2}([.,]\d{3})(?:[.,]\d{3})*", written):
+            comma |= written.count(".") > 1  # several marks are those of thousands
+            point |= written.count(",") > 1
             unsure = True
         else:
-            comma = True
-    return (",", not (unsure and not comma)) if comma and not point else (".", not (unsure and not point))
+            comma, point = comma or "," in written, point or "." in written
+    return "," if comma and not point else ".", comma or point or not unsure
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:

@@ -114,7 +114,7 @@ class Column(FrozenModel):
     """A column, and that of a ``second`` observer. ``ask``: a measure, "slice" (scores by value), "nothing" or ""."""
 
     UNASKED: ClassVar = ("slice", NOTHING)
-    SLICES: ClassVar = ("block", "day", "device", "地块", "日期", "设备")  # headers
+    SLICES: ClassVar = ("block", "day", "device", "date", "地块", "日期", "设备")  # headers
     column: str
     second: str | None = None
     ask: str = UNDECIDED

@@ -292,6 +292,8 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     decimal, sure = cells.detect_decimal(texts)
     known = decimal if sure else ""
     numbers = [number for text in texts if (number := cells.quantity_or_none(text, decimal))]
+    if not numbers:
+        return Column(column=header, ask=NOTHING), "no numbers that can be read (dates, times, ranges?)"
     units = Counter(number.unit for number in numbers)
     target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
     if measure is None and (target is not None and not (units.keys() - {None}) and _unit_in(header) is None):
@@ -305,27 +307,29 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     name = target or ("fruit" if measure.name == "diameter" else "")
     if measure.name in ("count", "diameter") and (thing := countables().get(name)):
         details = {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
-    largest = max((abs(number.value) for number in numbers), default=0.0)
+    largest = max(abs(number.value) for number in numbers)
     unit = _unit_of(header, units, measure, largest)
     return Column(column=header, ask=measure.name, decimal=known, unit=unit, **details), note
 
 
 def _numbers_note(units: Counter[str | None], sure: bool) -> str:
     parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
-    doubt = "" if sure else "; 1,234 may be 1.234 or 1234, and no other cell tells"
-    return f"numbers: {', '.join(parts) or 'none that can be read'}{doubt}"
+    doubt = "" if sure else "; 1,234 or 1.234 may be one or a thousand, and no other cell tells"
+    return f"numbers: {', '.join(parts)}{doubt}"
 
 
 def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest: float) -> str | None:
     """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
+    if measure.unit == "%" and set(units) == {None} and 0 < largest <= 1:
+        return None  # as spreadsheets store percentages
     if unit := _unit_in(header):
         return unit
     if not units[None] and len(units) == 1:
         return next(iter(units))
     if measure.unit == "%" and set(units) == {None}:
-        return "%" if largest > 1 else None
+        return "%"
     return None if units[None] else measure.unit
 
 
