@@ -89,23 +89,26 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
-    """Return the decimal mark of a column, and True unless all that it has are cells as ``1,234`` or ``1.234``."""
-    comma = point = unsure = False
+    """Return the decimal mark of a column, and True unless it is only seen in cells as ``1,234`` or ``1.200``.
+
+    With a point, such cells are decimals if all cells have three and not all end in 0, as programs write numbers.
+    """
+    comma = point = is_whole = False
+    alike: list[str] = []
     for text in texts:
         number = re.match(r"[-+]?[\d.,]+", _GROUPED.sub("", text.strip()))
-        if number is None or not re.search(r"[.,]", number[0]):
-            continue
-        written = number[0]
+        written = number[0] if number else ""
         if "," in written and "." in written:
             comma |= written.rfind(",") > written.rfind(".")
             point |= written.rfind(",") < written.rfind(".")
-        elif re.fullmatch(r"[-+]?[1-9]\d{0,2}([.,]\d{3})(?:[.,]\d{3})*", written):
+        elif re.fullmatch(r"[-+]?[1-9]\d{0,2}(?:[.,]\d{3})+", written):
             comma |= written.count(".") > 1  # several marks are those of thousands
             point |= written.count(",") > 1
-            unsure = True
+            alike.append(written)
         else:
-            comma, point = comma or "," in written, point or "." in written
-    return "," if comma and not point else ".", comma or point or not unsure
+            comma, point, is_whole = comma or "," in written, point or "." in written, is_whole or written.isdigit()
+    unsure = any("," in each for each in alike) or is_whole or all(each.endswith("0") for each in alike)
+    return "," if comma and not point else ".", comma or point or not (alike and unsure)
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:
