@@ -234,10 +234,12 @@ def test_dates_are_slices_and_columns_that_look_like_numbers_are_not_asked_about
 
 
 def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
-    seen = match_rows(photos, _table(photos, "trees;severity %;apples", ["2.000;0.07;4,0", "12.000;0.11;1.000"]))
+    rows = ["2.000;0.07;4,0;0.2", "12.000;0.11;1.000;0.3"]
+    seen = match_rows(photos, _table(photos, "trees;severity %;apples;plant cover (fraction)", rows))
     plan = propose_plan(seen, "x").plan
     assert {need.column: need.key for need in open_questions(plan, seen)} == {"trees": "decimal", "severity %": "unit"}
     assert plan.columns[2].decimal == ",", "4,0 tells that 1.000 is a thousand"
+    assert plan.columns[3].unit == "fraction"
 
 
 def test_columns_of_one_name_are_not_asked_about_before_the_owner_says_which(photos):

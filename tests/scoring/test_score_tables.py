@@ -86,8 +86,11 @@ def test_a_wrong_table_is_refused_with_a_hint(tmp_path, columns, rows, message):
 
 
 def test_a_sample_has_one_cluster_and_every_row_a_model(tmp_path):
-    with pytest.raises(UsageError, match=r"row 3 .* sample q1 is in the cluster c2, above in c1"):
+    with pytest.raises(UsageError, match=r"row 3 .* sample q1 is in the cluster c2, elsewhere in c1"):
         read_scores(table(tmp_path / "a.csv", [("A", "q1", 1, "c1"), ("B", "q1", 0, "c2")]))
+    old, new = (table(tmp_path / f"{name}.csv", [(name, "q1", 1, name)]) for name in ("old", "new"))
+    with pytest.raises(UsageError, match=r"row 2 of old\.csv: sample q1 is in the cluster old, elsewhere in new"):
+        gate_tables(new, old, 0.0, allow_invalid=False)
     with pytest.raises(UsageError, match=r"row 2 .* has no model"):
         read_scores(table(tmp_path / "b.csv", [("", "q1", 1, "c1")]))
 

@@ -16,9 +16,9 @@ _ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none),
 Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cluster
 
 
-def read_scores(*files: Path) -> dict[str, Scores]:
-    """Return the scores of each model; UsageError if a column is missing, a score wrong, or a row given twice."""
-    rows, clusters = dict[tuple[str, ...], list[float]](), dict[str, str]()
+def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, Scores]:
+    """Return the scores of each model, in ``clusters`` (by sample; filled); UsageError for a table with a fault."""
+    rows, clusters = dict[tuple[str, ...], list[float]](), {} if clusters is None else clusters
     for file in files:
         table = open_table(file)
         if lacking := {*_NEEDED}.difference(map(str.lower, table.columns)):
@@ -32,7 +32,7 @@ def read_scores(*files: Path) -> dict[str, Scores]:
             if not (model and sample):
                 raise UsageError(f"{row} has no {'sample' if model else 'model'}", hint=_ACCEPTED)
             if clusters.setdefault(sample, key[2]) != key[2]:
-                why = f"{row}: sample {sample} is in the cluster {key[2]}, above in {clusters[sample]}"
+                why = f"{row}: sample {sample} is in the cluster {key[2]}, elsewhere in {clusters[sample]}"
                 raise UsageError(why, hint="give a sample the same cluster in every row")
             if key in rows:
                 raise UsageError(
@@ -91,8 +91,9 @@ def compare_tables(*files: Path) -> list[Comparison]:
 
 def gate_tables(new: Path, old: Path, max_drop: float, *, allow_invalid: bool) -> tuple[Gate, str, str]:
     """Test a table of one model against another, or a table of two models against the model ``old``; name both."""
-    models = read_scores(new)
-    others = read_scores(old) if old.is_file() else {name: models.pop(name) for name in [str(old)] if name in models}
+    models = read_scores(new, clusters=(clusters := dict[str, str]()))
+    at = [name for name in models if name == str(old)]
+    others = read_scores(old, clusters=clusters) if old.is_file() else {name: models.pop(name) for name in at}
     for file, each in ((old, others), (new, models)):
         if len(each) != 1:
             fault = f"{file} is not one model, but {', '.join(each) or 'none'}"

@@ -289,7 +289,10 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[Any]]) -> NDArray
         else:
             stacked /= np.float32(255)
             np.clip(stacked, 0, 1, out=stacked)
-        return np.asarray(-cv2.extractChannel(cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB), 1), np.float32)
+        values = np.asarray(-cv2.extractChannel(cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB), 1), np.float32)
+        for band in (each for each in bands.values() if each.dtype != np.uint8):
+            values[np.isnan(band)] = np.nan  # OpenCV's Lab colours of NaN are numbers
+        return values
     if index in ("exg", "exgr", "cive"):
         red, green, blue = bands["R"], bands["G"], bands["B"]
         if index == "cive":

@@ -265,18 +265,18 @@ def agreed_answers(seen: DetectedTable, column: Column, skipped: SkippedRows) ->
         absolute, relative = tolerance_of(column, measure)
         alike = [abs(a - b) <= max(absolute, relative * (a + b) / 2) for a, b in numbers]
         mean, lin = sum(a - b for a, b in numbers) / max(1, len(both)), weighted_kappa(numbers)
-        said = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
+        agreement = f"mean difference {mean:.3g}, Lin's concordance {'undefined' if lin is None else f'{lin:.2f}'}"
     else:
         names = ColumnNames.of(column, map(str, [*first.values(), *second.values()] if measure.kind == "name" else ()))
         key = {text: names.ids_of(text)[0] for text in names.labels.entries}
         pairs = [(key.get(str(a := first[image]), str(a)), key.get(str(b := second[image]), str(b))) for image in both]
         alike, (kappa, why) = [a == b for a, b in pairs], cohens_kappa(pairs)
-        said = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
+        agreement = f"kappa undefined ({why})" if kappa is None else f"Cohen's kappa {kappa:.2f}"
     for image in (image for image, agree in zip(both, alike, strict=True) if not agree):
         hint = "agree on one value, or remove second from the plan to ask by the first alone"
         example = f"{image.name}: {values.pop(image)!r} and {second[image]!r}"
         skipped.add(column.column, f"is another value in {column.second}", hint, example=example)
-    return values, f"{column.column} and {column.second}: {said}, n = {len(both)}, {sum(alike)} alike"
+    return values, f"{column.column} and {column.second}: {agreement}, n = {len(both)}, {sum(alike)} alike"
 
 
 def _value(text: str, column: Column, measure: Measure) -> Value:

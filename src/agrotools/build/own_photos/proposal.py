@@ -322,14 +322,11 @@ def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest:
     """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
-    if measure.unit == "%" and set(units) == {None} and 0 < largest <= 1:
-        return None  # as spreadsheets store percentages
-    if unit := _unit_in(header):
-        return unit
-    if not units[None] and len(units) == 1:
-        return next(iter(units))
-    if measure.unit == "%" and set(units) == {None}:
-        return "%"
+    unit, is_share = _unit_in(header), measure.unit == "%" and set(units) == {None}
+    if is_share and unit in (None, "%"):
+        return None if 0 < largest <= 1 else "%"  # spreadsheets store percentages as fractions
+    if unit or (not units[None] and len(units) == 1):
+        return unit or next(iter(units))
     return None if units[None] else measure.unit
 
 

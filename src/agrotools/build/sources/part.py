@@ -47,7 +47,7 @@ def reasons(dropped: Mapping[str, int]) -> str:
 
 
 class Listing(FrozenModel):
-    """What the TOML of a data set states: the source, how to get it, the part that is made from it, and its layout."""
+    """Content of the TOML of a data set: the source, how to get it, the part that is made from it, and its layout."""
 
     source: SourceNote
     get_it: str = "fetch the data set again, with all its folders"

@@ -127,10 +127,7 @@ def _sample(
 def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float) -> NDArray[np.float32]:
     if factor != 1.0:
         bands = {role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()}
-    values = index_values(index, bands)
-    for band in bands.values():  # OpenCV's Lab colours of NaN are numbers
-        values[np.isnan(band)] = np.nan
-    return values
+    return index_values(index, bands)
 
 
 def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
