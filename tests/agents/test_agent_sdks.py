@@ -94,12 +94,7 @@ def outcome(run: at.Run) -> Any:
     """Steps of all samples, without times and replies, and the scores."""
     steps = {
         record.sample.id: [
-            (
-                step.kind,
-                step.call and (step.call.tool, step.call.arguments),
-                step.observation,
-                step.text,
-            )
+            (step.kind, step.call and (step.call.tool, step.call.arguments), step.observation, step.text)
             for step in record.trajectory.steps
         ]
         for record in run.samples()

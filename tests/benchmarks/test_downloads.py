@@ -89,10 +89,7 @@ def test_a_passing_fault_or_a_pointer_is_overcome(served, tmp_path, fault):
     assert _whole(tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [(429, "refused"), ("other", "differs"), ("cut", "unreachable")],
-)
+@pytest.mark.parametrize(("fault", "reason"), [(429, "refused"), ("other", "differs"), ("cut", "unreachable")])
 def test_a_file_that_cannot_be_had_is_reported_and_the_others_come(served, tmp_path, fault, reason):
     name = next(iter(CONTENT))
     for place in ("raw.example.org/owner", "media.example.org/owner"):

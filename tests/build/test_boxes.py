@@ -56,6 +56,14 @@ CVAT = """<?xml version="1.0" encoding="utf-8"?>\n<annotations><version>1.1</ver
 <polygon label="apple" points="1.0,1.0;9.0,1.0;9.0,9.0" group_id="4"/>
 <polygon label="apple" points="2,2;8,2;8,9" group_id="4"/>
 </image><image id="1" name="b.jpg" width="80" height="60"/></annotations>"""
+
+
+def _voc(picture: str, *lefts: int) -> str:
+    box = "<xmin>{}</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax>"
+    objects = (f"<object><name>apple</name><bndbox>{box.format(left)}</bndbox></object>" for left in lefts)
+    return f"<annotation><filename>{picture}</filename>{''.join(objects)}</annotation>"
+
+
 VIA_CSV = "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\n"
 VIA_SHAPE = '"{""name"":""point"",""cx"":5,""cy"":6}","{""fruit"":""apple""}"'
 BOXES_CSV = "image_path,xmin,ymin,xmax,ymax,label\n"
@@ -65,6 +73,10 @@ READ = {
     "coco": ({"x.json": _coco(*[{"image_id": 1, "category_id": 1}] * 2)}, TWO),
     "coco, ids of one type or another": (
         {"x.json": _coco(*[{"image_id": "1", "category_id": 1.0}] * 2, ids=(1.0, "2"))}, TWO,
+    ),
+    "coco, names of an upload to roboflow": (
+        {"x.json": _coco(*[{"image_id": 1, "category_id": 1}] * 2).replace('"train/a.jpg"',
+            '"A-1_jpg.rf.0a1b.jpg", "extra": {"name": "a.jpg"}').replace("train\\\\b.jpg", "b_jpg.rf.0a1b.jpg")}, TWO,
     ),
     "coco, a category above": (
         {"x.json": _coco(*[{"image_id": 1, "category_id": 1}] * 2, categories=((0, "fruit"), (1, "apple")))}, TWO,
@@ -112,6 +124,9 @@ READ = {
         {"b.jpg": {"apple": 0}},
     ),
     "cvat": ({"x.xml": CVAT}, TWO),
+    "pascal voc": (
+        {"set/a.xml": _voc("a.jpg", 1, 2), "set/b.xml": _voc("b.jpg"), "set/ImageSets/train.txt": "a\n"}, TWO,
+    ),
     "deepforest": (
         {"x.csv": f"{BOXES_CSV}a.jpg,1,1,5,5,apple\na.jpg,2,1,5,5,apple\nb.jpg,0,0,0,0,apple\n"}, TWO,
     ),
@@ -177,8 +192,14 @@ FAULTS = {
     "no annotations that are known": {"x.json": '{"images": [], "categories": []}'},
     "tracks of a video": {"x.xml": "<annotations><track id='0' label='apple'/></annotations>"},
     "several pictures have the same id": {"x.json": _coco(ids=(1, 1))},
-    "cannot be read as annotations": {"x.json": _coco({"image_id": 7, "category_id": 1})},
-    "cannot be read": {"x.json": "{"},
+    "annotation 0 has the image_id 7, but no image": {"x.json": _coco({"image_id": 7, "category_id": 1})},
+    "annotation 0 has the category_id null": {"x.json": _coco({"image_id": 1})},
+    "an entry lacks 'name'": {"x.json": _coco().replace('"name"', '"title"')},
+    "an entry lacks 'label'": {"set/a.json": '{"imagePath": "a.jpg", "shapes": [{}]}'},
+    "an entry has another form": {"x.json": _coco().replace('"annotations": []', '"annotations": [5]')},
+    "damaged or cut off": {"x.json": "{"},
+    "looks like JSON-MIN": {"x.json": '[{"image": "a.jpg", "label": [], "annotation_id": 3}]'},
+    "looks like results of COCO": {"x.json": '[{"image_id": 1, "category_id": 1, "score": 0.9}]'},
 }
 
 
@@ -187,6 +208,7 @@ def test_annotations_that_cannot_be_used_say_why(photos: Path, says: str):
     with pytest.raises(BenchmarkError) as told:
         match_rows(photos, _write(photos.parent, FAULTS[says]))
     assert says in told.value.message
+    assert told.value.hint or says.startswith(("has", "predictions", "which"))
 
 
 def test_masks_that_are_all_crowds_say_why_there_is_no_number(photos: Path):

@@ -12,7 +12,7 @@ from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_que
 from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos
 from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import SkippedRows
-from agrotools.build.own_photos.proposal import kind_of, open_questions_of_column, propose_plan
+from agrotools.build.own_photos.proposal import kind_of, propose_plan
 from agrotools.build.own_photos.questions import (
     Pictured,
     arguments_of,
@@ -96,14 +96,6 @@ def test_columns_of_groups_are_slices_and_no_answers(photos):
         propose_plan(match_rows(photos, _table(photos, "day;answer", ["2026-05-03;", "2026-05-04;"])), "my farm")
 
 
-def test_numbers_that_may_be_a_thousandfold_are_asked_about(photos):
-    seen = match_rows(photos, _table(photos, "plant height (cm)", ["3,755", "2,120"]))
-    (column,) = propose_plan(seen, "my farm").plan.columns
-    assert "decimal" in [need.key for need in open_questions_of_column(column, seen)]
-    known = column.model_copy(update={"decimal": ","})
-    assert "decimal" not in [need.key for need in open_questions_of_column(known, seen)]
-
-
 @pytest.mark.parametrize(("table", "folder", "ask"), [
     ("t.csv", "photos", "class"), ("pests.csv", "photos", "pest"), ("t.csv", "cotton_pests", "pest"),
     ("t.csv", "weeds", "weed"), ("diseases.csv", "pests", "class"),
@@ -169,6 +161,8 @@ def test_the_crop_is_asked_for_where_names_do_not_tell_it(photos, tmp_path: Path
     (column,) = plan.columns
     decided = plan.model_copy(update={"columns": (column.model_copy(update={"crop": "coffee"}),)})
     assert open_questions(decided, seen) == []
+    classes = plan.model_copy(update={"columns": (column.model_copy(update={"ask": "class", "quantity": "disease"}),)})
+    assert open_questions(classes, seen) == []
 
 
 _LISTS = "fungi oomycetes bacteria viruses of_sought_cause"
@@ -238,8 +232,21 @@ def test_numbers_that_may_be_thousands_or_shares_are_asked_about(photos):
     seen = match_rows(photos, _table(photos, "trees;severity %;apples;plant cover (fraction)", rows))
     plan = propose_plan(seen, "x").plan
     assert {need.column: need.key for need in open_questions(plan, seen)} == {"trees": "decimal", "severity %": "unit"}
+    assert "Is 2.000 in 'trees' 2 (" in open_questions(plan, seen)[0].question
     assert plan.columns[2].decimal == ",", "4,0 tells that 1.000 is a thousand"
     assert plan.columns[3].unit == "fraction"
+
+
+def test_notes_say_what_is_taken_for_granted(photos):
+    seen = match_rows(
+        photos, _table(photos, ";cover % Ann;cover % Bob;trees Ann;pears Bob", ["0;2.013;3;4;5", "1;3.452;4;5;6"])
+    )
+    plan, notes = propose_plan(seen, "x")
+    assert [column.ask for column in plan.columns] == ["nothing", "cover", "cover", "count", "count"]
+    assert "2.013 is 2.013 " in notes["cover % Ann"]
+    assert "Bob" not in notes["trees Ann"]
+    seen = match_rows(photos, _table(photos, "rust % Ann;rust % Bob", ["2;3", "3;4"]))
+    assert 'second = "rust % Bob"' in propose_plan(seen, "x").notes["rust % Ann"]
 
 
 def test_columns_of_one_name_are_not_asked_about_before_the_owner_says_which(photos):

@@ -48,7 +48,7 @@ def test_a_table_of_photos_of_all_groups_is_written_without_decoding(folder: Pat
     assert Counter(row["block"] for row in rows) == {"north": 6, "south": 3, "south/edge": 1}
     assert {row["day"] for row in rows} == {"2026-05-03", "2026-05-04", "unknown"}
     assert {row["device"] for row in rows} == {"Canon EOS 60D", "DJI M3M", "unknown"}
-    assert "10 of 29 photos (10 wanted, 1 cannot be read)" in said
+    assert "10 of 29 photos (10 wanted, 1 cannot be read: south/broken.jpg)" in said
     assert "block: 3 of 3 groups: north 6 of 20, south 3 of 8, south/edge 1 of 1" in said
     again = folder.parent / "again.csv"
     assert list(write_choice(folder, 10, None, again))

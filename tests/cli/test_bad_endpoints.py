@@ -13,14 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from agrotools.cli import main
-from support.fault_server import (
-    closed_port,
-    completion,
-    fault_server_beside,
-    marked,
-    marker_of,
-    self_signed,
-)
+from support.fault_server import closed_port, completion, fault_server_beside, marked, marker_of, self_signed
 from support.plain_sample import plain_sample
 from support.quick import shorten_waits
 

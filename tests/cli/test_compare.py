@@ -175,10 +175,10 @@ def test_a_gate_fails_if_samples_of_the_old_run_are_lost(tmp_path):
     new = written(tmp_path / "new", [*answers([True] * 19), *lost])
     done = run_command("gate", str(new), "--against", str(old))
     assert done.returncode == 1
-    assert "failed: 1 of 20 samples have no valid record in the new run" in done.stdout
+    assert "failed: 1 of 20 samples have no valid record in the new version" in done.stdout
     done = run_command("gate", str(new), "--against", str(old), "--allow-invalid")
     assert done.returncode == 0
-    assert "not compared: 1 sample with a valid record only in the old run" in done.stdout
+    assert "not compared: 1 sample with a valid record only in the old version" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,7 @@ def test_runs_that_cannot_be_compared_are_refused_by_name(tmp_path, changes, nam
 def test_a_run_on_new_scenes_is_subtracted_without_pairs(tmp_path):
     published = written(tmp_path / "published", answers([True] * 30), benchmark_version="8")
     fresh = written(
-        tmp_path / "fresh",
-        answers(at < 15 for at in range(30)),
-        benchmark_version="8-fresh-1",
-        benchmark_hash="other",
+        tmp_path / "fresh", answers(at < 15 for at in range(30)), benchmark_version="8-fresh-1", benchmark_hash="other"
     )
     done = run_command("compare", str(published), str(fresh))
     assert done.returncode == 0, done.stderr

@@ -46,20 +46,6 @@ def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_
     assert at.compare(first, second)[0].value == 0
 
 
-def test_every_command_opens_a_run_of_predictions(tmp_path, benchmark):
-    file = write_lines(tmp_path / "p.jsonl", [{"id": f"q{n}", "prediction": f"value: {n}"} for n in range(20)])
-    run = str(tmp_path / "out")
-    for arguments, shown in (
-        (["score", "--benchmark", str(benchmark.root), "--predictions", str(file), "--out", run], "100.0"),
-        (["score", run], "100.0"),
-        (["explain", run, "q3"], "value: 3"),
-        (["report", run, "--out", str(tmp_path / "page.html")], "page.html"),
-    ):
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
-        assert shown in result.output
-
-
 def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, benchmark):
     rows = [{"sample": "q0", "response": "2"}, {"sample": "q0", "response": "value: 0"}, {"sample": "x", "response": 3}]
     file = write_lines(tmp_path / "p.jsonl", [*rows, {"sample": "q1", "response": "Failed to obtain answer via API."}])
@@ -86,7 +72,7 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
         ("p.jsonl", '{"id": "q0", "prediction": 0}\n{"id": "q1"}\n{"id": "q2", "prediction": null}\n'),
         (
             "p.jsonl",
-            '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": "NaN"}\n{"id": "q2", "prediction": "null"}',
+            '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": "NaN"}\n{"id": "q2", "prediction":"null"}',
         ),
         ("p.jsonl", '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": NaN}\n{"prediction":NaN,"id": "q2"}'),
         ("p.csv", "id,prediction\nq0,0\nq1\nq2,\n"),
@@ -114,16 +100,38 @@ ERRORS = [  # as openai, anthropic, google-genai, httpx, requests, litellm, lmms
     "[LMMS_EVAL_REQUEST_FAILED after 5 retries] Connection error.",
     "Error communicating with the API: Connection error.",
     {"error": {"message": "The model is overloaded", "code": 503}},
+    "ERROR: CUDA out of memory",
+    "API error",
+    "<error>",
+    'Traceback (most recent call last):\n  File "run.py", line 3, in <module>',
+    "Failed to generate a response",
+    "An error occurred while processing the request",
+]
+ANSWERS = [
+    *("Error: 3 %", "error: 0.12 m", "429 plants", '{"error": "0.2"}', "The error in the image is a torn leaf."),
+    *("An error in the image hides the row", "Human error", "Failed germination", "Error bars overlap", "failed"),
 ]
 
 
-def test_the_error_of_a_request_is_no_answer_and_an_item_called_error_is_one(tmp_path, benchmark):
-    answers = [*ERRORS, *("Error: 3 %", "error: 0.12 m", "429 plants", '{"error": "0.2"}')]
-    rows = [{"id": f"q{n}", "prediction": text} for n, text in enumerate(answers)]
+def test_the_error_of_a_program_is_no_answer_and_an_item_called_error_is_one(tmp_path):
+    benchmark = load_benchmark(write_text_benchmark(tmp_path / "more", 30))
+    rows = [{"id": f"q{n}", "prediction": text} for n, text in enumerate([*ERRORS, *ANSWERS])]
     run, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark)
     assert len(named(counts, "rows with an error in place of a prediction")) == len(ERRORS)
-    assert (run.valid, counts.matched) == (4, 15)
+    assert (run.valid, counts.matched) == (len(ANSWERS), len(rows))
     assert "no reply in p.jsonl: Error code: 429" in {record.invalid for record in run.samples()}
+
+
+@pytest.mark.parametrize("late", [{"prediction": "ERROR: timeout"}, {"prediction": None}, {"messages": []}])
+def test_a_row_without_an_answer_replaces_no_answer_of_the_same_sample(tmp_path, benchmark, late):
+    rows = [{"id": "q3", "prediction": "value: 3"}, {"id": "q3", **late}, {"id": "q4", **late}]
+    file = write_lines(tmp_path / "p.jsonl", [*rows, {"id": "q4", "prediction": "value: 4"}])
+    run, counts = imported(file, benchmark)
+    valid = {record.sample.id for record in run.samples() if not record.invalid and record.mode == "no-tool"}
+    assert (valid, run.scores["fas"].value) == ({"q3", "q4"}, 1)
+    if "messages" not in late:
+        assert named(counts, "rows without an answer after one") == ("row 2 (id q3)",)
+        assert named(counts, "repeated rows") == ("row 3 (id q4)",)
 
 
 @pytest.mark.parametrize("replies", [("resps", [["value: {}"]]), ("filtered_resps", ["value: {}"])])
@@ -149,15 +157,16 @@ def test_likelihoods_of_lm_eval_are_no_answers(tmp_path, benchmark):
 def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tmp_path, benchmark):
     openpyxl = pytest.importorskip("openpyxl", reason="extra build")
     book = openpyxl.Workbook()
-    for row in [
-        ["id", "prediction"],
-        ["q0", "note_x000D_\nvalue: 0"],
-        ["q1", '="value: 1"'],
-        ["q2", "#REF!"],
-        ["q3", "3"],
-    ]:
+    texts = {
+        "id": "prediction",
+        "q0": "note_x000D_\nvalue: 0",
+        "q1": '="value: 1"',
+        "q2": "#REF!",
+        "q3": "3",
+        "q4": None,
+    }
+    for row in texts.items():
         book.active.append(row)
-    book.active.append(["q4", None])
     book.active.merge_cells("B5:B6")
     book.save(tmp_path / "p.xlsx")
     run, counts = imported(tmp_path / "p.xlsx", benchmark)
@@ -218,7 +227,7 @@ def test_an_index_or_id_that_pandas_stored_as_a_float_is_found(tmp_path, benchma
 
 def test_an_ambiguous_index_matches_nothing(tmp_path, benchmark):
     file = write_lines(tmp_path / "p.jsonl", [{"index": n, "prediction": n} for n in range(3, 9)])
-    with pytest.raises(UsageError, match="belongs to a sample of questions"):
+    with pytest.raises(UsageError, match=r"belongs to a sample of questions.* from 1 and has 20"):
         imported(file, benchmark)
 
 

@@ -64,18 +64,6 @@ def _ask_for(farm: Path, samples: int) -> None:
     plan.write_text(plan.read_text().replace("samples = 22\n", f"samples = {samples}\n"))
 
 
-def test_without_a_terminal_the_plan_is_written_and_nothing_is_built(farm: Path):
-    done = _build(farm)
-    assert done.exit_code == 3
-    assert "No crop: set crop in the plan if all photos show one. Check the plan and run" in done.stdout
-    assert "--yes" in done.stdout
-    assert not (farm / "made").exists()
-    plan = read_plan(farm / "answers.plan.toml")
-    assert [(column.column, column.ask) for column in plan.columns] == [
-        ("Severity (%)", "severity"), ("Disease", "disease")
-    ]  # fmt: skip
-
-
 def test_the_command_says_what_a_table_lacks(farm: Path):
     (farm / "empty.csv").write_text("photo,apples,note\nleaf_1.jpg,,\nleaf_2.jpg,,\n")
     with pytest.raises(BenchmarkError, match="'apples' is empty in all rows with a photo, column 'note' is empty"):
@@ -159,7 +147,7 @@ def test_chosen_photos_that_were_labelled_have_scores_by_slice(farm: Path, monke
         photo.rename(photo.parent / f"plot_{number % 2}" / photo.name)
     runner = CliRunner()
     chosen = runner.invoke(app, ["build", "--images", "photos", "--choose", "8", "--out", "labels.csv"])
-    assert "8 of 10 photos (8 wanted, 1 cannot be read)" in chosen.stdout
+    assert "8 of 10 photos (8 wanted, 1 cannot be read: broken.jpg)" in chosen.stdout
     assert "block: 2 of 2 groups: plot_0 4 of 5, plot_1 4 of 5" in chosen.stdout
     header, *rows = (farm / "labels.csv").read_text("utf-8-sig").splitlines()
     filled = [f"{row}{10 * (at + 1)}" for at, row in enumerate(rows)]
@@ -200,6 +188,23 @@ def test_what_does_not_fit_together_is_told(farm: Path):
     (farm / "answers.plan.toml").write_text("images_column = 'Photo'\n[[columns]]\ncolumn = 'Yield'\nask = 'count'\n")
     with pytest.raises(BenchmarkError, match="answers\\.csv has no column 'Yield'"):
         _build(farm)
+
+
+def test_a_column_with_an_open_question_is_left_out_only_if_that_is_accepted(farm: Path):
+    rows = "".join(f"leaf_{n}.jpg;{n}.000;{n};{n}\n" for n in range(1, 11))
+    (farm / "t.csv").write_text("photo;trees;apples;pears\n" + rows)
+    done = _build(farm, table="t.csv")
+    assert (done.exit_code, "add --yes to accept it" in done.stdout) == (3, True)
+    plan = farm / "t.plan.toml"
+    plan.write_text(plan.read_text().partition('[[columns]]\ncolumn = "pears"')[0])
+    done = _build(farm, table="t.csv")
+    assert (done.exit_code, (farm / "made").exists()) == (3, False)
+    assert "trees: decimal: Is 1.000 in 'trees' 1 (decimal mark" in done.stdout
+    assert "does not name, not asked about: pears" in done.stdout
+    done = _build(farm, "--yes", table="t.csv")
+    assert done.exit_code == 0, done.output
+    assert {sample.metadata["column"] for sample in load_folder(farm / "made").samples} == {"apples"}
+    assert "dropped: trees" in done.stdout
 
 
 @pytest.mark.slow

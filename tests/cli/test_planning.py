@@ -33,12 +33,7 @@ MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2
             {},
             "field --quick --model openai:gpt-4.1-mini --budget 3",
         ),
-        (
-            "field -m baseline:oracle",
-            "baseline:oracle",
-            {},
-            "field --quick --model openai:gpt-4.1-mini --budget 3",
-        ),
+        ("field -m baseline:oracle", "baseline:oracle", {}, "field --quick --model openai:gpt-4.1-mini --budget 3"),
         (
             MODEL,
             "m1",

@@ -69,11 +69,7 @@ shares = st.tuples(st.floats(-0.2, 1), st.floats(0, 1), st.integers(0, 5))
 
 
 @given(
-    st.lists(shares, min_size=1, max_size=40),
-    st.floats(0, 0.1),
-    st.floats(0, 0.03),
-    st.integers(1, 40),
-    st.booleans(),
+    st.lists(shares, min_size=1, max_size=40), st.floats(0, 0.1), st.floats(0, 0.03), st.integers(1, 40), st.booleans()
 )
 def test_no_budget_is_ever_exceeded(
     replies: list[tuple[float, float, int]], budget_usd: float, spent_usd: float, concurrency: int, stop_at_once: bool

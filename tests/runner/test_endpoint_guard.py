@@ -15,9 +15,7 @@ ANSWERED = Record(sample=plain_sample(), mode="no-tool")
 
 def endpoint(stats: WireStats | None, allowed: int = 1, failed: frozenset[Key] = frozenset()) -> _Endpoint:
     context: Any = SimpleNamespace(
-        source=SimpleNamespace(stats=stats),
-        pace=SimpleNamespace(allowed=allowed),
-        store=SimpleNamespace(failed=failed),
+        source=SimpleNamespace(stats=stats), pace=SimpleNamespace(allowed=allowed), store=SimpleNamespace(failed=failed)
     )
     return _Endpoint(context)
 

@@ -45,9 +45,7 @@ def test_samples_of_one_file_count_as_one_draw():
     widths = []
     for table in (apart, shared):
         (result,) = correlations(
-            {"arg_acc": units("arg_acc", steps, table)},
-            {"fas": units("fas", outcome, table)},
-            table,
+            {"arg_acc": units("arg_acc", steps, table)}, {"fas": units("fas", outcome, table)}, table
         )
         widths.append(result.interval.upper - result.interval.lower)
     assert widths[1] > 2 * widths[0]

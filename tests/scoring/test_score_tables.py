@@ -106,7 +106,17 @@ def test_a_gate_takes_two_tables_or_two_models_of_one(tmp_path, scores):
     assert (newer, older, result.new - result.old) == ("A", "B", pytest.approx(-result.bound.drop))
     done = CliRunner().invoke(app, ["gate", str(both), "--against", str(sides[0])])
     assert isinstance(done.exception, UsageError)
-    assert "both.csv is not one model, but A, B" in str(done.exception)
+    assert "both.csv has the scores of A, B" in str(done.exception)
+    run = tmp_path / "run"
+    run.mkdir()
+    for arguments, says in (
+        (["compare", run, both], "samples.parquet"), (["gate", run, "--against", both], "samples.parquet"),
+        (["gate", both, "--against", run], "samples.parquet"), (["gate", both, "--against", "C"], "neither a table"),
+        (["gate", both, "--against", "A", "--mode", "no-tool"], "has no modes"),
+    ):  # fmt: skip
+        done = CliRunner().invoke(app, [*map(str, arguments)])
+        assert isinstance(done.exception, UsageError), arguments
+        assert says in str(done.exception)
 
 
 def test_a_gate_fails_if_the_new_table_lacks_scores(tmp_path, scores):
@@ -115,5 +125,5 @@ def test_a_gate_fails_if_the_new_table_lacks_scores(tmp_path, scores):
         tmp_path / "new.csv", [(*row[:2], "" if row[1] == "q3" else 1, row[3]) for row in scores if row[0] == "A"]
     )
     result = gate_tables(new, old, 0, allow_invalid=False)[0]
-    assert (result.lost, result.passed) == (1, False)
+    assert (result.lost, result.passed, result.fault) == (1, False, "1 of 40 samples have no score in the new version")
     assert gate_tables(new, old, 0, allow_invalid=True)[0].passed

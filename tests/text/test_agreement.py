@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from agrotools.core import ToolSpec
 from agrotools.core.record import literal_value
 from agrotools.text.agreement import compare_arguments
-from agrotools.text.agreement_values import (
-    box_iou,
-    categories_agree,
-    category,
-    is_rounding,
-    same_json,
-)
+from agrotools.text.agreement_values import box_iou, categories_agree, category, is_rounding, same_json
 
 SPEC = ToolSpec(
     name="tool",

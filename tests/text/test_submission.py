@@ -41,8 +41,7 @@ def test_the_last_complete_form_counts(text: str, values):
 
 
 @pytest.mark.parametrize(
-    ("other", "score"),
-    [("12,5", 1), ("1.234,5 m", 1), ("12.5", 0), ("12,500", 0), ("12", 0), ("1,234,567", 0)],
+    ("other", "score"), [("12,5", 1), ("1.234,5 m", 1), ("12.5", 0), ("12,500", 0), ("12", 0), ("1,234,567", 0)]
 )
 def test_a_decimal_comma_beside_it_decides_what_3755_is(other: str, score: float):
     slots = [ToleranceSlot(name="yield", label="yield", value=3.755, unit="t/ha"),

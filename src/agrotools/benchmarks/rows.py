@@ -32,7 +32,8 @@ def read_rows(path: Path, at: str = "") -> Iterator[Any]:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
         elif path.suffix in TABLES:
-            yield from (row for _, row in open_table(path, delimiter=TABLES[path.suffix]).named_rows())
+            table = open_table(path, delimiter=TABLES[path.suffix], allow_formulas=True)
+            yield from (row for _, row in table.named_rows())
         else:
             yield from _json_rows(path, at)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Objects that people marked in pictures: COCO, YOLO, LabelMe, VIA, Label Studio, CVAT and DeepForest."""
+"""Objects that people marked in pictures: COCO, YOLO, LabelMe, VIA, Label Studio, CVAT, Pascal VOC and DeepForest."""
 
 import json
 import re
@@ -24,9 +24,19 @@ class Mark(NamedTuple):
     is_crowd: bool = False
 
 
-Marked = tuple[str, list[Mark]]
-"""A picture as the annotations name it, and its marks: once for each person who annotated it, also without a mark."""
-_FORMATS = "COCO, LabelMe, VIA or Label Studio (.json), CVAT for images (.xml), or a folder of these or of YOLO labels"
+class Marked(NamedTuple):
+    """A picture and its marks: once for each person who annotated it, also without a mark."""
+
+    name: str
+    """Name in the annotations, which may differ from ``original``, the one before an upload."""
+    marks: list[Mark]
+    original: str = ""
+
+
+FORMATS = (
+    "known are COCO, LabelMe, VIA, Label Studio (.json), CVAT for images, Pascal VOC (.xml), and folders of them or of"
+    " YOLO labels; CVAT, Label Studio and Roboflow export COCO JSON"
+)
 _ROUNDING = 1e-3  # of a side: boxes reach beyond the picture where digits are truncated
 
 
@@ -49,12 +59,12 @@ def count_marks(marks: Iterable[Mark]) -> tuple[dict[str, int | None], Counter[t
     return counts, +faults
 
 
-def read_marks(path: Path, attribute: str = "") -> list[Marked] | None:
+def read_marks(path: Path, attribute: str = "", hint: str | None = None) -> list[Marked] | None:
     """Return the annotated pictures of a file or folder, None for a table of others; BenchmarkError if that fails.
 
     ``attribute``: the attribute of VIA that is the class, by default one with a usual name, or else any.
     """
-    found: dict[str, list[Marked]] = {}
+    found, file = dict[str, list[Marked]](), path
     try:
         if path.is_file() and path.suffix.lower() == ".csv":
             return _of_table(open_table(path))
@@ -64,28 +74,43 @@ def read_marks(path: Path, attribute: str = "") -> list[Marked] | None:
             found.setdefault(file.suffix.lower(), []).extend(_of_file(file, attribute))
         found[".txt"] = list(_yolo(path))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ElementTree.ParseError) as error:
-        raise BenchmarkError(f"{path} cannot be read as annotations ({_FORMATS}): {error!r}") from error
+        match error:
+            case KeyError():
+                reason = f"an entry lacks {error}"
+            case json.JSONDecodeError() | ElementTree.ParseError():
+                reason = f"it is damaged or cut off: {error}"
+            case OSError() | ValueError():
+                reason = str(error)
+            case _:
+                reason = "an entry has another form than its format says"
+        raise BenchmarkError(f"{file} cannot be read as annotations: {reason}", hint=hint) from error
     if len(kinds := [kind for kind, pictures in found.items() if pictures]) != 1:
         what = f"annotations of several kinds ({', '.join(kinds)})" if kinds else "no annotations that are known"
-        raise BenchmarkError(f"{path} holds {what}; give one of: {_FORMATS}")
+        raise BenchmarkError(f"{path} holds {what}", hint=hint)
     return found[kinds[0]]
 
 
 def _of_file(file: Path, attribute: str) -> Iterable[Marked]:
     if file.suffix.lower() == ".xml":
-        return _cvat(ElementTree.parse(file).getroot())
+        root = ElementTree.parse(file).getroot()
+        return [_voc(root, file.stem)] if root.tag == "annotation" else _cvat(root)
     match json.loads(file.read_bytes()) if file.suffix.lower() == ".json" else None:
         case {"images": list(), "annotations": list(), "categories": list()} as data:
             return _coco(data)
         case {"shapes": list(shapes), "imagePath": str(picture)}:
-            return [(picture, [Mark(_text(one["label"]), _shape(one), _text(one.get("group_id"))) for one in shapes])]
+            marks = [Mark(_text(one["label"]), _shape(one), _text(one.get("group_id"))) for one in shapes]
+            return [Marked(picture, marks)]
         case {"_via_img_metadata": dict(data)} | dict(data) if all("regions" in of for of in data.values()):
             for one in data.values():
                 several = one["regions"].values() if isinstance(one["regions"], dict) else one["regions"]
                 one["regions"] = [_via(region, attribute) for region in several]
-            return [(one["filename"], one["regions"]) for one in data.values()]
+            return [Marked(one["filename"], one["regions"]) for one in data.values()]
         case [{"data": dict()}, *_] as data:
             return _label_studio(data)
+        case [{"annotation_id": _}, *_]:
+            raise ValueError("it looks like JSON-MIN of Label Studio: export JSON or COCO instead")
+        case [{"image_id": _, "category_id": _}, *_]:
+            raise ValueError("it looks like results of COCO: give the file with images, annotations and categories")
         case _:
             return ()
 
@@ -111,14 +136,30 @@ def _via(region: Mapping[str, Any], attribute: str = "") -> Mark:
 
 def _coco(data: Any) -> Iterable[Marked]:
     labels = {_text(one["id"]): _text(one["name"]) for one in data["categories"]}
-    pictures: dict[str, Marked] = {_text(one["id"]): (one["file_name"], []) for one in data["images"]}
+    pictures = {
+        _text(one["id"]): Marked(one["file_name"], [], (one.get("extra") or {}).get("name", ""))
+        for one in data["images"]
+    }
     if len(pictures) < len(data["images"]):
         raise ValueError("several pictures have the same id")
-    for one in data["annotations"]:
+    for number, one in enumerate(data["annotations"], start=1):
+        image, of = ids = [_text(one.get(key)) for key in ("image_id", "category_id")]
+        for key, given, known in zip(("image", "category"), ids, (pictures, labels), strict=True):
+            if given not in known:
+                why = f"annotation {one.get('id', number)} has the {key}_id {given or 'null'}"
+                raise ValueError(f"{why}, but no {key} has this id: add the {key}, or remove the annotation")
         shape = _shape(dict(zip(("x", "y", "width", "height"), one.get("bbox") or (), strict=False)))
-        mark = Mark(labels[_text(one["category_id"])], shape, "", _text(one.get("iscrowd")).lower() in ("1", "true"))
-        pictures[_text(one["image_id"])][1].append(mark)
+        mark = Mark(labels[of], shape, "", _text(one.get("iscrowd")).lower() in ("1", "true"))
+        pictures[image].marks.append(mark)
     return pictures.values()
+
+
+def _voc(root: ElementTree.Element, stem: str) -> Marked:
+    marks: list[Mark] = []
+    for one in root.iterfind("object"):
+        box = [one.findtext(f"bndbox/{side}") or "nan" for side in ("xmin", "ymin", "xmax", "ymax")]
+        marks.append(Mark(one.findtext("name", "").strip(), tuple(map(float, box))))
+    return Marked(root.findtext("filename", "").strip() or stem, marks)
 
 
 def _label_studio(tasks: Any) -> Iterator[Marked]:
@@ -129,7 +170,7 @@ def _label_studio(tasks: Any) -> Iterator[Marked]:
             values = [(one.get("value", {}), one.get("id", "")) for one in done["result"]]
             labelled = [(at, key, group) for at, group in values for key in at if key.endswith("labels")]
             if not done.get("was_cancelled"):
-                yield name, [Mark(label, _shape(at), group) for at, key, group in labelled for label in at[key]]
+                yield Marked(name, [Mark(label, _shape(at), of) for at, key, of in labelled for label in at[key]])
 
 
 def _cvat(root: ElementTree.Element) -> Iterator[Marked]:
@@ -142,7 +183,7 @@ def _cvat(root: ElementTree.Element) -> Iterator[Marked]:
             shape = tuple(map(float, re.findall(r"-?[\d.]+", one.get("points", corners))))
             if one.tag != "tag" and one.get("outside") != "1":
                 marks.append(Mark(one.attrib["label"], shape, one.get("group_id", "").lstrip("0")))
-        yield image.attrib["name"], marks
+        yield Marked(image.attrib["name"], marks)
 
 
 def _of_table(table: Table) -> list[Marked] | None:
@@ -158,7 +199,7 @@ def _of_table(table: Table) -> list[Marked] | None:
             marks.append(_via({"shape_attributes": at, "region_attributes": json.loads(row["region_attributes"])}))
         elif any(box := tuple(float(row.get(side) or 0) for side in sides)):  # else nothing is in the picture
             marks.append(Mark(row["label"].strip(), box))
-    return list(pictures.items())
+    return [*map(Marked, pictures, pictures.values())]
 
 
 def _yolo(folder: Path) -> Iterator[Marked]:
@@ -168,7 +209,7 @@ def _yolo(folder: Path) -> Iterator[Marked]:
     names = _class_names(folder) if any(map(str.strip, labels.values())) else {}
     for file in labels:
         picture = f"/{file.relative_to(folder).with_suffix('').as_posix()}".replace("/labels/", "/images/")[1:]
-        yield picture, list(yolo_marks(file, names))
+        yield Marked(picture, list(yolo_marks(file, names)))
 
 
 def yolo_marks(path: Path, names: Mapping[int, str]) -> Iterator[Mark]:

@@ -25,9 +25,9 @@ def compare(
     from agrotools.runner.rescore import compare_runs
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import read_attribution
-    from agrotools.scoring.score_tables import compare_tables
+    from agrotools.scoring.score_tables import compare_tables, is_table
 
-    folders = [] if any(run.is_file() for run in runs) else runs
+    folders = [] if any(map(is_table, runs)) else runs
     compared = compare_runs(runs) if folders else compare_tables(*runs)
     for difference in incomparable([read_manifest(run) for run in folders]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)

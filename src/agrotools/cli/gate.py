@@ -39,14 +39,16 @@ def gate(
     from agrotools.runner.rescore import check_distinct, scored_run
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested
-    from agrotools.scoring.score_tables import gate_tables
+    from agrotools.scoring.score_tables import gate_tables, is_table
 
     for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
         if path is not None and path.suffix.lower() not in ends:
             raise UsageError(
                 f"{path}: the name has to end in {' or '.join(filter(None, ends))}", hint="rename the file"
             )
-    if new.is_file():
+    if is_table(new) or is_table(against):
+        if mode is not None:
+            raise UsageError("a table of scores has no modes", hint="leave out --mode")
         result, *models = gate_tables(new, against, max_drop / 100, allow_invalid=allow_invalid)
     else:
         manifests = [read_manifest(new), read_manifest(against)]
@@ -108,7 +110,7 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
     """Return the result as text: the verdict first."""
     from agrotools.report.layout import harmless, percent
     from agrotools.scoring import METRICS
-    from agrotools.scoring.gate import BEYOND
+    from agrotools.scoring.gate import BEYOND, held_by
 
     bound, allowed = result.bound, f"{100 * result.max_drop:g} points"
     unit = "step" if result.mode == "step-by-step" else "sample"
@@ -138,7 +140,8 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         lines.append(f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known")
     for n, where in ((result.lost, "old"), (result.added, "new")):
         if n:
-            lines.append(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run")
+            held = held_by(result.mode)
+            lines.append(f"not compared: {count_text(n, 'sample')} with a {held} only in the {where} version")
     return lines
 
 

@@ -2,9 +2,8 @@
 
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -31,7 +30,7 @@ def build_from_table(
         BenchmarkError: the table, the plan, the photos or the target cannot be used.
         typer.Exit: code 3, the plan was written and must be completed first.
     """
-    from agrotools.build.own_photos import build_from_photos, match_rows, read_plan
+    from agrotools.build.own_photos import build_from_photos, match_rows, open_questions, read_plan
 
     _check_target(out)
     answers = answers.resolve() if answers.is_dir() else answers
@@ -41,6 +40,13 @@ def build_from_table(
         typer.echo(f"plan: {plan_path}")
         seen = match_rows(images, answers, plan)
         _print_table(seen)
+        of_plan = {seen.images_column, *(name for each in plan.columns for name in (each.column, each.second))}
+        if others := [column for column in seen.table.columns if column not in of_plan]:
+            typer.echo(f"columns that the plan does not name, not asked about: {', '.join(others)}")
+        if not yes and (lacking := open_questions(plan, seen)):
+            _print_needs(lacking)
+            typer.echo("Complete the plan and run the same command again, or add --yes to leave these columns out.")
+            raise typer.Exit(NOT_DONE)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
@@ -151,67 +157,37 @@ def _asked_of_owner(plan: "Plan", seen: "DetectedTable") -> "Plan":
     from agrotools.build.own_photos.proposal import open_questions_of_column
 
     typer.echo("Press Enter to accept the value in brackets.")
-    choices = (*measures(), *Column.UNASKED)
+    choices = ", ".join((*measures(), *Column.UNASKED))
     for column in plan.columns:
         if column.ask != NOTHING:
-            kind = _choice(f"{column.column!r} contains", choices, column.ask or NOTHING)
-            plan = _changed(plan, column.column, {"ask": kind})
+            plan = _reply(plan, f"{column.column!r} contains ({choices})", "ask", column.ask or NOTHING, column.column)
     for column in list(plan.columns):
         while needs := open_questions_of_column(plan.column(column.column) or column, seen):
-            plan = _filled_in(plan, needs[0])
+            need = needs[0]
+            typer.echo(f"(type {NOTHING!r} to leave this column out)")
+            more, default = (f" ({', '.join(need.choices)})", need.choices[0]) if need.choices else ("", None)
+            plan = _reply(plan, f"{need.question}{more}", need.key, default, need.column)
     for key, question in (("name", "Name of the benchmark"), ("licence", "Terms of use of the photos")):
-        plan = _checked(plan, key, question)
+        plan = _reply(plan, question, key, getattr(plan, key))
     return plan
 
 
-def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
+def _reply(plan: "Plan", question: str, key: str, default: str | None, column: str | None = None) -> "Plan":
+    """Return the plan with a value typed for a key of it, or of a column; invalid ones are asked for again."""
     from pydantic import ValidationError
 
     from agrotools.build.own_photos.plan import NOTHING
     from agrotools.core.base import plain_message
 
-    typer.echo(f"(type {NOTHING!r} to leave this column out)")
-    while True:
-        if need.choices:
-            reply: Any = _choice(need.question, (*need.choices, NOTHING), need.choices[0])
-        else:
-            reply = typer.prompt(need.question).strip()
+    def changed(reply: str) -> "Plan":
+        change = {"ask" if column and reply.strip() == NOTHING else key: reply.strip()}
+        columns = [each.model_dump() | (change if each.column == column else {}) for each in plan.columns]
         try:
-            if reply == NOTHING and need.key != "ask":
-                return _changed(plan, need.column, {"ask": NOTHING})
-            return _changed(plan, need.column, {need.key: float(reply) if need.answer == "number" else reply})
+            return type(plan).model_validate(plan.model_dump() | ({"columns": columns} if column else change))
         except ValidationError as error:
-            typer.echo(f"invalid value: {plain_message(error.errors()[0])}")
-        except ValueError:
-            typer.echo("write a number")
+            raise typer.BadParameter(plain_message(error.errors()[0])) from error
 
-
-def _choice(question: str, choices: tuple[str, ...], default: str) -> str:
-    while True:
-        reply = typer.prompt(f"{question} ({', '.join(choices)})", default=default).strip()
-        if reply in choices:
-            return reply
-        typer.echo("choose one of the values above")
-
-
-def _checked(plan: "Plan", key: str, question: str) -> "Plan":
-    from pydantic import ValidationError
-
-    from agrotools.core.base import plain_message
-
-    while True:
-        reply = typer.prompt(question, default=getattr(plan, key)).strip()
-        try:
-            return type(plan).model_validate({**plan.model_dump(), key: reply})
-        except ValidationError as error:
-            typer.echo(f"invalid value: {plain_message(error.errors()[0])}")
-
-
-def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
-    columns = [
-        {**each.model_dump(), **changes} if each.column == column else each.model_dump() for each in plan.columns
-    ]
-    return type(plan).model_validate({**plan.model_dump(), "columns": columns})
+    return typer.prompt(question, default=default, value_proc=changed)
 
 
 def _check_target(out: Path) -> None:

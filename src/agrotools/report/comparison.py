@@ -120,9 +120,11 @@ def _headline_lines(comparison: Comparison, mode: str) -> Iterator[RenderableTyp
         n, *other = dict.fromkeys(left_out)
         runs = f"{n} samples of the first, {other[0]} of the second run" if other else count_text(n, "sample")
         yield line(f"without open text ({runs})", "yellow" if other else "")
-    for n, where in zip(comparison.unpaired.get(mode, ()), ("first", "second"), strict=False):
+    runs = "a valid record only in the first run", "a valid record only in the second run"
+    models = (f"a score only of {harmless(name)}" for name in (comparison.first, comparison.second))
+    for n, only in zip(comparison.unpaired.get(mode, ()), models if mode == "table" else runs, strict=False):
         if n:
-            yield line(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run", "yellow")
+            yield line(f"not compared: {count_text(n, 'sample')} with {only}", "yellow")
 
 
 def difference_rows(comparison: Comparison, mode: str) -> Iterator[tuple[str, str, Estimate]]:

@@ -40,13 +40,7 @@ from agrotools.report.layout import (
     shortened,
     value_text,
 )
-from agrotools.report.trace import (
-    agreements,
-    predicted_steps,
-    step_blocks,
-    taken_steps,
-    why_wrong,
-)
+from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
 from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.attribution import ARGUMENTS, PLANNING, SampleSplit, first_part, part_meaning
 from agrotools.scoring.judging.judgements import Judgement

@@ -42,10 +42,7 @@ def _write_log(run: ScoredRun, mode: Mode, folder: Path) -> Path:
     model = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in manifest.model)
     path = folder / f"{manifest.benchmark}_{model[-80:]}_{mode}.eval"
     summaries: list[dict[str, Any]] = []
-    with (
-        temporary_sibling(path) as temporary,
-        ZipFile(temporary, "w", ZIP_DEFLATED, strict_timestamps=False) as log,
-    ):
+    with temporary_sibling(path) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED, strict_timestamps=False) as log:
         for record in run.records(mode):
             sample = _sample(run, record)
             log.writestr(f"samples/{record.sample.id}_epoch_{record.epoch + 1}.json", orjson.dumps(sample))

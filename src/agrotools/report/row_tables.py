@@ -47,10 +47,7 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
     }
     for name, (columns, rows) in tables.items():
         schema = arrow.schema(list(columns.items()))
-        with (
-            temporary_sibling(folder / name) as temporary,
-            parquet.ParquetWriter(temporary, schema) as file,
-        ):
+        with temporary_sibling(folder / name) as temporary, parquet.ParquetWriter(temporary, schema) as file:
             while batch := list(islice(rows, _BATCH)):
                 file.write_table(arrow.Table.from_pylist(batch, schema=schema))
     return [folder / name for name in tables]

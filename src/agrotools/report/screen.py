@@ -333,11 +333,7 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
 
 
 def _place(
-    rung: Rung,
-    floor: Rung | None,
-    ceiling: float | None,
-    measure: tuple[Setting, str],
-    common: frozenset[str],
+    rung: Rung, floor: Rung | None, ceiling: float | None, measure: tuple[Setting, str], common: frozenset[str]
 ) -> Iterator[str]:
     """Yield a sentence on a model's place between floor and ceiling, by its paired difference from the floor."""
     if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):

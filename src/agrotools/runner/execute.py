@@ -16,14 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agrotools.agents import (
-    UNPARSEABLE_LIMIT,
-    Policy,
-    run_end_to_end,
-    run_no_tool,
-    run_single_shot,
-    run_step_by_step,
-)
+from agrotools.agents import UNPARSEABLE_LIMIT, Policy, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
 from agrotools.agents.images import UNSHOWN, reason_unreadable
 from agrotools.agents.modes import is_external, with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark

@@ -14,14 +14,14 @@ import orjson
 
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.rows import SUFFIXES, TABLES, read_rows
-from agrotools.core import MODES, Mode, PlotSlot, Record, Sample, Step, Trajectory, UsageError, imported
+from agrotools.core import MODES, Mode, PlotSlot, Record, Step, Trajectory, UsageError, imported
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.models.refusals import failed_request
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.plan import work_items
+from agrotools.runner.plan import WorkItem, work_items
 from agrotools.runner.records import Key, iter_records
 from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
@@ -88,6 +88,16 @@ def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
     """Return the first prediction format of the benchmark that can be written, or None."""
     formats: list[PredictionFormat] = [imported(target) for target in plugin.predictions.values()]
     return next((form for form in formats if form.write), None)
+
+
+class _Failed(NamedTuple):
+    """What a row holds whose request failed: the beginning of the error that a program wrote."""
+
+    error: str
+
+
+_Answer = str | Mapping[str, Any] | _Failed | None
+"""What a row holds: a text, the row itself if it is a transcript, an error, or nothing."""
 
 
 class RowCounts(NamedTuple):
@@ -169,15 +179,7 @@ def import_predictions(
     folder = out or default_folder(manifest)
     with RunStore(folder, manifest) as store:
         for item in plan:
-            row = answers.get(item.key)
-            if isinstance(row, Mapping):
-                record = read_transcript(benchmark, item.sample, item.mode, row)
-                if record.invalid:
-                    problems["invalid transcripts"].append(f"{item.sample.id}: {record.invalid}")
-                elif _lacks_chart(record):
-                    problems["transcripts without a result of plot with its spec (charts score 0)"] += [item.sample.id]
-            else:
-                record = _record(item.sample, item.mode, row, file.name)
+            record = _record(benchmark, item, answers.get(item.key, []), file.name, problems)
             if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
@@ -188,13 +190,37 @@ def _lacks_chart(record: Record) -> bool:
     return asks and record.trajectory is not None and drawn_spec(record.trajectory, record.sample.declared) is None
 
 
-def _record(sample: Sample, mode: Mode, text: str | None, file: str) -> Record:
-    error = text is not None and failed_request(text)
-    if text is None or error:
-        reason = f"no reply in {file}: {error}" if error else f"no prediction in {file}"
-        return Record(sample=sample, mode=mode, invalid=reason)
-    step = Step(turn=0, kind="answer", text=in_form(sample, text))
-    return Record(sample=sample, mode=mode, trajectory=Trajectory(steps=(step,), termination="answered"))
+def _record(
+    benchmark: Benchmark, item: WorkItem, rows: Sequence[tuple[str, _Answer]], file: str, problems: dict[str, list[str]]
+) -> Record:
+    """Return the record of the last row that holds an answer, or of the last row; the others are ``problems``."""
+    records = [_record_of(benchmark, item, answer, file) for _, answer in rows or [("", None)]]
+    place = max((at for at, record in enumerate(records) if not record.invalid), default=len(records) - 1)
+    labels, record = [label for label, _ in rows], records[place]
+    problems["repeated rows (the last of a sample counts)"] += labels[:place]
+    problems["rows without an answer after one of the same sample (the answer counts)"] += labels[place + 1 :]
+    match rows[place][1] if rows else "":
+        case None:
+            problems["rows without a prediction (invalid, not wrong)"].append(labels[place])
+        case _Failed():
+            problems["rows with an error in place of a prediction (invalid, not wrong)"].append(labels[place])
+        case Mapping() if record.invalid:
+            problems["invalid transcripts"].append(f"{item.sample.id}: {record.invalid}")
+        case Mapping() if _lacks_chart(record):
+            problems["transcripts without a result of plot with its spec (charts score 0)"].append(item.sample.id)
+        case _:
+            pass
+    return record
+
+
+def _record_of(benchmark: Benchmark, item: WorkItem, answer: _Answer, file: str) -> Record:
+    if isinstance(answer, Mapping):
+        return read_transcript(benchmark, item.sample, item.mode, answer)
+    if answer is None or isinstance(answer, _Failed):
+        reason = f"no reply in {file}: {answer.error}" if answer else f"no prediction in {file}"
+        return Record(sample=item.sample, mode=item.mode, invalid=reason)
+    step = Step(turn=0, kind="answer", text=in_form(item.sample, answer))
+    return Record(sample=item.sample, mode=item.mode, trajectory=Trajectory(steps=(step,), termination="answered"))
 
 
 def _read_table(file: Path) -> list[Mapping[str, Any]]:
@@ -228,8 +254,8 @@ def _lm_eval_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _match(
     rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path
-) -> tuple[dict[Key, str | Mapping[str, Any] | None], RowCounts]:
-    """Return the answers by key of the record (None for a row without one, the row of a transcript), and the counts."""
+) -> tuple[dict[Key, list[tuple[str, _Answer]]], RowCounts]:
+    """Return the names of rows and their answers by key of the record, and the counts."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     samples = {sample.id: item_names(asked_items(sample.answer)) for sample in benchmark.samples}
     questions = {sample.id: " ".join(sample.query.split()) for sample in benchmark.samples}
@@ -248,26 +274,19 @@ def _match(
     found = [_sample_of(row, samples, by_question) for row in rows]
     if not any(found):
         found = _by_position(rows, names)
-    answers, labels = dict[Key, str | Mapping[str, Any] | None](), dict[Key, str]()
-    problems = defaultdict[str, list[str]](list)
+    answers, problems = defaultdict[Key, list[tuple[str, _Answer]]](list), defaultdict[str, list[str]](list)
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
         label = f"row {number}" + next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
         if match is None:
             problems["rows without a sample"].append(label)
             continue
         for mode, answer in _answers(row, column, samples[match[0]], of_table=file.suffix in TABLES):
-            if (key := (mode, match[0], 0)) in answers:
-                problems["repeated rows (the last of a sample counts)"].append(labels[key])
-            answers[key], labels[key] = answer, label
-    for key, answer in answers.items():
-        if answer is None:
-            problems["rows without a prediction (invalid, not wrong)"].append(labels[key])
-        elif isinstance(answer, str) and failed_request(answer):
-            problems["rows with an error in place of a prediction (invalid, not wrong)"].append(labels[key])
+            answers[mode, match[0], 0].append((label, answer))
     if not answers:
-        first = problems["rows without a sample"][0]
+        why = f"; an index is a position if it counts from 0 and has 0, or from 1 and has {len(names)}, the last sample"
+        first = f"first: {problems['rows without a sample'][0]}{why * ('index' in columns)}"
         raise UsageError(
-            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {first}",
+            f"no row of {file.name} belongs to a sample of {benchmark.name}; {first}",
             hint=f"ids of samples are such as {names[0]}; name the column {_IDS[0]} or {_IDS[2]}, or give the question",
         )
     by = dict(Counter(match[1] for match in found if match))
@@ -280,7 +299,7 @@ def _match(
 
 def _answers(
     row: Mapping[str, Any], column: str, items: Mapping[str, str], *, of_table: bool
-) -> Iterator[tuple[Mode, str | Mapping[str, Any] | None]]:
+) -> Iterator[tuple[Mode, _Answer]]:
     """Yield mode and answer of a row: the row itself for a transcript, else the text of its column, or of its items."""
     transcripts: list[Mode] = [mode for key, mode in MODES_OF_KEYS.items() if row.get(key) is not None]
     for mode in transcripts:
@@ -288,9 +307,10 @@ def _answers(
     if column and not transcripts:
         yield "no-tool", _prediction(row.get(column), items, of_table=of_table)
     elif not transcripts:
-        given = {name: row[name] for name in row if name_key(name) in items}
-        values = {name: text for name, each in given.items() if (text := _prediction(each, {}, of_table=of_table))}
-        yield "no-tool", next(filter(failed_request, values.values()), None) or _answer_text(values, items) or None
+        given = {name: _prediction(row[name], {}, of_table=of_table) for name in row if name_key(name) in items}
+        values = {name: text for name, text in given.items() if text and not isinstance(text, _Failed)}
+        failed = next((each for each in given.values() if isinstance(each, _Failed)), None)
+        yield "no-tool", failed or _answer_text(values, items) or None
 
 
 def _sample_of(
@@ -320,9 +340,11 @@ def _plain(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _prediction(value: Any, items: Mapping[str, str], *, of_table: bool) -> str | None:
+def _prediction(value: Any, items: Mapping[str, str], *, of_table: bool) -> str | _Failed | None:
     """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists."""
-    text = str(value) if failed_request(str(value)) else _answer_text(value, items)
+    text = _answer_text(value, items)
+    if name_key(text.partition(":")[0]) not in items and (error := failed_request(str(value))):
+        return _Failed(error)
     no_value = value is None or value != value or text.strip().casefold() in _NO_VALUES
     return None if no_value or (of_table and not text.strip()) else text
 

@@ -31,14 +31,7 @@ import orjson
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.base import (
-    ImagePart,
-    ModelWrapper,
-    function_list,
-    json_bytes,
-    message_json,
-    with_images,
-)
+from agrotools.models.base import ImagePart, ModelWrapper, function_list, json_bytes, message_json, with_images
 from agrotools.runner.records import Key
 
 PROMPTS_FILE = "prompts.jsonl"
@@ -270,8 +263,7 @@ class StoredPrompts:
         is_missing = isinstance(error, OSError)
         reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
         return RunStoreError(
-            f"{self._path} {reason}",
-            hint="restore it from a copy of the run; records and scores do not depend on it",
+            f"{self._path} {reason}", hint="restore it from a copy of the run; records and scores do not depend on it"
         )
 
 

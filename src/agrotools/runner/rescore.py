@@ -171,7 +171,7 @@ def check_distinct(runs: Sequence[Path]) -> None:
     known: dict[Path, Path] = {}
     for run in runs:
         if (place := run.resolve()) in known:
-            raise UsageError(f"{run} and {known[place]} are one run", hint="give each run once")
+            raise UsageError(f"{run} and {known[place]} are one run or table", hint="give each once")
         known[place] = run
 
 

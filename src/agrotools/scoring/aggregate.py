@@ -15,14 +15,7 @@ from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
-from agrotools.scoring.event_counts import (
-    EventCounts,
-    ending_of,
-    missing_of,
-    mostly_unread,
-    no_form_lines,
-    warnings_of,
-)
+from agrotools.scoring.event_counts import EventCounts, ending_of, missing_of, mostly_unread, no_form_lines, warnings_of
 from agrotools.scoring.metrics import (
     FALSE_CONFIDENCE,
     FALSE_REFUSAL,

@@ -24,15 +24,7 @@ from agrotools.scoring.summary import (
     with_comparisons_adjusted,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import (
-    SamplePair,
-    SampleTable,
-    Units,
-    by_sample,
-    clusters_of,
-    paired_units,
-    shown_mean,
-)
+from agrotools.scoring.units import SamplePair, SampleTable, Units, by_sample, clusters_of, paired_units, shown_mean
 
 if TYPE_CHECKING:
     from agrotools.scoring.units import FloatArray, IntArray
@@ -200,9 +192,7 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
 
 
 def differences_between(
-    summaries: Sequence[Summary],
-    aggregators: Sequence[RunAggregator],
-    pairs: Sequence[tuple[int, int]] | None = None,
+    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]] | None = None
 ) -> list[RunDifference]:
     """Return the differences of pairs of runs on one benchmark in the headline of each mode, adjusted together.
 

@@ -48,9 +48,7 @@ class DropBound(FrozenModel):
 
 
 def drop_bound(
-    new: "Sequence[float] | FloatArray",
-    old: "Sequence[float] | FloatArray",
-    clusters: "Sequence[Hashable] | IntArray",
+    new: "Sequence[float] | FloatArray", old: "Sequence[float] | FloatArray", clusters: "Sequence[Hashable] | IntArray"
 ) -> DropBound:
     """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
 
@@ -118,11 +116,16 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     return gate_of(mode, pair, valid, max_drop, allow_invalid=allow_invalid)
 
 
+def held_by(mode: str) -> str:
+    """Return what a sample that is compared has, in words: a table has scores, a run has records."""
+    return "score" if mode == "table" else "valid record"
+
+
 def gate_of(mode: str, pair: HeadlinePair, valid: Sequence[Set[Any]], max_drop: float, *, allow_invalid: bool) -> Gate:
     """Test pairs of scores; ``valid``: the samples with a valid record of each run."""
     lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
     fails = lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid
-    fault = f"{lost} of {len(valid[1])} samples have no valid record in the new run" if fails else ""
+    fault = f"{lost} of {len(valid[1])} samples have no {held_by(mode)} in the new version" if fails else ""
     bound = drop_bound(pair.first, pair.second, pair.clusters)
     return Gate(
         mode=mode,

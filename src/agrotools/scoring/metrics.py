@@ -54,17 +54,11 @@ _ENGINE_METRICS = {
         "CSS", "Closed-Slot Score: labels, yes/no, sets, files and numbers", slots=lambda slot: slot.closed
     ),
     OPEN_TEXT: MetricInfo(
-        "OTS",
-        "Open-Text Score: key facts stated, by a judge",
-        slots=is_judged_text,
-        on_request=True,
-        by_judge=True,
+        "OTS", "Open-Text Score: key facts stated, by a judge", slots=is_judged_text, on_request=True, by_judge=True
     ),
     "ots_floor": MetricInfo("OTS floor", "key facts in open text, by a plain rule", slots=is_judged_text),
     "plot": MetricInfo(
-        "Plot",
-        "Plot Score: the data, kind and labels of the figure drawn",
-        slots=lambda slot: slot.type == "plot",
+        "Plot", "Plot Score: the data, kind and labels of the figure drawn", slots=lambda slot: slot.type == "plot"
     ),
     FALSE_CONFIDENCE: MetricInfo(
         "False confidence",
@@ -88,9 +82,7 @@ _ENGINE_METRICS = {
         on_request=True,
     ),
     GUESS_METRIC: MetricInfo(
-        "Guess",
-        "FAS of the answer that the prompt alone suggests, without the files",
-        slots=counts_as_guessable,
+        "Guess", "FAS of the answer that the prompt alone suggests, without the files", slots=counts_as_guessable
     ),
     FAS_TEXT: MetricInfo(
         "FAS text",

@@ -110,15 +110,7 @@ def summed(
     return sums
 
 
-_FAILURES = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    re.error,
-)
+_FAILURES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, re.error)
 
 
 class PublishedScorerStops(BenchmarkError):

@@ -13,13 +13,21 @@ from agrotools.text.tables import open_table
 
 _NEEDED = ("model", "score", "sample")
 _ACCEPTED = "columns: model, sample, score (0 to 1, true or false; empty: none), and cluster and epoch if there are any"
+_OF_A_RUN = "agrotools export RUN --format parquet; name fas score in samples.parquet, save one mode of it as .csv"
 Scores = dict[tuple[str, str], float]  # means over epochs, by sample and its cluster
+
+
+def is_table(path: Path) -> bool:
+    """Return True for a file, and for the name of a table that is missing; False for a run folder."""
+    return path.is_file() or (path.suffix.lower() in (".csv", ".tsv", ".xlsx") and not path.is_dir())
 
 
 def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[str, Scores]:
     """Return the scores of each model, in ``clusters`` (by sample; filled); UsageError for a table with a fault."""
     rows, clusters = dict[tuple[str, ...], list[float]](), {} if clusters is None else clusters
     for file in files:
+        if file.is_dir():
+            raise UsageError(f"{file} is a folder, and tables cannot be compared with runs", hint=_OF_A_RUN)
         table = open_table(file)
         if lacking := {*_NEEDED}.difference(map(str.lower, table.columns)):
             fault = f"{file.name} has no column {', '.join(sorted(lacking))}; it has {', '.join(table.columns)}"
@@ -35,9 +43,8 @@ def read_scores(*files: Path, clusters: dict[str, str] | None = None) -> dict[st
                 why = f"{row}: sample {sample} is in the cluster {key[2]}, elsewhere in {clusters[sample]}"
                 raise UsageError(why, hint="give a sample the same cluster in every row")
             if key in rows:
-                raise UsageError(
-                    f"{row} repeats model {model}, sample {sample}", hint="number repeats in a column epoch"
-                )
+                hint = "give the model of each table another name, or number repeats in a column epoch"
+                raise UsageError(f"{row} repeats model {model}, sample {sample}", hint=hint)
             rows[key] = [_number(score, row)] if score else []
     models: dict[str, dict[tuple[str, str], list[float]]] = {}
     for (model, sample, cluster, _), score in rows.items():
@@ -92,11 +99,15 @@ def compare_tables(*files: Path) -> list[Comparison]:
 def gate_tables(new: Path, old: Path, max_drop: float, *, allow_invalid: bool) -> tuple[Gate, str, str]:
     """Test a table of one model against another, or a table of two models against the model ``old``; name both."""
     models = read_scores(new, clusters=(clusters := dict[str, str]()))
-    at = [name for name in models if name == str(old)]
-    others = read_scores(old, clusters=clusters) if old.is_file() else {name: models.pop(name) for name in at}
+    if str(old) in models and not old.is_file():
+        others = {str(old): models.pop(str(old))}
+    elif old.exists() or is_table(old):
+        others = read_scores(old, clusters=clusters)
+    else:
+        raise UsageError(f"{old} is neither a table nor a model of {new}", hint=f"its models: {', '.join(models)}")
     for file, each in ((old, others), (new, models)):
         if len(each) != 1:
-            fault = f"{file} is not one model, but {', '.join(each) or 'none'}"
+            fault = f"{file} has the scores of {', '.join(each) or 'no other model'}, but one model is tested"
             raise UsageError(fault, hint="two tables of one model each, or a table of two and --against MODEL")
     (newer, first), (older, second) = *models.items(), *others.items()
     pair = _pair(first, second, f"{newer} and {older}")

@@ -10,13 +10,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.scoring.metrics import (
-    CALL_STEP_METRICS,
-    FALSE_REFUSAL,
-    SUMMARY_METRICS,
-    is_outcome,
-    places_by_metric,
-)
+from agrotools.scoring.metrics import CALL_STEP_METRICS, FALSE_REFUSAL, SUMMARY_METRICS, is_outcome, places_by_metric
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
 

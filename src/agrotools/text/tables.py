@@ -30,6 +30,7 @@ ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
 _DETECTED_BYTES = 1 << 24
 """Size of the start of a file from which its encoding is detected."""
 _SAMPLE_ROWS = 100
+_CHECKED_ROWS = 1000
 _LONGEST_CELL = 131_072
 _MOST_TITLES = 20  # rows with text among which the header is sought
 _SEPARATOR = re.compile('"?sep=([^\\w"])"?[\r\n]*', re.IGNORECASE)
@@ -86,17 +87,25 @@ class Table:
 
 
 def open_table(
-    path: Path, *, encoding: str | None = None, delimiter: str | None = None, sheet: str | None = None
+    path: Path,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+    allow_formulas: bool = False,
 ) -> Table:
     """Open the table in ``path``; settings that are None are detected.
 
+    ``allow_formulas``: read cells of xlsx files with formulas that no program has computed yet as empty ones.
+
     Raises:
-        BenchmarkError: the file does not exist, is of another type, is empty, has no header or is not in that encoding.
+        BenchmarkError: the file does not exist, is of another type, is empty, has no header or is not in that encoding,
+            or one of its first 1,000 rows has a formula without its value.
     """
     if not path.is_file():
         raise NoFileError(f"there is no table {path}", hint="give a .csv or .xlsx file")
     if path.suffix.lower() in (".xlsx", ".xlsm"):
-        return _open_sheet(path, sheet)
+        return _open_sheet(path, sheet, allow_formulas=allow_formulas)
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
         raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
     return _open_csv(path, encoding, delimiter)
@@ -118,7 +127,7 @@ def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
     return _table(path, records, encoding=encoding, delimiter=delimiter)
 
 
-def _open_sheet(path: Path, sheet: str | None) -> Table:
+def _open_sheet(path: Path, sheet: str | None, *, allow_formulas: bool) -> Table:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -126,13 +135,13 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
             f"{path.name} needs openpyxl", hint=f"{install_command('build')}, or save the table as .csv"
         ) from error
 
-    def opened() -> Any:
+    def opened(*, data_only: bool = True) -> Any:
         try:
             with ZipFile(path) as parts:
                 size = sum(part.file_size for part in parts.infolist())
             if size > _LARGEST_WORKBOOK:
                 raise NoFileError(f"{path.name} has {size / 1e6:,.0f} MB unpacked", hint="save the table as .csv")
-            return load_workbook(path, read_only=True, data_only=True)
+            return load_workbook(path, read_only=True, data_only=data_only)
         except NoFileError:
             raise
         except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
@@ -147,6 +156,9 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
         what = f"no sheet {sheet!r}" if names else "no sheet with cells"
         raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
     chosen = sheet or names[0]
+    if not allow_formulas and (cell := _formula_without_value(opened(), opened(data_only=False), chosen)):
+        why = f"{path.name}: cell {cell} has a formula, but not its value, which spreadsheet programs compute"
+        raise NoFileError(why, hint="open it in Excel or LibreOffice and save it, or save it as .csv there")
 
     def records() -> Iterator[list[str]]:
         book = opened()
@@ -157,6 +169,17 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
             book.close()
 
     return _table(path, records, sheet=chosen)
+
+
+def _formula_without_value(values: Any, formulas: Any, sheet: str) -> str:
+    """Return the first cell with a formula that no program has computed; empty without. Both workbooks are closed."""
+    rows = [[*book[sheet].iter_rows(max_row=_CHECKED_ROWS)] for book in (values, formulas)]
+    values.close()
+    formulas.close()
+    pairs = (one for row in zip(*rows, strict=False) for one in zip(*row, strict=False))
+    # The value of a text that is empty is written, too, with the type of a text.
+    unknown = (one for of, one in pairs if one.data_type == "f" and (of.value, of.data_type) == (None, "n"))
+    return next((one.coordinate for one in unknown), "")
 
 
 def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) -> Table:

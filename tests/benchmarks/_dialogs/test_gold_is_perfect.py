@@ -12,10 +12,7 @@ from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 
-OURS = {
-    "end-to-end": ("fas",),
-    "step-by-step": ("st_acc", "tool_acc", "arg_acc", "arg_acc_strict"),
-}
+OURS = {"end-to-end": ("fas",), "step-by-step": ("st_acc", "tool_acc", "arg_acc", "arg_acc_strict")}
 
 
 @pytest.mark.slow

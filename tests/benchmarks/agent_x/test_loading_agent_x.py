@@ -101,13 +101,7 @@ def test_reports_find_the_frames(tmp_path: Path) -> None:
     assert file_roots("agent-x", tmp_path / "nowhere") == file_roots("agrieval", root) == []
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "it is empty"),
-        (b"<!DOCTYPE html><html>", "it is a web page"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [(b"", "it is empty"), (b"<!DOCTYPE html><html>", "it is a web page")])
 def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
     root = written(tmp_path, {"0": [entry(file_path="VCA_1.mp4")]})
     (tmp_path / "AgentX" / "files" / "VCA_1.mp4").write_bytes(content)

@@ -150,11 +150,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, mes
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "it is empty"),
-        (b"<html>not found</html>", r"no readable image \(it is a web page"),
-    ],
+    ("content", "message"), [(b"", "it is empty"), (b"<html>not found</html>", r"no readable image \(it is a web page")]
 )
 def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: bytes, message: str) -> None:
     folder = write_entries(tmp_path, {"0": plain_entry()})

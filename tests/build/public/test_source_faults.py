@@ -139,10 +139,7 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (remove, "has no test/label"),
         (first("CLCD/test", remove), "has no test/label"),
         (first("CLCD/test/time2", remove), "has no folder time2 or image2 or im2"),
-        (
-            each("CLCD/test/time2/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))),
-            "3 no time2",
-        ),
+        (each("CLCD/test/time2/*", lambda path: path.rename(path.with_stem(f"b{path.stem}"))), "3 no time2"),
         (each("CLCD/test/time2/*", blank((160, 160), (9, 9, 9))), "3 blank picture"),
         (first(LABEL, pixels(lambda values: values * 0 + 7)), r"00001\.png has values other than 0, 255 or 0, 1: 7"),
         (first(LABEL, blank((160, 160), (255, 0, 0))), r"00001\.png cannot be used"),
@@ -180,10 +177,7 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (first(POND_LIST, remove), "has no cd_dataset_test.txt"),
         (first(POND_LIST, content(b"\n\n")), "lists nothing"),
         (first(POND_LIST, content(b"\xff\xfe\x00\xd8")), "cannot be read"),
-        (
-            first(POND_LIST, content(b"Nowhere_At_All_0")),
-            r"\(1 no T0 and T1 and multi_class_masks\)",
-        ),
+        (first(POND_LIST, content(b"Nowhere_At_All_0")), r"\(1 no T0 and T1 and multi_class_masks\)"),
         (first("FPCD/multi_class_masks", remove), "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks"),
         (
             first(POND_MASK, lambda path: Image.new("L", (256, 192), 7).save(path)),

@@ -207,11 +207,7 @@ def yes_no(of: Record, *replies: str) -> list[Judgement]:
 
 
 @pytest.mark.parametrize(
-    ("replies", "published", "corrected"),
-    [
-        (("Yes", " yes\n"), 1, 1),
-        (("Perhaps", "Yes"), 0, None),
-    ],
+    ("replies", "published", "corrected"), [(("Yes", " yes\n"), 1, 1), (("Perhaps", "Yes"), 0, None)]
 )
 def test_all_questions_must_be_answered_with_yes(replies: tuple[str, ...], published: float, corrected: float | None):
     of = keywords_record("There are 4 cars", "Is it 4?", "Are they cars")

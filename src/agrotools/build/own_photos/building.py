@@ -59,8 +59,6 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         InfrastructureError: no tool worker can be started.
     """
     check_replaceable(out)
-    for column in plan.columns:
-        seen.cells_of(column.column, column.second)
     skipped = seen.skipped
     columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, seen)]
     for column in plan.columns:

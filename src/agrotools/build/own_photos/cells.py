@@ -88,10 +88,11 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
         return None
 
 
-def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
-    """Return the decimal mark of a column, and True unless it is only seen in cells as ``1,234`` or ``1.200``.
+def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool, str]:
+    """Return the decimal mark of a column, True unless it is only seen in cells as ``1,234``, and such a cell.
 
-    With a point, such cells are decimals if all cells have three and not all end in 0, as programs write numbers.
+    With a point, such cells are decimals if all cells have three and not all end in 0, as programs write numbers. The
+    last item is empty if other cells tell.
     """
     comma = point = is_whole = False
     alike: list[str] = []
@@ -108,7 +109,8 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
         else:
             comma, point, is_whole = comma or "," in written, point or "." in written, is_whole or written.isdigit()
     unsure = any("," in each for each in alike) or is_whole or all(each.endswith("0") for each in alike)
-    return "," if comma and not point else ".", comma or point or not (alike and unsure)
+    is_told = comma or point or not alike
+    return "," if comma and not point else ".", is_told or not unsure, "" if is_told else alike[0]
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:

@@ -42,8 +42,9 @@ class ColumnNames:
         return healthy_crop(name) is not None and self.column.ask != "weed"
 
     def is_known(self, name: str) -> bool:
-        """Return True if a name means a healthy plant or no weed, or has an entry in the knowledge base."""
-        return self.is_healthy(name) or self.entry_of(name) is not None or self._is_no_weed(name)
+        """Return True if a name means a healthy plant or no weed, or the knowledge base has it (on any crop)."""
+        is_meant = self.is_healthy(name) or self._is_no_weed(name) or name in self.labels.unclear
+        return is_meant or self.entry_of(name) is not None
 
     def ids_of(self, name: str) -> tuple[str, ...]:
         """Return what the tool may call a thing, the usual identifier first.

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.names import ColumnNames, kinds_of_name
@@ -18,8 +19,6 @@ from agrotools.text.units import canonical_unit
 from agrotools.tools.counting.count_objects import singular
 from agrotools.tools.recognition.packs import list_packs
 
-Answer = Literal["text", "number", "choice"]
-
 
 class OpenQuestion(NamedTuple):
     """A key that must be filled in before a column can be used; ``question`` is the text shown to the user."""
@@ -27,7 +26,6 @@ class OpenQuestion(NamedTuple):
     column: str
     key: str
     question: str
-    answer: Answer = "text"
     choices: tuple[str, ...] = ()
     or_key: str | None = None
     """Alternative key that would also do."""
@@ -46,33 +44,33 @@ def open_questions_of_column(column: Column, seen: DetectedTable) -> list[OpenQu
     if column.ask == UNDECIDED:
         choices = (*measures(), *column.UNASKED)
         more = f" {_NAMESAKES.capitalize()}: use one, or rename them." if name in seen.table.namesakes else ""
-        return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", "choice", choices)]
+        return [OpenQuestion(name, "ask", f"What does column {name!r} contain?{more}", choices)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
 
-    def ask(key: str, question: str, answer: Answer = "text", choices: Sequence[str] = (), **more: str) -> None:
-        lacking.append(OpenQuestion(name, key, question, answer, tuple(choices), **more))
+    def ask(key: str, question: str, *choices: str, **more: str) -> None:
+        lacking.append(OpenQuestion(name, key, question, choices, **more))
 
     if measure.kind == "number" and measure.unit and not column.unit:
         ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
     if measure.kind == "number" and not column.decimal:
-        ask("decimal", f'Is 1,234 in {name!r} 1.234 (decimal mark ",") or 1234 (decimal mark ".")?')
+        *_, cell = cells.detect_decimal(text for _, _, text in seen.cells_of(name, column.second))
+        ask("decimal", f"Is {cell or '1,234'} in {name!r} {_both_ways(cell or '1,234')}?")
     if column.ask == "count" and not column.target:
         ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
     if column.ask == "diameter" and not column.distance_mm:
-        ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?", "number")
+        ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?")
     if column.ask == "diameter" and not column.fx_px:
         pixels = "focal length / sensor width x image width"
-        ask("fx_px", f"What is the focal length of the camera in pixels ({pixels})?", "number")
+        ask("fx_px", f"What is the focal length of the camera in pixels ({pixels})?")
     if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
-        question = f"How many pixels are one centimetre at the plants of {name!r}?"
-        ask("px_per_cm", question, "number", or_key="marker_cm")
-    if measure.kind == "name":
+        ask("px_per_cm", f"How many pixels are one centimetre at the plants of {name!r}?", or_key="marker_cm")
+    if measure.kind == "name" and column.ask != CLASS:  # names of a class stand for themselves
         names = names_of(seen, column)
         if unclear := names.labels.unclear:
             ask("crop", _which_crop(column, unclear))
-        elif column.ask != CLASS and (unknown := _all_unknown(names)):
-            ask("ask", _which_names(column, unknown), "choice", (CLASS, NOTHING))
+        elif unknown := _all_unknown(names):
+            ask("ask", _which_names(column, unknown), CLASS, NOTHING)
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     return lacking
@@ -87,7 +85,16 @@ def _which_crop(column: Column, unclear: Mapping[str, Sequence[str]]) -> str:
     if column.crop:
         instead = "correct the crop, or write these names with their crop, as in 'bean rust'"
         return f"Is {column.crop!r} the crop of all photos of {column.column!r}? {known}: {instead}"
-    return f"Which crop do the photos of {column.column!r} show? {known}. Names with their crop need none: 'bean rust'"
+    return (
+        f"Which crop do the photos of {column.column!r} show? {known}. Names with their crop need none: 'bean rust'. "
+        f'For photos of several crops: ask = "class", quantity = "{column.ask}"'
+    )
+
+
+def _both_ways(cell: str) -> str:
+    """Return the numbers that a cell may be, as ``1.2 (decimal mark ".") or 1200 (decimal mark ",")``."""
+    read = {mark: cells.quantity(cell, mark).value for mark in (".", ",")}
+    return " or ".join(f'{value:.12g} (decimal mark "{mark}")' for mark, value in read.items())
 
 
 def _all_unknown(names: ColumnNames) -> list[str]:
@@ -123,6 +130,7 @@ _ENOUGH = 0.8
 CLASS = "class"
 """Measure of a column of names whose header does not say what they are of."""
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
+_UNNAMED = re.compile(r"(?:column|Unnamed:) \d+")
 _NAMESAKES = "the table has several columns of this name"
 EMPTY = "empty in all rows with a photo"
 """Note on a column without any answer."""
@@ -156,6 +164,13 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
             column = column.model_copy(update={"ask": UNDECIDED})
             notes[header] += f"; {_NAMESAKES}"
         columns.append(column.model_copy(update={"second": seconds.get(header)}))
+    single = [column for column in columns if column.ask not in column.UNASKED and not column.second]
+    for first, second in combinations(single, 2):
+        words = [re.split(r"[\W_]+", each.column.casefold().strip()) for each in (first, second)]
+        alike = first.model_copy(update={"column": second.column}) == second and len(words[0]) == len(words[1]) > 1
+        if alike and sum(one != other for one, other in zip(*words, strict=True)) == 1:
+            other = second.column
+            notes[first.column] += f'; if {other} is of a second observer: second = "{other}" in its place'
     if all(column.ask == "slice" or notes[column.column] == EMPTY for column in columns):
         empty = [header for header, note in notes.items() if note == EMPTY]
         what = ", ".join(f"column {header!r} is {EMPTY}" for header in empty) or "its columns name photos and groups"
@@ -195,6 +210,9 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         target = singular(re.sub(r"[\W_]+", " ", header).strip().casefold()[:80])
         thing = countables().get(target)
         return Column(column=header, ask="count", target=target, objects=thing and thing.objects), seen.table.described
+    numbers = [int(text) for text in texts if text.isdecimal()] if _UNNAMED.fullmatch(header) else []
+    if len(numbers) == len(texts) and numbers == sorted({*numbers}):
+        return Column(column=header, ask=NOTHING), "numbers of the rows, as pandas and R write them without a name"
     if header.casefold() in Column.SLICES:
         return Column(column=header, ask="slice"), f"groups of photos, {len(set(texts))} different"
     kind = kind_of(texts, header)
@@ -243,12 +261,8 @@ def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tu
 
 def names_text(texts: Sequence[str], names: ColumnNames) -> str:
     """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
-
-    def is_known(name: str) -> bool:
-        return names.is_known(name) or name in names.labels.unclear
-
-    counts = sorted(Counter(texts).items(), key=lambda item: (is_known(item[0]), -item[1]))
-    some = [f"{name} ({n}{'' if is_known(name) else ', unknown to the knowledge base'})" for name, n in counts]
+    counts = sorted(Counter(texts).items(), key=lambda item: (names.is_known(item[0]), -item[1]))
+    some = [f"{name} ({n}{'' if names.is_known(name) else ', unknown to the knowledge base'})" for name, n in counts]
     return ", ".join(
         [*some[:_MOST_LISTED], *([f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else [])]
     )
@@ -289,7 +303,7 @@ def _holds(header: str, word: str) -> bool:
 
 
 def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
-    decimal, sure = cells.detect_decimal(texts)
+    decimal, sure, cell = cells.detect_decimal(texts)
     known = decimal if sure else ""
     numbers = [number for text in texts if (number := cells.quantity_or_none(text, decimal))]
     if not numbers:
@@ -300,7 +314,10 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
         measure = measures()["count"]
     if measure is None:
         measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")
-    note = _numbers_note(units, sure)
+    parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
+    note = f"numbers: {', '.join(parts)}"
+    if cell:
+        note += f"; {cell} is {_both_ways(cell)}{', and no other cell tells' if not sure else ', taken as a decimal'}"
     if measure is None:
         return Column(column=header, decimal=known), f"{note}; the header does not say what they measure"
     details: dict[str, Any] = {}
@@ -310,12 +327,6 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     largest = max(abs(number.value) for number in numbers)
     unit = _unit_of(header, units, measure, largest)
     return Column(column=header, ask=measure.name, decimal=known, unit=unit, **details), note
-
-
-def _numbers_note(units: Counter[str | None], sure: bool) -> str:
-    parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
-    doubt = "" if sure else "; 1,234 or 1.234 may be one or a thousand, and no other cell tells"
-    return f"numbers: {', '.join(parts)}{doubt}"
 
 
 def _unit_of(header: str, units: Counter[str | None], measure: Measure, largest: float) -> str | None:

@@ -60,12 +60,7 @@ def kind_of_thing(column: Column) -> str:
 
 
 def _of_column(
-    template: Template,
-    place: int,
-    alike: int,
-    column: Column,
-    values: Sequence[float],
-    language: Language,
+    template: Template, place: int, alike: int, column: Column, values: Sequence[float], language: Language
 ) -> list[Template]:
     """Return the template for a column, none if it has no limits to ask about."""
     measure = measures()[column.ask]
@@ -224,10 +219,7 @@ def _together(group: Sequence[Pictured], names: ColumnNames, choices: Sequence[s
     return words
 
 
-_THOUGHTS = {
-    "name": "I need to know which {what} {file} shows.",
-    "yes": "I need to know whether {what} in {file}.",
-}
+_THOUGHTS = {"name": "I need to know which {what} {file} shows.", "yes": "I need to know whether {what} in {file}."}
 
 
 def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

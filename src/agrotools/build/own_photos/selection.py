@@ -16,6 +16,7 @@ from agrotools.build.own_photos.plan import Column
 from agrotools.build.own_photos.proposal import MOST_QUESTIONS, QUESTIONS_A_PHOTO
 from agrotools.build.own_photos.questions import grouped
 from agrotools.build.own_photos.table import Images
+from agrotools.build.sources.part import first_few
 from agrotools.core import ToolError, UsageError
 from agrotools.core.base import command_line
 from agrotools.scoring.statistics import MIN_CLUSTERS, planned_half_width
@@ -39,6 +40,7 @@ def write_choice(folder: Path, count: int, by: str | None, out: Path) -> Iterato
         raise UsageError(f"{out} {'exists' if out.exists() else 'is no .csv file'}", hint="name a new .csv file")
     if not (photos := [*read_photos(images := Images(folder))]):
         raise UsageError(f"none of the {len(images)} photos in {folder} can be read", hint="see agrotools doctor")
+    readable = [photo.path for photo in photos]
     varied = [len({photo.values[place] for photo in photos}) > 1 for place in range(3)]
     places = [place for place in range(3) if groups[place] in wanted and (by or varied[place])]
     photos = [photo._replace(values=tuple(photo.values[place] for place in places)) for photo in photos]
@@ -46,7 +48,9 @@ def write_choice(folder: Path, count: int, by: str | None, out: Path) -> Iterato
     with out.open("x", encoding="utf-8-sig", newline="") as file:
         csv.writer(file).writerow(("photo", *(groups[place] for place in places), "answer"))
         csv.writer(file).writerows((photo.path, *photo.values, "") for photo in chosen)
-    yield f"{out}: {len(chosen)} of {len(photos)} photos ({count} wanted, {len(images) - len(photos)} cannot be read)"
+    unread = sorted({path.relative_to(images.folder).as_posix() for path in images.paths} - {*readable})
+    lost = f"{len(unread)} cannot be read{': ' * bool(unread)}{first_few(unread)}"
+    yield f"{out}: {len(chosen)} of {len(photos)} photos ({count} wanted, {lost})"
     for at, place in enumerate(places):
         of_all, of_chosen = (Counter(photo.values[at] for photo in some) for some in (photos, chosen))
         listed = [f"{value} {of_chosen[value]} of {n}" for value, n in of_all.most_common(12)]

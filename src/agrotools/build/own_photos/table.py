@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from agrotools.build.boxes import Marked, count_marks, read_marks
+from agrotools.build.boxes import FORMATS, Marked, count_marks, read_marks
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
@@ -139,14 +139,16 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
         BenchmarkError: the folder or the table cannot be used, or no row belongs to a picture.
     """
     pictures = Images(images)
-    settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
     skipped, matched, count = SkippedRows(), list[Matched](), 0
-    annotated = read_marks(answers)
+    settings: dict[str, Any] = plan.model_dump(include={"encoding", "delimiter", "sheet"}) if plan else {}
+    annotated = read_marks(answers, hint=FORMATS)
     table = open_table(answers, **settings) if annotated is None else _counts(answers, annotated, pictures, skipped)
     if picture := next((column for column in table.columns if _IMAGE_NAME.search(column)), None):
         why = f"the first row of {table.path.name} contains {picture!r}, the name of a picture"
         raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     column = plan.images_column if plan else _image_column(pictures, table)
+    for each in plan.columns if plan else ():
+        _ = table.place_of(each.column), table.place_of(each.second or column)
     place = table.place_of(column)
     for row, cells in _rows(table):
         count += 1
@@ -174,12 +176,13 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
 
 def _counts(path: Path, annotated: Sequence[Marked], images: Images, skipped: SkippedRows) -> Table:
     """Return a table with a row for each annotated picture and a column for each class; empty cells are unknown."""
-    counted = [(name, *count_marks(marks)) for name, marks in annotated]
+    counted = [(one, *count_marks(one.marks)) for one in annotated]
     labels = sorted({label for _, counts, _ in counted for label in counts})
-    alike = Counter(re.split(r"[\\/]", name)[-1] for name in {name for name, _ in annotated})
+    alike = Counter(re.split(r"[\\/]", name)[-1] for name in {one.name for one in annotated})
     rows: list[Row] = []
-    for number, (name, counts, faults) in enumerate(counted, start=2):
-        image = _annotated_image(images, name, alike)
+    for number, ((name, _, original), counts, faults) in enumerate(counted, start=2):
+        found = (_annotated_image(images, each, alike) for each in (name, original) if each)
+        image = next(filter(None, found), None)
         for label, fault in faults if image else ():
             skipped.add(label, fault, "correct the annotation", number, name)
         texts = ("" if (count := counts.get(label, 0)) is None else str(count) for label in labels)
@@ -192,7 +195,9 @@ def _annotated_image(images: Images, name: str, alike: Mapping[str, int]) -> Pat
     parts = re.split(r"[\\/]", name)
     for start in range(len(parts) - (alike[parts[-1]] > 1 and len(parts) > 1)):
         tail = "/".join(parts[start:])
-        for written in (tail, re.sub(r"(?:\d+-)?[0-9a-f]{8}-(?=[^/]+$)", "", tail), *(tail + end for end in SUFFIXES)):
+        of_label_studio = re.sub(r"(?:\d+-)?[0-9a-f]{8}-(?=[^/]+$)", "", tail)
+        of_roboflow = re.sub(r"_(\w{3,4})\.rf\.\w+(?:\.\w+)?$", r".\1", tail)
+        for written in (tail, of_label_studio, of_roboflow, *(tail + end for end in SUFFIXES)):
             if _is_there(images, written):
                 return images.find(written)
     return None
@@ -208,6 +213,7 @@ def _rows(table: Table) -> Iterator[Row]:
 def _image_column(images: Images, table: Table) -> str:
     """Return the column that names the most pictures of the folder, or else one whose header suggests pictures."""
     hits: Counter[int] = Counter()
+    alike = ""
     first: dict[int, str] = {}
     for row, cells in _rows(table):
         for place, cell in enumerate(cells):
@@ -215,12 +221,13 @@ def _image_column(images: Images, table: Table) -> str:
                 first[place] = cell
             # A count of 3 is not picture 3.jpg, unless the header suggests that the column names pictures.
             names = not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])
-            if cell and names and _is_there(images, cell):
-                hits[place] += 1
+            if cell and _is_there(images, cell):
+                hits[place] += bool(names)
+                alike = alike if names else f"; numbers name pictures only below a header such as photo: {cell}"
         # Many pictures may be missing, but once enough are found the remaining rows are not needed.
         if row > 1000 and hits.total() >= _ENOUGH_TO_KNOW:
             break
-    if hits:
+    if +hits:
         return table.columns[max(hits, key=lambda place: (hits[place], -place))]
     image_columns = [column for column in table.columns if _IMAGE_HEADER.search(column)]
     if image_columns:
@@ -229,7 +236,7 @@ def _image_column(images: Images, table: Table) -> str:
         f"{column} ({first[place][:30]!r})" for place, column in enumerate(table.columns) if place in first
     )
     raise NoFileError(
-        f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}",
+        f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}{alike}",
         hint=f"the folder contains {', '.join(images.some_names())}...; one column must contain such names",
     )
 

@@ -83,9 +83,7 @@ def make_leaf_photo(
     photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / bright, level.electrons)
     rows = [_counted(classes, numbers, number) for number in range(1, leaves + 1)]
     return Scene(
-        images={"rgb": photo},
-        truth={"leaves": rows, "ground": ground},
-        masks={"classes": classes, "leaves": numbers},
+        images={"rgb": photo}, truth={"leaves": rows, "ground": ground}, masks={"classes": classes, "leaves": numbers}
     )
 
 

@@ -14,10 +14,7 @@ from agrotools.formats.benchmark import BenchmarkHeader
 SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
     "source",
     "agrotools.sources",
-    {
-        "gta": "agrotools.build.export.gta_in:build_gta",
-        "sessions": "agrotools.build.sources.sessions:build_sessions",
-    },
+    {"gta": "agrotools.build.export.gta_in:build_gta", "sessions": "agrotools.build.sources.sessions:build_sessions"},
 )
 """Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
 

@@ -207,12 +207,7 @@ class DataSet:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        listing: Listing,
-        samples: int,
-        scratch: Path | None = None,
-        allow_missing: bool = False,
+        self, folder: Path, listing: Listing, samples: int, scratch: Path | None = None, allow_missing: bool = False
     ) -> None:
         self.folder, self.listing, self.samples, self.allow_missing = folder, listing, samples, allow_missing
         self.layout = listing.layout

@@ -85,10 +85,7 @@ def build_report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"the report is a page, not {out.name}", hint="name it .html; for tables use --format")
     try:
-        with (
-            temporary_sibling(out) as temporary,
-            tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body,
-        ):
+        with temporary_sibling(out) as temporary, tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
             pictures = Pictures(count_shares(opened), longest_px=longest_px)
             page = Page(opened, pictures, partial(_write_element, body), DETAIL_BYTES, Scrubber() if share else None)
             page.write_records(progress)

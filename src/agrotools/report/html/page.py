@@ -20,20 +20,9 @@ from agrotools.core.base import Progress, command_line
 from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
-from agrotools.report.html.pictures import (
-    Pictures,
-    Places,
-    RunPictures,
-)
+from agrotools.report.html.pictures import Pictures, Places, RunPictures
 from agrotools.report.html.result_tables import errors_section, html_tables, result_tables, templates
-from agrotools.report.html.runs import (
-    FACETS,
-    TOOL_FAILED,
-    Run,
-    differences,
-    run_facts,
-    value_of,
-)
+from agrotools.report.html.runs import FACETS, TOOL_FAILED, Run, differences, run_facts, value_of
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import PaperTables

@@ -79,13 +79,7 @@ _FILE = re.compile(
 _COMMON_NAME = re.compile(r"[a-z]+(?:[-_][a-z]+)*(?:[-_]?\d{1,3})?\.\w+")
 """Names of files in texts that tell nothing, such as ``overlay.png``."""
 _TELLING_STEM = re.compile(r"(?=.{6})(?=.*[\d_ -]).*")
-_PATTERNS = (
-    ("key", _SECRET),
-    ("address", _ADDRESS),
-    ("coordinate", _DEGREES),
-    ("path", _PATH),
-    ("file name", _FILE),
-)
+_PATTERNS = (("key", _SECRET), ("address", _ADDRESS), ("coordinate", _DEGREES), ("path", _PATH), ("file name", _FILE))
 _PLURALS = {"address": "addresses"}
 _DRAWN = ("plot", "image")
 """Kinds of files in which a tool writes what a call says."""

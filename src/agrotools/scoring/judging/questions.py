@@ -16,15 +16,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
-from agrotools.core import (
-    Artifact,
-    Fact,
-    FrozenModel,
-    OpenTextSlot,
-    Record,
-    Slot,
-    UsageError,
-)
+from agrotools.core import Artifact, Fact, FrozenModel, OpenTextSlot, Record, Slot, UsageError
 from agrotools.core.files import read_text
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
@@ -216,10 +208,7 @@ def has_rubrics(metric: str) -> bool:
 
 JUDGED_METRICS = WithPlugins(
     "judged metric",
-    {
-        OPEN_TEXT: JudgedMetric(is_judged_text),
-        FAS_READ: JudgedMetric(is_closed),
-    },
+    {OPEN_TEXT: JudgedMetric(is_judged_text), FAS_READ: JudgedMetric(is_closed)},
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""

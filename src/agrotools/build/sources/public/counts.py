@@ -165,11 +165,11 @@ def boxed(data: DataSet) -> Part:
 def _nouns_in(path: Path, data: DataSet) -> dict[str, Counter[str]]:
     """Return the number of boxes of each noun in every picture, by file name."""
     pictures, holds = read_marks(path) or [], dict(zip(data.layout["classes"], data.layout["nouns"], strict=True))
-    there = {mark.label for _, marks in pictures for mark in marks}
+    there = {mark.label for one in pictures for mark in one.marks}
     if there and there.isdisjoint(holds):
         raise BenchmarkError(f"{path} has classes that the data set has not: {first_few(sorted(there))}")
     by_name: dict[str, Counter[str]] = {}
-    for name, marks in pictures:
+    for name, marks, _ in pictures:
         counts, faults = count_marks(mark._replace(label=holds[mark.label]) for mark in marks if holds.get(mark.label))
         data.dropped["boxes that cannot be counted"] += faults.total()
         if None not in counts.values():  # as beside a region of several objects

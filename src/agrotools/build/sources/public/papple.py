@@ -182,7 +182,7 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
         BenchmarkError: the file cannot be read, or has another format.
     """
     outlines: dict[str, dict[int, Outline]] = {}
-    for name, marks in read_marks(path, "apple_ID") or ():
+    for name, marks, _ in read_marks(path, "apple_ID") or ():
         if Path(name).name != name or name in outlines:
             raise BenchmarkError(f"{path} cannot be read: picture {name!r} is named twice or leads elsewhere")
         pieces = outlines.setdefault(name, {})

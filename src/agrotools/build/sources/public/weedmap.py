@@ -184,10 +184,7 @@ def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonVal
     def shown(index: int, place: int) -> Thing:
         names, file = tiles[index][1].names, named(tiles[index][0], "bands", place)
         thought = f"I need to know how well the bands of {file.name} tell crop, weeds and soil apart."
-        words = {
-            "bands": str(len(names)),
-            "listed": listed([f"{name} ({WORDS[name]})" for name in names], "and"),
-        }
+        words = {"bands": str(len(names)), "listed": listed([f"{name} ({WORDS[name]})" for name in names], "and")}
         words |= {f"band_{place}": names[min(place, len(names)) - 1] for place in range(1, 6)}
         return photo_thing(file, MEASURE, truth(index), thought, words)
 
