@@ -185,8 +185,8 @@ def _as_error(more: dict[str, Any], note: str) -> dict[str, Any]:
 def estimate(figure: Figure, seed: int = 0) -> Estimate:
     """Return the value of a figure and its interval: exact for shares, else by a bootstrap over clusters of images.
 
-    The interval of a share (a mean of zeros and ones, or of 0 and 100) is that of Clopper and Pearson (1934) over
-    clusters; a cluster with both counts in part. Percentiles of the bootstrap are slightly wider than 2.5 and 97.5, by
+    The interval of a share (a mean of zeros and ones, or of 0 and 100) is that of Clopper and Pearson (1934) around the
+    share of all images, with the effective number of clusters of unequal size (Kish 1965) as n. Percentiles of the bootstrap are slightly wider than 2.5 and 97.5, by
     the t distribution for that number of clusters (Hesterberg 2015, The American Statistician 69).
 
     Raises:
@@ -205,9 +205,9 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     k = len(members)
     if figure.is_share:
         unit = max(1.0, float(rows.max()))
-        hits = float(np.sum([rows[some, 0].mean() / unit for some in members]))
-        low, high = exact_interval(hits, k)
-        return Estimate(value, min(value, unit * low), max(value, unit * high), len(rows), k)
+        effective = len(rows) ** 2 / sum(len(some) ** 2 for some in members)
+        low, high = exact_interval(value / unit * effective, effective)
+        return Estimate(value, unit * low, unit * high, len(rows), k)
     draws = np.random.default_rng(seed).integers(0, len(members), (DRAWS, len(members)))
     values = np.array([figure.statistic(rows[np.concatenate([members[k] for k in draw])]) for draw in draws])
     values = values[np.isfinite(values)]
@@ -218,8 +218,8 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     return Estimate(value, float(low), float(high), len(rows), k)
 
 
-def exact_interval(hits: float, subjects: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Clopper and Pearson 1934); a subject may count in part."""
+def exact_interval(hits: float, subjects: float) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Clopper and Pearson 1934); hits and subjects may be fractions."""
     tail = (1 - _LEVEL) / 2
     low = float(betaincinv(hits, subjects - hits + 1, tail)) if hits > 0 else 0.0
     return low, float(betaincinv(hits + 1, subjects - hits, 1 - tail)) if hits < subjects else 1.0

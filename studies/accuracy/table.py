@@ -202,7 +202,8 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         which = "" if len(metrics) == every else f", {'; '.join(metrics)}"
         lines.append(f"{folder}{which}: {note}")
     left_out = dict.fromkeys((row.tool, row.folder, tuple(row.unreadable)) for row in rows if row.unreadable)
-    lines += [f"{folder}: {tool} left out {count_text(len(names), 'picture')} that cannot be read: {first_few(names)}"
+    why = "without a label or not readable"
+    lines += [f"{folder}: {tool} left out {count_text(len(names), 'picture')} {why}: {first_few(names)}"
               for tool, folder, names in left_out]  # fmt: skip
     return lines
 

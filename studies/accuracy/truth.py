@@ -30,14 +30,21 @@ class Item(dict[str, Any]):
 
 
 def read_truth(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the items of a folder whose pictures can be read, and the names of those that cannot.
+    """Return the items of a folder whose pictures can be read, and the names of those that are left out.
+
+    Where some items have a label, those without are left out, too.
 
     Raises:
         BenchmarkError: ``truth.json`` is missing, invalid or empty, or no item is left.
     """
     items: list[dict[str, Any]] = []
     unreadable: list[str] = []
-    for number, content in enumerate(read_items(folder)):
+    contents = read_items(folder)
+    has_labels = any(content.get("label") for content in contents)
+    for number, content in enumerate(contents):
+        if has_labels and not content.get("label"):
+            unreadable.append(f"{content.get('id', number)} (no label)")
+            continue
         item = _checked(content, f"{folder.name}/truth.json, item {content.get('id', number)!r}", folder)
         bad = [item[key] for key in _PICTURES if key in item and not _is_readable(folder / item[key])]
         unreadable += bad

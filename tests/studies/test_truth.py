@@ -45,9 +45,11 @@ def test_an_odd_value_names_folder_item_and_field(tmp_path: Path, change: dict[s
     assert said in result["error"]
 
 
-def test_unreadable_pictures_are_left_out_and_named(tmp_path: Path) -> None:
-    bench = Bench("count_objects", _folder(tmp_path, [_GOOD, _GOOD | {"id": "b", "image": "b.png"}]), tmp_path / "s")
+def test_unreadable_pictures_and_those_without_label_are_left_out_and_named(tmp_path: Path) -> None:
+    items = [_GOOD, _GOOD | {"id": "b", "image": "b.png"}, _GOOD | {"id": "c", "label": ""}, _GOOD | {"id": "d"}]
+    del items[3]["label"]
+    bench = Bench("count_objects", _folder(tmp_path, items), tmp_path / "s")
     assert [item["id"] for item in bench.items()] == ["a"]
-    assert bench.unreadable == ["b.png"]
+    assert bench.unreadable == ["b.png", "c (no label)", "d (no label)"]
     row = Row("count_objects", "orchard_pears", "m", 1.0, unreadable=bench.unreadable, is_ours=False)
-    assert "orchard_pears: count_objects left out 1 picture that cannot be read: b.png" in format_table([row, row])
+    assert "orchard_pears: count_objects left out 3 pictures without a label or not readable: b.png, c (no label), d (no label)" in format_table([row, row])

@@ -61,14 +61,13 @@ def scrub(seed: int, shape: tuple[int, int] = (256, 256)) -> np.ndarray:
     return np.clip(picture, 0, 255).astype(np.uint8)
 
 
-def with_houses(ground: np.ndarray, corners: list[tuple[int, int]], side: int = 40) -> tuple[np.ndarray, np.ndarray]:
-    """Grey roofs with a ridge, and where they are."""
-    picture, mask = ground.copy(), np.zeros(ground.shape[:2], bool)
+def with_houses(ground: np.ndarray, corners: list[tuple[int, int]], side: int = 40) -> np.ndarray:
+    """Grey roofs with a ridge."""
+    picture = ground.copy()
     for x, y in corners:
         picture[y : y + side, x : x + side // 2] = (120, 124, 132)
         picture[y : y + side, x + side // 2 : x + side] = (92, 96, 104)
-        mask[y : y + side, x : x + side] = True
-    return picture, mask
+    return picture
 
 
 HOUSES = [(20, 20), (100, 20), (180, 30), (30, 110), (110, 120), (190, 120), (60, 200), (150, 200)]
@@ -244,34 +243,16 @@ def test_plant_cover_of_photographs(tmp_path: Path) -> None:
 
 
 @pytest.fixture(name="houses")
-def _houses(tmp_path: Path) -> tuple[Path, Path, np.ndarray]:
-    after, mask = with_houses(scrub(2), HOUSES)
-    return png(tmp_path / "before.png", scrub(1)), png(tmp_path / "after.png", after), mask
+def _houses(tmp_path: Path) -> tuple[Path, Path]:
+    return png(tmp_path / "before.png", scrub(1)), png(tmp_path / "after.png", with_houses(scrub(2), HOUSES))
 
 
-def test_houses_are_found_with_a_direction_on_farmland_alone(houses: tuple[Path, Path, np.ndarray]) -> None:
-    before, after, mask = houses
-    result = changed(before, after, target="farmland", gsd_m=0.5)
-    found = mask_of(before, result) == 1
-    f1 = 2 * (found & mask).sum() / (found.sum() + mask.sum())
-    assert f1 > 0.8
-    assert result.changed is True
-    assert result.dominant_transition == "open land->built-up"
-    assert result.change_area_m2 == pytest.approx(mask.sum() / 4, rel=0.25)
-    assert result.loss_px is None
-    forth = changed(before, after, gsd_m=0.5, register=False)
-    back = changed(after, before, gsd_m=0.5, register=False)
-    assert forth.change_px == back.change_px > 0.5 * mask.sum()
-    assert (forth.gain_px, forth.loss_px, back.gain_px, back.loss_px) == (None, None, None, None)
-    assert changed(after, before, gsd_m=0.5, register=False, target="farmland").gain_px == 0
-
-
-def test_buildings_without_single_roofs_give_no_map(houses: tuple[Path, Path, np.ndarray]) -> None:
-    before, after, _ = houses
-    for arguments in ({}, {"target": "farmland"}, {"gsd_m": 1.5}, {"target": "farmland", "gsd_m": 10}):
+def test_photographs_give_no_map_of_buildings(houses: tuple[Path, Path]) -> None:
+    before, after = houses
+    for arguments in ({}, {"target": "farmland"}, {"gsd_m": 0.5}, {"target": "farmland", "gsd_m": 10}):
         result = changed(before, after, **arguments)
         assert result.changed is None
-        assert ("low_resolution" if "gsd_m" in arguments else "no_scale") in result.flags
+        assert "buildings_not_mapped" in result.flags
         assert (result.change_px, result.change_pct, result.gain_px, result.loss_px) == (None,) * 4
         assert (result.transitions, result.transition_matrix) == ((), None)
         assert result.total_px == 256 * 256
@@ -279,18 +260,6 @@ def test_buildings_without_single_roofs_give_no_map(houses: tuple[Path, Path, np
         assert any("no map" in note for note in result.notes)
         part = changed(before, after, region=[0, 0, 10, 10], **arguments)
         assert (part.change_px, part.total_px) == (None, 100)
-
-
-def test_a_coarser_picture_of_the_same_ground(houses: tuple[Path, Path, np.ndarray]) -> None:
-    before, after, _ = houses
-    fine = [
-        png(path.with_name(f"fine-{path.name}"), np.asarray(Image.open(path)).repeat(2, 0).repeat(2, 1))
-        for path in (before, after)
-    ]
-    coarse = changed(before, after, target="farmland", gsd_m=0.5)
-    assert changed(fine[0], fine[1], target="farmland", gsd_m=0.25).change_pct == pytest.approx(
-        coarse.change_pct, abs=1
-    )
 
 
 @pytest.mark.parametrize(
@@ -301,14 +270,14 @@ def test_a_coarser_picture_of_the_same_ground(houses: tuple[Path, Path, np.ndarr
     ],
 )  # fmt: skip
 def test_a_picture_does_not_differ_from_itself(houses, arguments):
-    _, after, _ = houses
+    _, after = houses
     result = changed(after, after, **arguments)
     assert (result.changed, result.change_px) == (False, 0)
     assert result.registration_shift_px == (0, 0)
 
 
-def test_a_shift_is_reported_and_undone(houses: tuple[Path, Path, np.ndarray]) -> None:
-    _, after, _ = houses
+def test_a_shift_is_reported_and_undone(houses: tuple[Path, Path]) -> None:
+    _, after = houses
     moved = png(after.with_name("moved.png"), np.roll(np.asarray(Image.open(after)), (4, -6), (0, 1)))
     result = changed(after, moved, gsd_m=0.5)
     assert (result.registration_shift_px, result.change_px) == (pytest.approx((-6, 4), abs=0.1), 0)
@@ -374,7 +343,7 @@ def test_faults_are_typed(tmp_path: Path) -> None:
     assert fault(one, text).argument == "after"
     assert fault(one, one, before_mask=one).argument == "after_mask"
     assert fault(one, one, target="pond", method="post_class").argument == "method"
-    assert fault(one, one, min_area_m2=5).kind == "missing_metadata"
+    assert fault(one, one, target="vegetation", min_area_m2=5).kind == "missing_metadata"
     assert fault(one, one, region=[60, 0, 90, 20]).kind == "region_empty"
     assert fault(one, one, method="mask_diff").kind == "unreadable_file"
 
@@ -401,23 +370,11 @@ def test_tiny_pictures(tmp_path: Path, shape: tuple[int, int]) -> None:
         assert changed(pair[0], pair[1], **arguments).total_px == shape[0] * shape[1]
 
 
-@pytest.mark.slow
-def test_real_pairs_with_a_map_are_each_better_than_calling_everything_changed(tmp_path: Path) -> None:
-    for folder, gsd_m in (("levir_cd", 0.5), ("dsifn_cd", None)):
+def test_real_pairs_have_no_map_whatever_pixel_size_is_stated() -> None:
+    for folder, gsd_m in product(("levir_cd", "dsifn_cd"), (0.5, 2.0)):
         path = DATA / folder / "truth.json"
         if not path.is_file():
             pytest.skip(f"{path} is absent: the real pairs are not part of the project")
-        hits = found = there = 0
-        for item, target in product(json.loads(path.read_text()), ("farmland", "any")):
-            with artifacts_in(tmp_path) as made:
-                result = get_tool("detect_change")(
-                    path.parent / item["before"], path.parent / item["after"], target=target, gsd_m=gsd_m
-                )
-                mask = np.isin(np.asarray(Image.open(made / result.mask.name)), (1, 3))
-            true = np.asarray(Image.open(path.parent / item["mask"])) > 0
-            assert result.changed in (None, bool(true.any()))
-            assert (result.change_pct is None) == (gsd_m is None)
-            if gsd_m is not None and true.any():
-                hits, found, there = hits + int((mask & true).sum()), found + int(mask.sum()), there + int(true.sum())
-                assert 2 * (mask & true).sum() / (mask.sum() + true.sum()) > 2 * true.sum() / (true.size + true.sum())
-        assert gsd_m is None or 2 * hits / (found + there) > 0.55
+        for item in json.loads(path.read_text()):
+            result = changed(path.parent / item["before"], path.parent / item["after"], target="farmland", gsd_m=gsd_m)
+            assert (result.changed, result.change_pct) == (None, None)

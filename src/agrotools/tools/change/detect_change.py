@@ -97,7 +97,7 @@ class ChangeResult(ToolResult):
     total_px: int
     """pixels with data on both dates; percentages refer to these"""
     gain_px: int | None
-    """pixels gained (buildings, plants, water or the marked class); null where change has no direction"""
+    """pixels gained (plants, water or the marked class); null where change has no direction"""
     loss_px: int | None
     """pixels lost; null where change has no direction or only gains are looked for"""
     gain_area_m2: float | None
@@ -178,7 +178,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call if call["target"] == "vegetation" else drop_arguments(call, "threshold")
 
 
-@tool(category="change", version="2", resolves=_resolve, data_files=("pond_evidence.json",))
+@tool(category="change", version="3", resolves=_resolve, data_files=("pond_evidence.json",))
 def detect_change(
     before: ImageFile,
     after: ImageFile,
@@ -197,16 +197,15 @@ def detect_change(
 ) -> ChangeResult:
     """Find what changed between two dates: changed (null if unclear), change_px, change_pct, change_area_ha.
 
-    Label rasters are compared exactly (transitions), vegetation by NDVI or cover, farmland by new buildings, ponds by
-    water. Buildings and hectares need gsd_m, or a file that has it.
+    Label rasters are compared exactly (transitions), vegetation by NDVI or cover, ponds by water, land by bands.
+    Photographs give no map of buildings. Hectares need gsd_m, or a file that has it.
 
     When changed is said:
-        Masks and labels: always. Buildings in photographs: true where single roofs (gsd_m up to 1 m) changed on at
-        least 5 % of the area, false where nothing is found and outlines show that the two lie on each other. Plants:
-        true from 1 % of the area on, but null where over half the scene moves one way. Ponds: where the event is
-        clear and the two are known to lie on each other. Land classes by index: false where nothing differs, else
-        null (flag scene_wide_shift where most of the scene differs). Buildings in photographs coarser than 1 m or
-        without a scale: false where the two are equal, else null without a map and figures.
+        Masks and labels: always. Plants: true from 1 % of the area on, but null where over half the scene moves one
+        way. Ponds: where the event is clear and the two are known to lie on each other. Land classes by index: false
+        where nothing differs, else null (flag scene_wide_shift where most of the scene differs). Photographs with
+        target any or farmland: false where the two are equal, else null without a map and figures (flag
+        buildings_not_mapped).
 
     Raises:
         ToolError: a file cannot be read or is too large; ``shape_mismatch`` (sizes differ, or the shift is too large),
@@ -273,7 +272,7 @@ def _from_pictures(
         return plant_cover_change(pictures, request)
     if target == "pond":
         return water_change(pictures, request)
-    return built_up_change(pictures, target, request)
+    return built_up_change(pictures, target)
 
 
 def _is_labels(before: Path, after: Path) -> bool:

@@ -6,7 +6,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.change.buildings import ROOFS_UP_TO_M, built_change
 from agrotools.tools.change.detect_change import ChangeRequest, PondChange, VegetationChange
 from agrotools.tools.change.index_change import answer_of_plants
 from agrotools.tools.change.pairs import Pictures
@@ -25,8 +24,6 @@ from agrotools.tools.change.result import (
 from agrotools.vision import Box, Role
 from agrotools.vision.vegetation import choose_index, segment
 
-CLEARLY_CHANGED = 0.05
-"""Least share of the area covered by new or lost roofs for a verdict of change."""
 _SPECK_SHARE = 0.0005
 _WEAK_FOR_PLANTS = frozenset(
     "low_contrast no_vegetation no_soil_visible too_dark featureless_image registration_uncertain".split()
@@ -38,55 +35,27 @@ _SAME_POND = 0.25
 """Least share of a pond's area that is water on the other date for the two to be the same pond."""
 
 
-def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> ChangeInputs:
-    """Find buildings gained or lost: gains on open land for farmland, else change without a direction.
+def built_up_change(pictures: Pictures, target: str) -> ChangeInputs:
+    """Say whether two photographs are equal: there is no map of new or lost buildings.
 
-    Gained and lost roofs were confused in real pairs, although the place of the change was right.
+    A rule for single roofs that was chosen on pairs of one data set was worse than marking everything as changed on
+    another, and nothing in the pictures told where it works (``docs/accuracy.md``).
     """
-    least = _least_speck_px(pictures, request)
-    if pictures.gsd_m is None or pictures.gsd_m > ROOFS_UP_TO_M:
-        return _without_roofs(pictures, target)
-    built = built_change(pictures.before, pictures.after, pictures.valid, pictures.gsd_m)
-    farmland = target == "farmland"
-    changes = _change_map(pictures, built.gained, np.zeros_like(built.lost) if farmland else built.lost, least)
-    if not farmland:
-        changes[(changes == GAINED) | (changes == LOST)] = CHANGED
-    kind = GAINED if farmland else CHANGED
-    changed, why = _answer_of_roofs(pictures, _share(pictures, changes, (kind,)))
-    before = built.before[_slices(pictures.box)]
-    return _change_inputs(
-        pictures,
-        changes,
-        method="post_class",
-        changed=changed,
-        words={kind: _BUILDINGS[kind]},
-        counted_kinds=(kind,),
-        counts=two_classes(("open land", "built-up"), before, changes[_slices(pictures.box)]) if farmland else None,
-        notes=(built.note, *why, _speck_note(least)),
-        flags=(),
-    )
-
-
-def _without_roofs(pictures: Pictures, target: str) -> ChangeInputs:
-    """Give no map where single roofs cannot be seen, see :data:`ROOFS_UP_TO_M`; equal pictures show no change."""
     inside = _slices(pictures.box)
     differs = (pictures.before[inside] != pictures.after[inside]).any(axis=-1) & pictures.valid[inside]
     same = not differs.any()
     kind = GAINED if target == "farmland" else CHANGED
-    nothing = np.zeros_like(pictures.valid)
-    at = "without a scale" if pictures.gsd_m is None else f"at {pictures.gsd_m:g} m per pixel"
-    why = f"buildings are told by single roofs, not possible {at}: no map of change is given"
-    hint = f"; give gsd_m if it is up to {ROOFS_UP_TO_M:g} m" if pictures.gsd_m is None else ""
+    why = "buildings cannot be mapped from photographs reliably: no map of change is given; give masks of both dates"
     return _change_inputs(
         pictures,
-        _change_map(pictures, nothing, nothing, 1),
+        np.where(pictures.valid, SAME, NO_DATA).astype(np.uint8),
         method="post_class",
         changed=False if same and not _UNUSABLE & set(pictures.flags) else None,
         has_map=same,
         words={kind: _BUILDINGS[kind]},
         counted_kinds=(kind,),
-        notes=("the two pictures are equal",) if same else (why + hint,),
-        flags=() if same or pictures.gsd_m is None else ("low_resolution",),
+        notes=("the two pictures are equal",) if same else (why,),
+        flags=() if same else ("buildings_not_mapped",),
     )
 
 
@@ -194,16 +163,6 @@ def _change_inputs(
     )
 
 
-def _answer_of_roofs(pictures: Pictures, share: float) -> tuple[bool | None, tuple[str, ...]]:
-    if _UNUSABLE & set(pictures.flags):
-        return None, ()
-    if share == 0 and pictures.is_clear:
-        return False, ()
-    if share >= CLEARLY_CHANGED:
-        return True, ()
-    return None, (f"roofs on {100 * share:.2g} % of the area are too few to say that land changed",)
-
-
 def _change_map(
     pictures: Pictures, gained: NDArray[np.bool_], lost: NDArray[np.bool_], least: int
 ) -> NDArray[np.uint8]:
@@ -221,12 +180,6 @@ def _least_speck_px(pictures: Pictures, request: ChangeRequest) -> int:
 
 def _speck_note(least: int) -> str:
     return f"patches under {least} px do not count" if least > 1 else ""
-
-
-def _share(pictures: Pictures, changes: NDArray[np.uint8], kinds: tuple[int, ...]) -> float:
-    inside = changes[_slices(pictures.box)]
-    valid_px = int(np.count_nonzero(inside != NO_DATA))
-    return float(np.isin(inside, kinds).sum()) / max(1, valid_px)
 
 
 def _slices(box: Box) -> tuple[slice, slice]:

@@ -111,7 +111,7 @@ def compare_images(
 ) -> ImageComparison:
     """Say what changed between two pictures of one place, as far as a question asks for it.
 
-    Needs a vision model (vlm), which sees both pictures. For measured change of fields, buildings and ponds
+    Needs a vision model (vlm), which sees both pictures. For measured change of plants, ponds and masks
     detect_change works without one.
 
     Raises:
