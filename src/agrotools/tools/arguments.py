@@ -415,7 +415,8 @@ def argument_error(
     messages = [_fault(schema, words, path, faults[path]) for path in paths[:MOST_FAULTS]]
     if len(paths) > MOST_FAULTS:
         messages.append(f"and {len(paths) - MOST_FAULTS:,} more faults")
-    named = sorted({str(path[0]) for path in paths[:MOST_FAULTS] if path}, key=_order_of(arguments, schema))
+    faulty = {str(path[0]) for path in paths[:MOST_FAULTS] if path}
+    named = sorted(faulty, key=[*arguments, *schema["properties"], *faulty].index)
     return ToolError(
         "invalid_argument",
         "; ".join(messages),
@@ -483,11 +484,6 @@ def _hint(tool: str, schema: dict[str, Any], types: set[str], at_fault: Sequence
         return f"{OPTIONAL_HINT}: {', '.join(optional)}" if optional else None
     listed = ", ".join(name if name in required else f"{name} (optional)" for name in schema["properties"])
     return f"{tool} takes {listed}"
-
-
-def _order_of(arguments: Mapping[str, Any], schema: dict[str, Any]) -> Any:
-    order = [*arguments, *schema["properties"]]
-    return lambda name: order.index(name) if name in order else len(order)
 
 
 def _describe_value(path: Sequence[str | int]) -> str:

@@ -197,7 +197,8 @@ class RayToolExecutor(ToolExecutor):
             except self._ray.exceptions.RayTaskError as error:
                 last = _last_line(error)
             except self._ray.exceptions.RayError as error:
-                last = f"{type(error).__name__}: {_first_line(error)}"
+                reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+                last = f"{type(error).__name__}: {reason}"
             except TimeoutError:
                 last = "no reply in time"
         raise InfrastructureError(
@@ -330,10 +331,6 @@ def _expected(target: str, backend: str) -> dict[str, str]:
 
 async def _result(reference: Any) -> Any:
     return await asyncio.wrap_future(reference.future())
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _last_line(error: BaseException) -> str:

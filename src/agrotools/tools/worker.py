@@ -28,6 +28,7 @@ from agrotools.tools.workspace import CallContext, call_context
 LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
 """A worker is replaced once its address space exceeds this share of its limit, so that leaks do not affect calls."""
+_OF_MEMORY = ("Insufficient memory", "bad_alloc", "Cannot allocate memory")
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -66,7 +67,7 @@ def answer(request: dict[str, Any]) -> Reply:
     except MemoryError:
         return failure(OUT_OF_MEMORY, traceback.format_exc())
     except BaseException as error:
-        if _is_memory_error(error):
+        if any(words in words_of(error) for words in _OF_MEMORY):  # as native libraries report it
             return failure(OUT_OF_MEMORY, traceback.format_exc())
         message = f"the tool failed on this input ({type(error).__name__})"
         info = ErrorInfo(kind="tool_failed", message=message, hint="other arguments or another file may work")
@@ -128,12 +129,6 @@ def _run(request: dict[str, Any]) -> Reply:
         "seconds": seconds,
     }
     return message, [contents[artifact] for artifact in artifacts]
-
-
-def _is_memory_error(error: BaseException) -> bool:
-    """True if a native library reported a lack of memory by its own kind of error."""
-    text = words_of(error)
-    return any(words in text for words in ("Insufficient memory", "bad_alloc", "Cannot allocate memory"))
 
 
 def _reset_state() -> None:

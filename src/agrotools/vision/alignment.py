@@ -94,7 +94,7 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
             into each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and
             the sizes differ; ``nothing_found`` if they do not overlap.
     """
-    located = [_is_georeferenced(source.dataset) for source in (first, second)]
+    located = [each.dataset.crs is not None and not each.dataset.transform.is_identity for each in (first, second)]
     if located[0] != located[1]:
         missing, other = (second, first) if located[0] else (first, second)
         why = f"{missing.name} has no coordinate reference system and {other.name} has one"
@@ -139,10 +139,6 @@ def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[st
         why = f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
         hint = "without a coordinate reference system the two must show the same place pixel by pixel"
         raise ToolError("shape_mismatch", why, argument=argument, hint=hint)
-
-
-def _is_georeferenced(dataset: Any) -> bool:
-    return dataset.crs is not None and not dataset.transform.is_identity
 
 
 def _are_one_grid(first: Any, second: Any) -> bool:

@@ -118,11 +118,11 @@ def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *,
             raise ToolError("invalid_argument", why, argument="bands", hint=hint)
         if role in roles:
             raise ToolError("invalid_argument", f"bands: {role} is given twice", argument="bands")
-        roles[role] = _number_of(selector, names, file)
+        roles[role] = band_number(selector, names, file)
     return roles
 
 
-def _number_of(selector: int | str, names: Sequence[str | None], file: str) -> int:
+def band_number(selector: int | str, names: Sequence[str | None], file: str) -> int:
     if isinstance(selector, str):
         same = [n for n, name in enumerate(names, start=1) if name and name.strip().lower() == selector.strip().lower()]
         if len(same) == 1:

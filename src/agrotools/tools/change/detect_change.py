@@ -222,7 +222,8 @@ def detect_change(
         why = f"{mask_argument} is given without {missing}"
         raise ToolError("invalid_argument", why, argument=missing, hint="give masks of both dates")
     request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
-    if before_mask is not None or method == "mask_diff" or label_map is not None or _is_labels(before, after):
+    are_labels = all(info is not None and info.kind == "mask" for info in (file_info(before), file_info(after)))
+    if before_mask is not None or method == "mask_diff" or label_map is not None or are_labels:
         files = LabelFiles(before, after)
         if before_mask is not None and after_mask is not None:
             files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
@@ -273,11 +274,6 @@ def _from_pictures(
     if target == "pond":
         return water_change(pictures, request)
     return built_up_change(pictures, target)
-
-
-def _is_labels(before: Path, after: Path) -> bool:
-    infos = file_info(before), file_info(after)
-    return all(info is not None and info.kind == "mask" for info in infos)
 
 
 def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:

@@ -249,7 +249,8 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
     window = np.asarray(cv2.createHanningWindow(size, cv2.CV_32F), np.float32)
     (dx, dy), _ = cv2.phaseCorrelate(first, second, window)
     still = _correlation(first, second)
-    moved = _correlation(first, _shift_image(second, -dx, -dy))
+    back = np.array([[1, 0, -dx], [0, 1, -dy]], np.float32)
+    moved = _correlation(first, np.asarray(cv2.warpAffine(second, back, second.shape[::-1]), np.float32))
     small = max(abs(dx), abs(dy)) < 1
     is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (small or moved > still + _CLEAR_GAIN)
     if not is_clear:
@@ -284,11 +285,6 @@ def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int
     strength = strength - strength[inside].mean()
     strength[~inside] = 0
     return np.asarray(strength, np.float32)
-
-
-def _shift_image(picture: NDArray[np.float32], dx: float, dy: float) -> NDArray[np.float32]:
-    matrix = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
-    return np.asarray(cv2.warpAffine(picture, matrix, picture.shape[::-1], flags=cv2.INTER_LINEAR), np.float32)
 
 
 def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:

@@ -84,7 +84,9 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     if not len(parts[0]):
         return no_objects()
     areas = parts[0][:, cv2.CC_STAT_AREA]
-    typical = expected_size_px**2 * math.pi / 4 if expected_size_px else _weighted_median(areas)
+    ordered = np.sort(areas).astype(np.float64)
+    by_area = ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)]  # specks have little weight
+    typical = expected_size_px**2 * math.pi / 4 if expected_size_px else float(by_area)
     width = 2 * math.sqrt(typical / math.pi)
     gap = round(_GAP * width)
     stats, middles, labels = _components(mask, gap) if gap else parts
@@ -272,12 +274,6 @@ def _split_touching(
     boxes = np.concatenate([centres - half, centres + half], axis=1)
     boxes = np.clip(boxes, [left, top, left, top], [left + across, top + down, left + across, top + down])
     return centres, boxes, np.full(len(centres), diameter)
-
-
-def _weighted_median(areas: NDArray[np.int32]) -> float:
-    """Return the median area weighted by area, so that specks have little weight."""
-    ordered = np.sort(areas).astype(np.float64)
-    return float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])
 
 
 Values = NDArray[np.float32]

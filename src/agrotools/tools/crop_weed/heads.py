@@ -87,7 +87,8 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     # Distances beyond the widest carry no information on leaves.
     distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
     inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
-    for shape in (*_width_maps(plants, inward), *_fork_maps(plants, inward), *_gap_maps(bright, plants)):
+    gaps = [cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)) * plants.astype(np.float32) for r in _GAPS]
+    for shape in (*_width_maps(plants, inward), *_fork_maps(plants, inward), *gaps):
         features += pool.over_plants(shape)
     for edge in _edges(bright, plants):
         strength = pool.sums(edge.strength)
@@ -171,12 +172,6 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     ends = skeleton & (np.rint(around) == 1)
     forks = skeleton & (np.rint(around) >= 3)
     return [ends.astype(np.float32), forks.astype(np.float32), lines * inward]
-
-
-def _gap_maps(bright: Map, plants: NDArray[np.bool_]) -> list[Map]:
-    """Return dark gaps and veins within leaves, one map for each width."""
-    there = plants.astype(np.float32)
-    return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)), np.float32) * there for r in _GAPS]
 
 
 def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:

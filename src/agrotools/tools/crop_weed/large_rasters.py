@@ -19,7 +19,7 @@ from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import RasterThumbnail, block_boxes, raster_blocks, tile_shape
+from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -70,38 +70,56 @@ def segment_raster(
         longest_side: longest side of the small picture, pixels.
     """
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
-    sample, factor = _sample(source, used, index, region)
-    cut = choose_threshold(index, sample)
+    sampled = sample_threshold(source, used, index, region)
     cover = RasterThumbnail(region, longest_side)
     shape = cover.means.shape
     thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
     measured = plants = 0
     for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
-        values = _scaled_index(index, dict(zip(used, block.values, strict=True)), factor)
-        there = np.isfinite(values)
-        mask = there if cut.all_plants else np.zeros_like(there)
-        if cut.threshold is not None:
-            mask = without_specks(smooth_index(values, there) > np.float32(cut.threshold), there)
-        there, mask = there[block.inner], mask[block.inner]
-        measured += int(np.count_nonzero(there))
-        plants += int(np.count_nonzero(mask))
-        cover.add(block.box, np.where(there, mask.astype(np.float32), np.float32(np.nan)))
+        _, shares = sampled.plants(dict(zip(used, block.values, strict=True)))
+        shares = shares[block.inner]
+        measured += int(np.count_nonzero(np.isfinite(shares)))
+        plants += int(np.count_nonzero(shares == 1))
+        cover.add(block.box, shares)
         for role, values in zip(used, block.values, strict=True):
             _sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
-    notes = [f"threshold from {sample.size} pixels of tiles spread over the raster"]
-    if factor != 1.0:
-        notes.append(f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)")
     return RasterVegetation(
-        measured, plants, cut, cover.means, thumbnails, cover.factor,
-        tuple(notes),
+        measured, plants, sampled.cut, cover.means, thumbnails, cover.factor,
+        sampled.notes,
     )  # fmt: skip
 
 
-def _sample(
-    source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
-) -> tuple[NDArray[np.float32], float]:
-    """Return the smoothed index of spread blocks, and the factor from colours to 0..255."""
+@dataclass(frozen=True, eq=False)
+class SampledThreshold:
+    """Threshold of an index from tiles of a raster. ``factor``: brings colours to 0..255."""
+
+    index: Index
+    cut: IndexThreshold
+    factor: float
+    notes: tuple[str, ...]
+
+    def plants(self, bands: Mapping[Role, NDArray[np.float32]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the index, and 1 for plants, 0 for soil and NaN without data, of bands (rows, columns)."""
+        values = _scaled_index(self.index, bands, self.factor)
+        there = np.isfinite(values)
+        mask = there if self.cut.all_plants else np.zeros_like(there)
+        if self.cut.threshold is not None:
+            mask = without_specks(smooth_index(values, there) > np.float32(self.cut.threshold), there)
+        return values, np.where(there, mask.astype(np.float32), np.float32(np.nan))
+
+    def read(self, source: RasterSource, used: Mapping[Role, int], box: Box) -> tuple[NDArray[np.float32], ...]:
+        """Return :meth:`plants` of a box of a raster, which is read with a halo."""
+        (x0, y0, x1, y1), halo = box, HALO_PX
+        around = (max(0, x0 - halo), max(0, y0 - halo), min(source.width, x1 + halo), min(source.height, y1 + halo))
+        block = Block(box, around, source.read([*used.values()], around))
+        return tuple(part[block.inner] for part in self.plants(dict(zip(used, block.values, strict=True))))
+
+
+def sample_threshold(source: RasterSource, used: Mapping[Role, int], index: Index, region: Box) -> SampledThreshold:
+    """Choose the threshold of an index from blocks spread over a region, or from all of one that is read whole."""
     boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
+    if is_small := (region[2] - region[0]) * (region[3] - region[1]) <= WHOLE_PX:
+        boxes = [region]
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
     # Steps by the golden ratio spread any number of blocks evenly and avoid a single column of tiles.
@@ -121,7 +139,11 @@ def _sample(
         why = f"{source.name} holds no data in the parts that were looked at"
         hint = "check the file's nodata value, or choose a part with region"
         raise ToolError("nothing_found", why, argument="image", hint=hint)
-    return sample, factor
+    sample = sample[:: max(1, sample.size // _SAMPLE_PX)] if is_small else sample  # as of a picture
+    notes = (f"threshold from {sample.size} pixels of tiles spread over the raster",)
+    if factor != 1.0:
+        notes += (f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)",)
+    return SampledThreshold(index, choose_threshold(index, sample), factor, notes)
 
 
 def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], factor: float) -> NDArray[np.float32]:

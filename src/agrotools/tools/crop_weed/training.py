@@ -220,7 +220,8 @@ def _fit(views: Sequence[_Views]) -> Arrays:
     sample_rows = draw.choice(len(values), size=ROWS, p=weight / weight.sum())
     rows = standardise(values[sample_rows], mean, scale)
     landmarks = rows[draw.choice(len(rows), size=LANDMARKS, replace=False)]
-    whitening = _inverse_root(kernel(landmarks, landmarks, GAMMA))
+    eigenvalues, vectors = np.linalg.eigh(kernel(landmarks, landmarks, GAMMA).astype(np.float64))
+    whitening = ((vectors / np.sqrt(np.maximum(eigenvalues, 1e-6))) @ vectors.T).astype(np.float32)
     fitted = LogisticRegression(C=REGULARISATION, max_iter=500)
     fitted.fit(kernel(rows, landmarks, GAMMA) @ whitening, is_crop[sample_rows])
     return {
@@ -231,12 +232,6 @@ def _fit(views: Sequence[_Views]) -> Arrays:
         "gamma": np.array(GAMMA, np.float32),
         "bias": np.array(np.ravel(fitted.intercept_)[0], np.float32),
     }
-
-
-def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the symmetric inverse square root; eigenvalues below 1e-6 are raised to it."""
-    values, vectors = np.linalg.eigh(similarity.astype(np.float64))
-    return ((vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T).astype(np.float32)
 
 
 def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:

@@ -257,7 +257,8 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     rim = 1 if min(piece.shape) > 1 else 2
     padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
     inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
-    if _has_one_top(inner):
+    highest = (inner == cv2.dilate(inner, np.ones((3, 3), np.uint8))) & (inner > 0)
+    if cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2:  # a single top, so no neck
         return piece.astype(np.int32)
     # The difference to the reconstruction marks the top of each hill; hills that share a high saddle count as one.
     filled = reconstruction(_NECK * inner, inner, method="dilation")
@@ -266,12 +267,6 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     part_labels = seeds if seeds.max() < 2 else watershed(-inner, seeds, mask=padded > 0)
     part_labels = part_labels[rim:-rim, rim:-rim].astype(np.int32)
     return np.where(piece, np.maximum(part_labels, 1) if seeds.max() < 2 else part_labels, 0).astype(np.int32)
-
-
-def _has_one_top(surface: NDArray[np.float32]) -> bool:
-    """Return True if a surface has a single maximum, in which case it has no neck."""
-    highest = (surface == cv2.dilate(surface, np.ones((3, 3), np.uint8))) & (surface > 0)
-    return cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2
 
 
 def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:

@@ -335,7 +335,9 @@ def measure(
     surface = surface_depth(view, segment)
     if surface is None or segment.area_px < 4:
         return None
-    smallest, largest = _half_angles(view, surface)
+    # Half angles of the smallest and largest fruit at this distance of the surface, with a fifth of slack.
+    smallest, largest = (size / (2 * (surface + size / 3)) for size in view.diameters_mm)
+    smallest, largest = float(np.arcsin(min(0.8 * smallest, 0.7))), float(np.arcsin(min(1.2 * largest, 0.9)))
     if radius_limits_px is not None:
         smallest = max(smallest, float(np.arctan(radius_limits_px[0] / view.camera.focal_px)))
         largest = min(largest, float(np.arctan(radius_limits_px[1] / view.camera.focal_px)))
@@ -343,12 +345,6 @@ def measure(
     if fit is None:
         return None
     return _measurement(view, segment, fit)
-
-
-def _half_angles(view: View, surface: float) -> tuple[float, float]:
-    """Return the half angles of the smallest and largest fruit with this surface distance, with a fifth of slack."""
-    smallest, largest = (size / (2 * (surface + size / 3)) for size in view.diameters_mm)
-    return float(np.arcsin(min(0.8 * smallest, 0.7))), float(np.arcsin(min(1.2 * largest, 0.9)))
 
 
 def _measurement(view: View, segment: Segment, fit: RoundFit) -> FruitMeasurement | None:

@@ -201,6 +201,7 @@ def _form(
     x0, y0, x1, y1 = plant.box
     height = (y1 if ground is None else ground) - y0 if view == "side" else None
     area = None if cm_px is None else cm_px**2
+    red, green, blue = picture.pixels[y0:y1, x0:x1][plant.mask].T.astype(np.float64)
     return PlantForm(
         box=plant.box,
         area_px=plant.area_px,
@@ -213,15 +214,10 @@ def _form(
         convex_hull_cm2=area and plant.hull_area_px * area,
         solidity=plant.solidity,
         leaf_count_est=max(1, len(plant.tips)),
-        mean_exg=_mean_exg(picture.pixels[y0:y1, x0:x1][plant.mask]),
+        mean_exg=float(((2 * green - red - blue) / np.maximum(red + green + blue, 1.0)).mean()),
         skeleton_length_px=plant.skeleton_length_px,
         skeleton_length_cm=cm_px and plant.skeleton_length_px * cm_px,
     )
-
-
-def _mean_exg(colours: NDArray[np.uint8]) -> float:
-    red, green, blue = colours.T.astype(np.float64)
-    return float(((2 * green - red - blue) / np.maximum(red + green + blue, 1.0)).mean())
 
 
 def _check_ground(ground_y_px: int | None, view: Literal["top", "side"], height: int) -> None:

@@ -209,15 +209,10 @@ def _by_recogniser(
     candidates, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
     )
-    if note := _uncalibrated_note(recogniser, candidates[0].label):
-        notes, flags = (*notes, note), (*flags, NOT_CALIBRATED)
+    crop = next((name for name, labels in recogniser.crops.items() if candidates[0].label in labels), "")
+    if why := recogniser.uncalibrated.get(crop):
+        notes, flags = (*notes, f"No score for {crop}: {why}."), (*flags, NOT_CALIBRATED)
     return candidates, (*recogniser.notes, *notes), flags
-
-
-def _uncalibrated_note(recogniser: Recogniser, label: str) -> str:
-    """Return a note if the scores of the label's crop are not to be given, else an empty text."""
-    crop = next((name for name, labels in recogniser.crops.items() if label in labels), "")
-    return f"No score for {crop}: {why}." if (why := recogniser.uncalibrated.get(crop)) else ""
 
 
 def _allowed(

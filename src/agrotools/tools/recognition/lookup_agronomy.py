@@ -128,7 +128,8 @@ def lookup_agronomy(
             "invalid_argument", "the query has no words", argument="query", hint="give a name, symptoms or a question"
         )
     index, loaded = knowledge_base()
-    notes, flags = _fault_notes(len(loaded.faults))
+    faults = f"{len(loaded.faults)} faults in files of the knowledge base; see: agrotools kb check"
+    notes, flags = ([faults], ["broken_entries"]) if loaded.faults else ([], [])
     if kb_id is not None and index.get(kb_id) is None:
         close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
         why = f"there is no entry {kb_id!r}"
@@ -158,12 +159,6 @@ def lookup_agronomy(
     return KnowledgeHits(
         hits=tuple(_as_hit(hit) for hit in hits), not_found=not hits, notes=tuple(notes), flags=tuple(flags)
     )
-
-
-def _fault_notes(count: int) -> tuple[list[str], list[str]]:
-    if not count:
-        return [], []
-    return [f"{count} faults in files of the knowledge base; see: agrotools kb check"], ["broken_entries"]
 
 
 def _as_hit(hit: "Hit") -> KnowledgeHit:

@@ -219,7 +219,9 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:  # noqa: AR
     arrays = checked_arrays(
         path / WEIGHTS, info.weights_sha256, what=f"the weights of the pack {path.name}", hint=_AGAIN
     )
-    return Pack(info, _head_of(arrays, len(info.classes), what), nets, _training_hashes(arrays))
+    seen = np.asarray(arrays.get("seen", ()), np.uint8)
+    seen = seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
+    return Pack(info, _head_of(arrays, len(info.classes), what), nets, seen)
 
 
 def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
@@ -232,11 +234,6 @@ def _head_of(arrays: Arrays, classes: int, what: str) -> PackHead:
     if weights.shape != (*mean.shape, classes):
         raise unusable_weights(what, "has weights that do not fit together", _AGAIN)
     return PackHead(mean, scale, weights, bias, FeatureDistribution(centres, directions, spread, rest))
-
-
-def _training_hashes(arrays: Arrays) -> NDArray[np.uint8]:
-    seen = np.asarray(arrays.get("seen", ()), np.uint8)
-    return seen if seen.ndim == 2 and seen.shape[1] == 32 else np.zeros((0, 32), np.uint8)
 
 
 def refuse_existing_name(folder: Path) -> None:

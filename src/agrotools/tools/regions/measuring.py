@@ -18,21 +18,10 @@ from skimage.measure import regionprops
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.pictures import known_roles
 from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
-from agrotools.vision import Box, Index, Role
+from agrotools.vision import Box, Index, Role, overlay
 from agrotools.vision.colours import dominant_colours
 from agrotools.vision.formats import MAX_PIXELS, clipped_region, file_format
-from agrotools.vision.overlay import (
-    BLUE,
-    BLUISH_GREEN,
-    BROWN,
-    ORANGE,
-    REDDISH_PURPLE,
-    SKY_BLUE,
-    VERMILLION,
-    YELLOW,
-    Colour,
-    Layer,
-)
+from agrotools.vision.overlay import Colour, Layer
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
 from agrotools.vision.reading import bounds, read_image, refuse_without_data, stretched_picture
 from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, hull_px, index_values, segment
@@ -148,14 +137,14 @@ def _natural_colours(bands: Mapping[Role, NDArray[Any]], is_8_bit: bool, notes: 
 
 
 _COLOURS: tuple[Colour, ...] = (
-    BROWN,
-    SKY_BLUE,
-    VERMILLION,
-    YELLOW,
-    BLUISH_GREEN,
-    ORANGE,
-    BLUE,
-    REDDISH_PURPLE,
+    overlay.BROWN,
+    overlay.SKY_BLUE,
+    overlay.VERMILLION,
+    overlay.YELLOW,
+    overlay.BLUISH_GREEN,
+    overlay.ORANGE,
+    overlay.BLUE,
+    overlay.REDDISH_PURPLE,
     (60, 60, 60),
     (150, 150, 150),
 )

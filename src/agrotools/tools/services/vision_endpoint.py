@@ -17,6 +17,7 @@ _SYSTEM = (
 )
 _MOST_SILENT = 10
 """Number of consecutive questions without a reply after which a run is stopped instead of waiting further."""
+_OF_FORM = ("response_format", "response format", "json_schema", "json_object")
 _FORMS = 3
 
 
@@ -57,7 +58,7 @@ class VisionEndpoint:
             try:
                 completion = await self.model.generate(messages, (), settings)
             except (InfrastructureError, UsageError) as error:
-                if form < _FORMS - 1 and _is_about_form(error):
+                if form < _FORMS - 1 and any(words in error.message.lower() for words in _OF_FORM):
                     self._form = max(self._form, form + 1)
                     continue
                 if isinstance(error, InfrastructureError):
@@ -126,11 +127,6 @@ def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
     if form == 0:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}}
     return {"response_format": {"type": "json_object"}} if form == 1 else {}
-
-
-def _is_about_form(error: InfrastructureError | UsageError) -> bool:
-    message = error.message.lower()
-    return any(words in message for words in ("response_format", "response format", "json_schema", "json_object"))
 
 
 def _text_of(completion: Completion, name: str) -> str:

@@ -241,7 +241,7 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
     diffusers = library("diffusers")
     torch = library("torch")
 
-    class_name = _pipeline_name(weights)
+    class_name = str(json.loads((weights.folder / "model_index.json").read_text("utf-8")).get("_class_name", ""))
     # An instruction pipeline has its own class, which the automatic classes do not know.
     make = diffusers.DiffusionPipeline if "InstructPix2Pix" in class_name else getattr(diffusers, maker)
     if maker == "AutoPipelineForText2Image" and "InstructPix2Pix" in class_name:
@@ -260,7 +260,3 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
         return pipeline.to("cuda") if gpu else pipeline
     except Exception as error:  # these libraries may raise any exception for a bad file
         raise unloadable(weights, error) from error
-
-
-def _pipeline_name(weights: Weights) -> str:
-    return str(json.loads((weights.folder / "model_index.json").read_text(encoding="utf-8")).get("_class_name", ""))
