@@ -107,6 +107,17 @@ def test_an_unknown_leaf_is_refused_with_candidates(tmp_path: Path, net_folder: 
     assert set(error.candidates) >= {"disease.bean_rust", "pest.coffee_leaf_miner"}
 
 
+def test_a_crop_of_which_nothing_is_named_is_refused(tmp_path: Path, net_folder: Path) -> None:
+    crops = {"bean": CROPS["bean"]}
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=crops)
+    assert diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"])).best == "disease.bean_rust"
+    for given in ({}, {"crop": "bean"}):
+        error = fault(saved(tmp_path, LEAVES["coffee_rust"]), **given)
+        assert error.kind == "low_confidence"
+        assert not any("coffee" in name for name in error.candidates)
+    assert fault(saved(tmp_path, LEAVES["coffee_rust"]), crop="coffee").kind == "backend_unavailable"
+
+
 def test_a_pack_of_pests(tmp_path: Path) -> None:
     names = {"aphids": PLANTS["green leaf"], "beetle": PLANTS["brown leaf"], "Myzus persicae": PLANTS["yellow leaf"]}
     rows = []
@@ -232,7 +243,8 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
 def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
     shipped = json.loads((files("agrotools") / "data/nets/leaves.json").read_text(encoding="utf-8"))
     counted = json.loads((ROOT / "studies/accuracy/calibration_subjects.json").read_text(encoding="utf-8"))
-    assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]
+    subjects = counted["calibrated_on"]["leaves"]["subjects_by_crop"]
+    assert shipped["calibration_subjects"] == {crop: subjects[crop] for crop in shipped["crops"]}
     assert set(shipped["uncalibrated"]) == {"bean", "chilli"}
     assert shipped["calibration_subjects"]["bean"] < 40
     assert shipped["figures"]["chilli, crop known"]["ece_chance"] < 0.01

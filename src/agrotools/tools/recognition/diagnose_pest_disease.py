@@ -113,7 +113,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="2",
+    version="3",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files, pest_pack_files),
@@ -128,7 +128,7 @@ def diagnose_pest_disease(
 ) -> Diagnosis:
     """Name the disease, pest damage or health of one leaf in a photo.
 
-    Crops: bean, black gram, chilli, citrus, coffee; others are refused. Returns best (null if unsure), and candidates
+    Crops: bean, chilli, citrus, coffee; others are refused. Returns best (null if unsure), and candidates
     with score and kb_id.
 
     Raises:

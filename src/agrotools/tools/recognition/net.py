@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import Field, FiniteFloat
 
-from agrotools.tools.recognition.candidates import NetName, shipped_files
+from agrotools.tools.recognition.candidates import NAMED_FROM, NetName, shipped_files
 from agrotools.vision.nets import (
     DescribedNet,
     DescriptionPart,
@@ -40,7 +40,8 @@ class Judgement:
     """Prediction of a classifier for one picture.
 
     ``logits``: float64 (classes,). ``score``: familiarity of the picture, in the units of ``threshold``.
-    ``is_strange``: unlike the reference pictures of the likeliest class (:mod:`agrotools.vision.strangeness`).
+    ``is_strange``: no crop is more likely than not, or the picture is unlike the reference pictures of the likeliest
+    class (:mod:`agrotools.vision.strangeness`).
     """
 
     classes: tuple[str, ...]
@@ -191,7 +192,8 @@ class NetInfo(DescribedNet):
     temperature: Annotated[FiniteFloat, Field(gt=0)]
     abstention: Abstention
     crops: dict[str, tuple[str, ...]] = {}
-    """Classes of each crop, for nets whose callers may know the crop."""
+    """Classes of each crop, for nets whose callers may know the crop. Classes of no crop are no answers: what falls
+    there is refused."""
     uncalibrated: dict[str, str] = {}
     """Crops whose probabilities are not to be given, and why."""
 
@@ -229,8 +231,9 @@ class Net:
         seen, threshold = self.predict(pixels), self.info.abstention.threshold
         shares = probabilities(seen.logits, self.info.temperature)
         score = float((shares if seen.likeness is None else seen.likeness).max())
-        is_strange = False
-        if has_references_of(self.info.name, self.info.sha256):
+        crops = [[self.info.classes.index(label) for label in own] for own in self.info.crops.values()]
+        is_strange = max((shares[0, own].sum() for own in crops), default=1.0) < NAMED_FROM
+        if not is_strange and has_references_of(self.info.name, self.info.sha256):
             label = self.info.classes[int(seen.logits[0].argmax())]
             is_strange = strangeness(
                 pixels, self.info.name, embedding=seen.embedding[0], label=label, likeness=seen.likeness
