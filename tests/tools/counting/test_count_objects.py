@@ -167,6 +167,10 @@ def test_doubtful_plants_and_red_fruit_are_flagged(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
         flags = counted(tmp_path, image=image, target="plants").flags
         assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
+    monkeypatch.setattr(strangeness, "strangeness", lambda *_: Strangeness(0.0, 1.0))
+    walls = np.where(np.arange(400)[None, :, None] < 200, (90, 90, 140), (150, 110, 80))
+    street = np.where(mask[..., None], pixels, walls).astype(np.uint8)
+    assert FLAG in counted(tmp_path, image=photo(tmp_path / "street.png", street), target="plants").flags
     pixels = np.where(mask[..., None], noisy((190, 40, 45), (300, 400)), noisy((70, 110, 50), (300, 400)))
     result = counted(tmp_path, image=photo(tmp_path / "f.png", pixels), target="apples", backend="rules")
     assert result.count == len(GRID)
@@ -203,7 +207,7 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert stricter.count_interval is None
     assert "count_not_calibrated" in stricter.flags
     cherries = counted(tmp_path, image=image, target="cherries", expected_size_px=17)
-    assert "count_not_calibrated" in cherries.flags
+    assert "ranking_only" in cherries.flags
     assert any("off by 25 % in sum" in note for note in cherries.notes)
     # One pear among apples is doubtful; no cherry among them is not.
     pears = counted(tmp_path, image=image, target="pears", expected_size_px=36)
@@ -321,6 +325,18 @@ def test_impossible_densities_are_flagged_and_windows_give_a_range(tmp_path: Pat
     assert "implausible_density" not in forest.flags
     low, high = forest.count_interval or (0, 0)
     assert low < len(scene.truth["trees"]) < high
+
+
+def test_a_count_that_hangs_on_the_crown_width_is_flagged(tmp_path: Path) -> None:
+    x, y = np.meshgrid(*2 * [np.arange(96) * 0.5])
+    for lobe, is_weak in ((0.0, False), (2.0, True)):
+        heights = np.zeros(x.shape)
+        for cx, cy in ((8 + 16 * i, 8 + 16 * j) for i in range(3) for j in range(3)):
+            for turn in np.arange(4) * np.pi / 2:
+                off = np.hypot(x - cx - lobe * np.cos(turn), y - cy - lobe * np.sin(turn))
+                heights = np.maximum(heights, 10 - 0.25 * off**2)
+        flags = counted(tmp_path, image=chm_file(tmp_path / f"{lobe}.tif", heights), target="tree").flags
+        assert ("wide_count_interval" in flags) == is_weak
 
 
 def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:
