@@ -50,6 +50,20 @@ def identified(image: Path, backend: str | None = None, **arguments: Any) -> Wee
 fault = partial(tool_error, identified)
 
 
+def test_a_weed_is_named_only_where_there_is_hardly_a_chance_of_none(tmp_path: Path, net_folder: Path) -> None:
+    between: Any = tuple(round(0.7 * a + 0.3 * b) for a, b in zip(WEEDS["lantana"], WEEDS["negative"], strict=True))
+    image = saved(tmp_path, between)
+    for most, is_named in ((1.0, True), (0.01, False)):
+        abstention = {"score": "max_softmax", "threshold": 0.5, "most_negative": most}
+        write_tiny_net(net_folder, "weeds", WEEDS, abstention=abstention, temperature=1 + most / 100)
+        for given in ({}, {"candidates": ["lantana", "siam weed"]}):
+            if is_named:
+                assert identified(image, **given).best == "weed.lantana"
+            else:
+                assert fault(image, **given).kind == "low_confidence"
+    assert identified(saved(tmp_path, WEEDS["negative"])).is_weed is False
+
+
 def test_weeds_get_the_names_of_the_knowledge_base_and_other_plants_none(tmp_path: Path) -> None:
     found = identified(saved(tmp_path, WEEDS["lantana"]))
     assert (found.best, found.kb_id) == ("weed.lantana", "weed.lantana")

@@ -146,7 +146,9 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
     net = shipped_net(shipped)
     count = sum(map(len, net.info.crops.values())) or len(net.info.classes)
-    notes = (f"{BY_NET} {net.info.name}, which knows {count} classes",)
+    away = net.info.figures.get("days left out")
+    warning = f"; on days and places not learnt it names {away['top1']:.2f} right" if away else ""
+    notes = (f"{BY_NET} {net.info.name}, which knows {count} classes{warning}",)
     return Recogniser(
         f"net {net.info.name}",
         net.info.classes,

@@ -165,6 +165,8 @@ def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.fl
 
 
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
+NEGATIVE = "negative"
+"""Class of pictures without any of the weeds."""
 _HINT = "install agrotools again"
 _OUTPUTS = ("logits", "embedding", "likeness")
 
@@ -176,10 +178,14 @@ class NetInput(DescriptionPart):
 
 
 class Abstention(DescriptionPart):
-    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold`` (likeness: Sun et al. 2022)."""
+    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold`` (likeness: Sun et al. 2022).
+
+    ``most_negative``: largest probability of the class ``negative`` with which another one is named.
+    """
 
     score: Literal["max_softmax", "likeness"]
     threshold: FiniteFloat
+    most_negative: FiniteFloat = 1.0
 
 
 class NetInfo(DescribedNet):
@@ -196,6 +202,8 @@ class NetInfo(DescribedNet):
     there is refused."""
     uncalibrated: dict[str, str] = {}
     """Crops whose probabilities are not to be given, and why."""
+    figures: dict[str, dict[str, Any]] = {}
+    """Metrics (``top1`` and others) by kind of pictures; ``days left out`` are those of places that it has not seen."""
 
     @property
     def side(self) -> tuple[int, int]:
@@ -231,10 +239,11 @@ class Net:
         seen, threshold = self.predict(pixels), self.info.abstention.threshold
         shares = probabilities(seen.logits, self.info.temperature)
         score = float((shares if seen.likeness is None else seen.likeness).max())
-        crops = [[self.info.classes.index(label) for label in own] for own in self.info.crops.values()]
-        is_strange = max((shares[0, own].sum() for own in crops), default=1.0) < NAMED_FROM
+        label, of_label = self.info.classes[int(shares.argmax())], dict(zip(self.info.classes, shares[0], strict=True))
+        of_crops = [sum(of_label[name] for name in own) for own in self.info.crops.values()]
+        is_strange = max(of_crops, default=1.0) < NAMED_FROM
+        is_strange |= label != NEGATIVE and of_label.get(NEGATIVE, 0.0) > self.info.abstention.most_negative
         if not is_strange and has_references_of(self.info.name, self.info.sha256):
-            label = self.info.classes[int(seen.logits[0].argmax())]
             is_strange = strangeness(
                 pixels, self.info.name, embedding=seen.embedding[0], label=label, likeness=seen.likeness
             ).is_strange
