@@ -58,11 +58,7 @@ Heights = NDArray[np.float32]
 
 
 def find_crowns(
-    heights: Heights,
-    gsd_m: float,
-    *,
-    min_height_m: float = 2.0,
-    window_m: tuple[float, float] = (0.6, 0.085),
+    heights: Heights, gsd_m: float, *, min_height_m: float = 2.0, window_m: tuple[float, float] = (0.6, 0.085)
 ) -> CountedObjects:
     """Detect trees in a canopy height model, tallest first, in pixels of the model; diameters are those of the crowns.
 
@@ -242,12 +238,7 @@ class CrownCount:
 
 
 def crowns_of_raster(
-    source: RasterSource,
-    gsd_m: float,
-    region: Box,
-    *,
-    min_height_m: float,
-    window_m: tuple[float, float],
+    source: RasterSource, gsd_m: float, region: Box, *, min_height_m: float, window_m: tuple[float, float]
 ) -> CrownCount:
     """Detect all trees with their top in a region, in pixels of the model.
 

@@ -257,7 +257,4 @@ def _title(count: int, largest: PlantForm) -> str:
         high = f", {largest.height_px} px" if largest.height_cm is None else f", {largest.height_cm:.3g} cm"
         high += " high"
     plants = "1 plant" if count == 1 else f"{count} plants, the largest"
-    if largest.leaf_count_est is None:
-        return f"{plants}: {size}{high}"
-    leaves = "1 leaf" if largest.leaf_count_est == 1 else f"{largest.leaf_count_est} leaves"
-    return f"{plants}: {size}{high}, about {leaves}"
+    return f"{plants}: {size}{high}"

@@ -23,13 +23,7 @@ from PIL import Image
 from pydantic import Field, FiniteFloat
 
 from agrotools.tools.recognition.candidates import NAMED_FROM, NetName, shipped_files
-from agrotools.vision.nets import (
-    DescribedNet,
-    DescriptionPart,
-    read_description,
-    read_whole_net,
-    unusable_weights,
-)
+from agrotools.vision.nets import DescribedNet, DescriptionPart, read_description, read_whole_net, unusable_weights
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 
 Floats = NDArray[np.float64]
