@@ -41,7 +41,8 @@ DOUBTS = frozenset(
     "out_of_distribution uncertain low_reliability_rgb_crowns weak_detector vegetation_uncertain low_contrast "
     "false_colour_suspected implausible_heights implausible registration_uncertain different_places no_healthy_tissue "
     "grey_picture no_natural_colours leaf_outline_uncertain no_background_visible featureless_image too_dark "
-    "none_well_visible no_colour pond_event_unclear scene_wide_shift mostly_no_data".split()
+    "none_well_visible no_colour pond_event_unclear scene_wide_shift mostly_no_data ranking_only "
+    "wide_count_interval".split()
 )
 """Flags that cast doubt on the whole answer, in contrast to flags about scale, completeness or presentation."""
 NET_CALLS, OTHER_CALLS = 30, 5

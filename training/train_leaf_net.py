@@ -1,4 +1,4 @@
-"""Train the leaf net that ``diagnose_pest_disease`` ships: 23 kinds of leaf of five crops.
+"""Train the leaf net that ``diagnose_pest_disease`` ships: 23 kinds of leaf of five crops, one of which is no answer.
 
     python training/train_leaf_net.py --pool ../shared/train --test-data ../shared/data --work DIR [--hold-out CROP]
 
@@ -23,7 +23,9 @@ SIDE = (160, 160)
 NOT_LEARNT = ", by a net that has not learnt the crop and keeps 0.90 of those it knows"
 KEEP = 0.98
 """Share of known pictures that the net keeps by its own abstention; with its strangeness it keeps 0.96."""
-CROPS = ("bean", "blackgram", "chilli", "citrus", "coffee")
+CROPS = ("bean", "chilli", "citrus", "coffee")
+NOT_NAMED = "blackgram"
+"""Crop that is learnt and never named: the net takes leaves of crops that it has not learnt for leaves of it."""
 LICENCE = (
     "CC BY 4.0: bean_disease_uganda (AI-Lab-Makerere/ibean; 9bdb60d0), blackgram_plant_leaf_disease_classification "
     "(Mendeley zfcv9fmrgv; e0db47f6), chilli_leaf_classification (Mendeley tf9dtfz9m6; 4469145a), citrus_leaves "
@@ -45,7 +47,9 @@ PLAN = Plan(
 FAILURES = (
     "Bean: light and soil of a session go with the class; groups of look-alike pictures stand in for the unknown "
     "sessions, so a new field will do worse.",
-    "Chilli and black gram: classes go with capture dates, and photographs, not dates, are kept apart: optimistic.",
+    "Chilli: classes go with capture dates, and photographs, not dates, are kept apart: optimistic.",
+    "Black gram is learnt and not named: of 64 strange leaves that got a name, 62 got one of black gram. What falls "
+    "there is refused, leaves of black gram too.",
     "Citrus melanose is learnt from ten odd pictures and reported on three: take it for a hint.",
     "Coffee: a leaf may carry several stresses; the label is the predominant one.",
     "Likeness is to the pictures learnt from: a leaf of a crop it does not know may yet be taken for one it knows (see "
@@ -55,7 +59,8 @@ FAILURES = (
 
 def uses_of(rows: list[pool.Row]) -> list[str]:
     held = pool.halves(rows, lambda row: row.part == "train", 0.125, seed=5)
-    uses = ["report" if row.part == "val" else "learn" for row in rows]
+    kept_back = dict.fromkeys(CROPS, "report")
+    uses = [kept_back.get(row.fields["crop"], "") if row.part == "val" else "learn" for row in rows]
     return ["calibrate" if place in held else use for place, use in enumerate(uses)]
 
 
@@ -117,8 +122,9 @@ def main() -> None:
     words = Words(
         name=f"leaves_without_{options.hold_out}" if options.hold_out else "leaves",
         recipe="training/train_leaf_net.py",
-        what="Names the disease, pest damage or health of a leaf of bean, black gram, chilli, citrus or coffee.",
-        data=f"{len(rows)} pictures of leaves, 160 pixels long (coffee 224), {len(parts.classes)} labels.",
+        what="Names the disease, pest damage or health of a leaf of bean, chilli, citrus or coffee.",
+        data=f"{len(rows)} pictures of leaves, 160 pixels long (coffee 224), {len(parts.classes)} labels, five of them "
+        "of black gram, which is not named.",
         licence=LICENCE,
         split="the pool's, by group (photograph, leaf or look-alike set); an eighth of its training part calibrates",
         reported="all, crop unknown",

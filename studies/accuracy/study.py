@@ -186,8 +186,9 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     """Return the value of a figure and its interval: exact for shares, else by a bootstrap over clusters of images.
 
     The interval of a share (a mean of zeros and ones, or of 0 and 100) is that of Clopper and Pearson (1934) around the
-    share of all images, with the effective number of clusters of unequal size (Kish 1965) as n. Percentiles of the bootstrap are slightly wider than 2.5 and 97.5, by
-    the t distribution for that number of clusters (Hesterberg 2015, The American Statistician 69).
+    share of all images, with the effective number of clusters of unequal size (Kish 1965) as n. Percentiles of the
+    bootstrap are slightly wider than 2.5 and 97.5, by the t distribution for that number of clusters (Hesterberg 2015,
+    The American Statistician 69).
 
     Raises:
         ValueError: no image was measured, or the number of cluster names is wrong.

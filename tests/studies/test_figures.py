@@ -60,7 +60,8 @@ def test_intervals_calibration_and_risk_are_those_by_hand():
     assert half.low == pytest.approx(1 - (half.high or 0))  # 20 scenes, each half right
     # A scene of 30 images, all right, and ten of one image, half of them right: 40 ** 2 / (30 ** 2 + 10) scenes.
     uneven = estimate(mean_of("named", [True] * 30 + [True, False] * 5, clusters=("a",) * 30 + tuple("bcdefghijk")))
-    assert (uneven.value, uneven.low, uneven.high) == (0.875, *map(pytest.approx, exact_interval(0.875 * 1600 / 910, 1600 / 910)))
+    low, high = exact_interval(0.875 * 1600 / 910, 1600 / 910)
+    assert (uneven.value, uneven.low, uneven.high) == (0.875, pytest.approx(low), pytest.approx(high))
     constant_error = estimate(mean_of("error, points", [1.0] * 12))
     assert (constant_error.low, constant_error.high) == (None, None)
     # Ten with probability 0.9 of which 7 are right, ten with 0.4 of which 4: gaps 0.2 and 0, so 0.1.

@@ -116,8 +116,5 @@ def test_a_tool_with_a_single_kind_of_item_is_offered_without_a_union() -> None:
     assert spec.offered() == {
         "name": "t",
         "description": "One. Two.",
-        "parameters": {
-            "type": "object",
-            "properties": {"default": {"type": "array", "items": {"type": "number"}}},
-        },
+        "parameters": {"type": "object", "properties": {"default": {"type": "array", "items": {"type": "number"}}}},
     }

@@ -74,6 +74,11 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f"- **Abstention**: an answer is given where {abstention['score'].replace('_', ' ')} is at least"
         f"  {abstention['threshold']:.4f}, which keeps {share(abstention['kept_of_known'])} of the pictures it was",
         f"  chosen on and {share(abstention['kept'])} of those reported below.",
+        *(
+            [f"- **No weed**: a weed is named where the probability of `negative` is at most {most:g}."]
+            if (most := abstention.get("most_negative", 1.0)) < 1
+            else []
+        ),
         "",
         "## Figures",
         "",

@@ -38,6 +38,8 @@ class Parts:
     """Classes of each crop, where a caller may know the crop: figures are then also of a choice among those alone."""
     keep: float = calibration.KEEP
     """Share of the calibration pictures that the threshold of the chosen abstention score keeps."""
+    most_negative: float = 1.0
+    """Largest probability of the class ``negative`` with which another one is named."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,10 @@ def finish(
         | ({"likeness": 1} if has_likeness else {}),
         "temperature": temperature,
         "calibrated_on": words.calibrated_on,
-        "abstention": calibration.abstention_figures(scores(parts.report.pictures), unknown, chosen),
+        "abstention": {
+            **calibration.abstention_figures(scores(parts.report.pictures), unknown, chosen),
+            "most_negative": parts.most_negative,
+        },
         "figures": {words.reported: main, **figures, **figures_beside},
         "crops": {crop: [parts.classes[number] for number in own] for crop, own in parts.crops.items()},
         "latency_ms": latency_ms(path, side),

@@ -79,6 +79,9 @@ _CLOSED = 2 / 3
 """Least share of the plant level that all but 5 % of a closed canopy reach."""
 _MOST_SPARSE = 0.05
 """Largest plant cover that can be told from its distance from the soil alone."""
+_PATCHY = 5.0
+"""Spread of the ground's a* and b* above which it is no soil alone."""
+_GROUND_PX, _LEAST_PLANT, _LEAST_GROUND, _LEAST_CELLS = 128, 0.2, 0.25, 5
 _COLOUR_SAMPLE_PX = 250_000
 _BLOCK_PX = 400_000
 """Approximate number of pixels per block of rows in which indices are computed: blocks that stay in the cache of the
@@ -245,6 +248,22 @@ def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None
     if plants.index == "lab_a" and full and float(np.percentile(values, 5)) < _CLOSED * level:
         return "some parts are not green, but do not stand out from the plants"
     return None
+
+
+def has_patchy_ground(picture: NDArray[np.uint8], plants: NDArray[np.bool_]) -> bool:
+    """Return True if the ground of a photograph has several colours, as streets, rooms and landscapes have.
+
+    The measure is the spread of the mean a* and b* of the ground, which is all but ``plants``, bool (rows, columns),
+    over an 8 x 8 grid. Of 120 photographs of peanut fields 98 % are below the limit.
+    """
+    lab = lab_of(np.asarray(cv2.resize(picture, (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA), np.uint8))
+    share = cv2.resize(plants.astype(np.float32), (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA)
+    is_ground = (share < _LEAST_PLANT)[..., None]
+    cells = [part.reshape(8, 16, 8, 16, -1).sum(axis=(1, 3)) for part in (lab[..., 1:] * is_ground, is_ground)]
+    known = cells[1][..., 0] > _LEAST_GROUND * 16**2
+    if known.sum() < _LEAST_CELLS:
+        return False
+    return float(np.linalg.norm((cells[0][known] / cells[1][known]).std(axis=0))) > _PATCHY
 
 
 def weakness_of_cover(plants: Vegetation) -> str | None:

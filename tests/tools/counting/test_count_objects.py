@@ -167,16 +167,16 @@ def test_doubtful_plants_and_red_fruit_are_flagged(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
         flags = counted(tmp_path, image=image, target="plants").flags
         assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
+    walls = np.where(np.arange(400)[None, :, None] < 200, (90, 90, 140), (150, 110, 80))
+    street = np.where(mask[..., None], pixels, walls).astype(np.uint8)
+    assert FLAG in counted(tmp_path, image=photo(tmp_path / "street.png", street), target="plants").flags
     pixels = np.where(mask[..., None], noisy((190, 40, 45), (300, 400)), noisy((70, 110, 50), (300, 400)))
     result = counted(tmp_path, image=photo(tmp_path / "f.png", pixels), target="apples", backend="rules")
     assert result.count == len(GRID)
     assert (result.mode, result.median_size_px) == ("fruit", pytest.approx(28, rel=0.15))
     assert "low_reliability_fruit_colour" in result.flags
-    pale = np.where(mask[..., None], noisy((150, 170, 90), (300, 400)), noisy((90, 130, 60), (300, 400)))
-    assert (
-        "pale_fruit_possible"
-        in counted(tmp_path, image=photo(tmp_path / "p.png", pale), target="apple", backend="rules").flags
-    )
+    pale = photo(tmp_path / "p.png", np.where(mask[..., None], (150, 170, 90), (90, 130, 60)).astype(np.uint8))
+    assert "pale_fruit_possible" in counted(tmp_path, image=pale, target="apple", backend="rules").flags
 
 
 def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert stricter.count_interval is None
     assert "count_not_calibrated" in stricter.flags
     cherries = counted(tmp_path, image=image, target="cherries", expected_size_px=17)
-    assert "count_not_calibrated" in cherries.flags
+    assert "ranking_only" in cherries.flags
     assert any("off by 25 % in sum" in note for note in cherries.notes)
     # One pear among apples is doubtful; no cherry among them is not.
     pears = counted(tmp_path, image=image, target="pears", expected_size_px=36)
@@ -321,6 +321,14 @@ def test_impossible_densities_are_flagged_and_windows_give_a_range(tmp_path: Pat
     assert "implausible_density" not in forest.flags
     low, high = forest.count_interval or (0, 0)
     assert low < len(scene.truth["trees"]) < high
+
+
+def test_a_count_that_hangs_on_the_crown_width_is_flagged(tmp_path: Path) -> None:
+    x, y = np.meshgrid(*2 * [np.arange(96) * 0.5 % 16 - 8])
+    for lobe, is_weak in ((0.0, False), (2.0, True)):
+        off = (np.abs(x) - lobe / 2**0.5) ** 2 + (np.abs(y) - lobe / 2**0.5) ** 2
+        chm = chm_file(tmp_path / f"{lobe}.tif", np.maximum(0, 10 - off / 4))
+        assert ("wide_count_interval" in counted(tmp_path, image=chm, target="tree").flags) == is_weak
 
 
 def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:

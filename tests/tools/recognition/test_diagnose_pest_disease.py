@@ -105,6 +105,12 @@ def test_an_unknown_leaf_is_refused_with_candidates(tmp_path: Path, net_folder: 
     error = fault(saved(tmp_path, between))
     assert error.kind == "low_confidence"
     assert set(error.candidates) >= {"disease.bean_rust", "pest.coffee_leaf_miner"}
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.5, crops={"bean": CROPS["bean"]})
+    image = saved(tmp_path, LEAVES["coffee_rust"])
+    for given in ({}, {"crop": "bean"}):
+        error = fault(image, **given)
+        assert (error.kind, any("coffee" in name for name in error.candidates)) == ("low_confidence", False)
+    assert fault(image, crop="coffee").kind == "backend_unavailable"
 
 
 def test_a_pack_of_pests(tmp_path: Path) -> None:
@@ -232,7 +238,8 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
 def test_the_shipped_net_says_where_it_is_calibrated_and_on_how_many_subjects() -> None:
     shipped = json.loads((files("agrotools") / "data/nets/leaves.json").read_text(encoding="utf-8"))
     counted = json.loads((ROOT / "studies/accuracy/calibration_subjects.json").read_text(encoding="utf-8"))
-    assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]
+    subjects = counted["calibrated_on"]["leaves"]["subjects_by_crop"]
+    assert shipped["calibration_subjects"] == {crop: subjects[crop] for crop in shipped["crops"]}
     assert set(shipped["uncalibrated"]) == {"bean", "chilli"}
     assert shipped["calibration_subjects"]["bean"] < 40
     assert shipped["figures"]["chilli, crop known"]["ece_chance"] < 0.01

@@ -72,6 +72,11 @@ def test_what_is_unknown_or_not_sure_is_not_named(tmp_path: Path, net_folder: Pa
     assert (error.kind, len(error.candidates)) == ("low_confidence", 3)
     assert {"weed.lantana", "weed.siam_weed"} & set(error.candidates)
     assert "packs train" in (error.hint or "")
+    near: Any = tuple(round(0.7 * a + 0.3 * b) for a, b in zip(WEEDS["lantana"], WEEDS["negative"], strict=True))
+    assert identified(saved(tmp_path, near), candidates=["lantana"]).best == "weed.lantana"
+    abstention = {"score": "max_softmax", "threshold": 0.5, "most_negative": 0.01}
+    write_tiny_net(net_folder, "weeds", WEEDS, abstention=abstention)
+    assert fault(saved(tmp_path, near), candidates=["lantana"]).kind == "low_confidence"
     write_tiny_net(net_folder, "weeds", WEEDS, threshold=0.0, temperature=10.0)
     between = tuple(int(np.mean(parts)) for parts in zip(*WEEDS.values(), strict=True))
     found = identified(saved(tmp_path, between))  # pyright: ignore[reportArgumentType]

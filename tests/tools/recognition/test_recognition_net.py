@@ -122,22 +122,9 @@ def test_damaged_missing_and_strange_files_give_no_answer(tmp_path: Path) -> Non
     assert "cannot be read" in fault(path).message
 
 
-def test_shipped_nets_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    description, weights = shipped_files("weeds")
-    assert description.parent.name == "nets"
-    assert (description.name, weights.name) == ("weeds.json", "weeds.onnx")
-    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: tmp_path)
-    with pytest.raises(ToolError, match="install agrotools again"):
-        shipped_net("weeds")
-    write_tiny_net(tmp_path, "weeds", COLOURS)
-    assert shipped_net("weeds").info.name == "weeds"
-
-
 @pytest.mark.parametrize("name", nets.SHIPPED)
 def test_nets_of_the_package_are_whole(name: nets.NetName) -> None:
     description, weights = shipped_files(name)
-    if not description.is_file():
-        pytest.skip(f"the net {name} is not in this checkout")
     net = shipped_net(name)
     assert weights.stat().st_size < 4_000_000
     judgement = net.judge(noisy_picture((90, 140, 60), (300, 200)))

@@ -105,7 +105,9 @@ def test_constant_and_tiny_pictures(tmp_path: Path, value: int, size: tuple[int,
     result = described(saved(tmp_path, np.full((*size, 3), value, np.uint8)))
     assert (result.mean_rgb, result.vegetation_pct) == ((value, value, value), None)
     assert "no_colour" in result.flags
-    assert [colour.pct for colour in result.dominant_colours] == [100]
+    assert (result.dominant_colours, result.health) == (None, None)
+    assert [(band.name, band.mean) for band in result.bands] == [("grey", value)]
+    assert f"Grey has a mean of {value}" in result.summary
     assert result.texture is None or result.texture.entropy == pytest.approx(0, abs=1e-9)
     green = described(saved(tmp_path, np.full((*size, 3), (40, 160, 40), np.uint8)))
     assert green.vegetation_pct == 100

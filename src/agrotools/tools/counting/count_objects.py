@@ -92,7 +92,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="3",
+    version="4",
     data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
@@ -130,7 +130,7 @@ def count_objects(
     from agrotools.tools.counting.result import count_result, objects_in_boxes
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
-    from agrotools.vision.vegetation import choose_index, doubt_of_cover, segment
+    from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
 
     backend = backend_in_use() or "offline"
     by_model = backend not in ("offline", RULES) and not _in_heights(image, chm, mode)
@@ -157,7 +157,7 @@ def count_objects(
         if len(objects) and picture.photo is not None:
             if doubt := doubt_of_cover(picture.photo, plants):
                 notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
-            if strangeness(picture.photo, "field").is_strange:
+            if strangeness(picture.photo, "field").is_strange or has_patchy_ground(picture.photo, plants.mask):
                 notes = (*notes, "the picture is unlike photographs of plants in a field: these may be other things")
                 flags = (*flags, FLAG)
     else:

@@ -58,11 +58,7 @@ Heights = NDArray[np.float32]
 
 
 def find_crowns(
-    heights: Heights,
-    gsd_m: float,
-    *,
-    min_height_m: float = 2.0,
-    window_m: tuple[float, float] = (0.6, 0.085),
+    heights: Heights, gsd_m: float, *, min_height_m: float = 2.0, window_m: tuple[float, float] = (0.6, 0.085)
 ) -> CountedObjects:
     """Detect trees in a canopy height model, tallest first, in pixels of the model; diameters are those of the crowns.
 
@@ -242,12 +238,7 @@ class CrownCount:
 
 
 def crowns_of_raster(
-    source: RasterSource,
-    gsd_m: float,
-    region: Box,
-    *,
-    min_height_m: float,
-    window_m: tuple[float, float],
+    source: RasterSource, gsd_m: float, region: Box, *, min_height_m: float, window_m: tuple[float, float]
 ) -> CrownCount:
     """Detect all trees with their top in a region, in pixels of the model.
 
@@ -285,6 +276,8 @@ def crowns_of_raster(
     area_ha = measured * gsd_m**2 / 10_000
     crowded = len(objects) > 1 and len(objects) / area_ha > DENSEST_PER_HA
     objects = replace(objects, boxes=np.minimum(objects.boxes, [source.width, source.height] * 2))
+    interval = (float(min(fewest, len(objects))), round(HIDDEN * max(most, len(objects)), 1))
+    is_wide = 2 * interval[0] < len(objects) or interval[1] > 2 * len(objects) > 0
     notes = (
         *unit.notes,
         f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
@@ -292,6 +285,8 @@ def crowns_of_raster(
         f"count_interval: {fewest} trees by a window {WINDOW_RANGE[0]:g} times as wide, {most} by one "
         f"{WINDOW_RANGE[1]:g} times as wide, and {HIDDEN:g} times as many for trees below others",
     )
+    if is_wide:
+        notes = (*notes, "the count is weak: with another crown width it would be under half or over twice as high")
     no_heights = float(np.nanmin(picture.means)) < 0 and float(np.nanmax(picture.means)) <= 1
     if no_heights:
         notes = (*notes, INDEX_NOTE)
@@ -302,12 +297,13 @@ def crowns_of_raster(
         picture=viridis(picture.means, 0.0, max(top_m, min_height_m + 1)),
         picture_per_px=1 / picture.factor,
         measured_px=measured,
-        interval=(float(min(fewest, len(objects))), round(HIDDEN * max(most, len(objects)), 1)),
+        interval=interval,
         notes=notes,
         flags=(
             *unit.flags,
             *(("coarse_chm",) if gsd_m > COARSEST_M else ()),
             *(("implausible_density",) if crowded else ()),
+            *(("wide_count_interval",) if is_wide else ()),
             *(("implausible_heights",) if no_heights else ()),
         ),
     )

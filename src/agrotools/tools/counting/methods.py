@@ -149,8 +149,8 @@ def fruit_by_net(
             f"by their number at least {100 * calibrated.coverage_low:.0f} %"
         )
     else:
-        flags.append("count_not_calibrated")
-        notes.append("too few photographs, or errors too large, for an interval of this count")
+        flags.append("ranking_only")
+        notes.append("for ranking pictures only: too few photographs, or errors too large, for an interval")
         if calibrated is not None:
             notes.append(f"counts on photographs not learnt from were off by {100 * calibrated.error:.0f} % in sum")
     objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))

@@ -188,7 +188,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
 
 @tool(
     category="segmentation",
-    version="5",
+    version="6",
     resolves=_resolve,
     data_files=(head_files, *STRANGENESS_FILES),
     backends=("offline", UNTRAINED),

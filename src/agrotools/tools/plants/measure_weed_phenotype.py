@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _LEAVES_AT_END = 9
 """Number of true leaves at BBCH 19: nine or more, so further stages cannot be derived from the number of leaves."""
 _FEW_LEAVES = 2
+_OPEN = 0.55
+"""Largest solidity of a plant whose leaves are counted: four rosettes of 0.59 to 0.67 showed 17 of 25 leaves."""
 
 
 class ScaleMarker(BaseModel):
@@ -50,8 +52,8 @@ class PlantForm(ResultPart):
     convex_hull_cm2: float | None
     solidity: float
     """area over area of the convex hull, 0 to 1"""
-    leaf_count_est: int
-    """leaves that can be told apart in the outline; hidden and overlapping ones are not counted"""
+    leaf_count_est: int | None
+    """leaves that can be told apart in the outline; null where it is compact (solidity over 0.55) and hides leaves"""
     mean_exg: float
     """mean excess green, 2g - r - b of the shares of the three colours, -1 to 2"""
     skeleton_length_px: float
@@ -74,7 +76,8 @@ class WeedPhenotype(ToolResult):
     """plants in the picture, listed below or not"""
     plants: tuple[PlantForm, ...]
     """the largest 200 plants, largest first"""
-    growth_stage: GrowthStage
+    growth_stage: GrowthStage | None
+    """null where the leaves of the largest plant are not counted"""
     view: Literal["top", "side"]
     ground_y_px: int | None
     """row of the ground line that was given; null where the foot of each plant was taken"""
@@ -94,7 +97,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call if call["scale_cm_px"] is None else drop_arguments(call, "scale_marker")
 
 
-@tool(category="measurement", version="1", resolves=_resolve)
+@tool(category="measurement", version="2", resolves=_resolve)
 def measure_weed_phenotype(
     image: ImageFile,
     scale_cm_px: Annotated[float | None, Field(gt=0, le=1000)] = None,
@@ -159,6 +162,10 @@ def measure_weed_phenotype(
     if species:
         notes.append("species does not change any value: no growth curve of a species is at hand")
     forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in plants.plants)
+    if any(form.leaf_count_est is None for form in forms):
+        flags.append("leaves_hidden")
+        notes.append(f"leaves are not counted in outlines of a solidity over {_OPEN}: they hide about a third")
+    leaves = forms[0].leaf_count_est
     classes = _number_plants(plants.plants, inside.shape)
     overlay = draw_plants(
         picture.pixels,
@@ -173,7 +180,7 @@ def measure_weed_phenotype(
     return WeedPhenotype(
         n_plants=plants.count,
         plants=forms,
-        growth_stage=growth_stage(forms[0].leaf_count_est),
+        growth_stage=None if leaves is None else growth_stage(leaves),
         view=view,
         ground_y_px=ground_y_px,
         scale_cm_px=scale.cm_px,
@@ -213,7 +220,7 @@ def _form(
         convex_hull_px=plant.hull_area_px,
         convex_hull_cm2=area and plant.hull_area_px * area,
         solidity=plant.solidity,
-        leaf_count_est=max(1, len(plant.tips)),
+        leaf_count_est=max(1, len(plant.tips)) if plant.solidity <= _OPEN else None,
         mean_exg=float(((2 * green - red - blue) / np.maximum(red + green + blue, 1.0)).mean()),
         skeleton_length_px=plant.skeleton_length_px,
         skeleton_length_cm=cm_px and plant.skeleton_length_px * cm_px,
@@ -246,5 +253,4 @@ def _title(count: int, largest: PlantForm) -> str:
         high = f", {largest.height_px} px" if largest.height_cm is None else f", {largest.height_cm:.3g} cm"
         high += " high"
     plants = "1 plant" if count == 1 else f"{count} plants, the largest"
-    leaves = "1 leaf" if largest.leaf_count_est == 1 else f"{largest.leaf_count_est} leaves"
-    return f"{plants}: {size}{high}, about {leaves}"
+    return f"{plants}: {size}{high}"

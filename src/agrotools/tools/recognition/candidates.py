@@ -111,8 +111,8 @@ class Recogniser:
     """Recogniser of a tool: a shipped net or a pack.
 
     ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
-    each crop, empty if the recogniser does not distinguish crops. ``uncalibrated``: crops whose scores are not to be
-    given, and why.
+    each crop, empty if the recogniser does not distinguish crops; labels of no crop are never candidates.
+    ``uncalibrated``: crops whose scores are not to be given, and why.
     """
 
     name: str
@@ -145,7 +145,10 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         flags = ("seen_in_training",) if seen else ()
         return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
     net = shipped_net(shipped)
-    notes = (f"{BY_NET} {net.info.name}, which knows {len(net.info.classes)} classes",)
+    count = sum(map(len, net.info.crops.values())) or len(net.info.classes)
+    away = net.info.figures.get("days left out")
+    warning = f"; on days and places not learnt it names {away['top1']:.2f} right" if away else ""
+    notes = (f"{BY_NET} {net.info.name}, which knows {count} classes{warning}",)
     return Recogniser(
         f"net {net.info.name}",
         net.info.classes,
@@ -243,8 +246,9 @@ def name_by_recogniser(
         if float(judgement.probabilities()[mask].sum()) < _DISPUTED:
             flags = (*flags, f"contradicts_{narrowed_by}")
     shares = judgement.probabilities(mask)
-    places = [int(place) for place in np.argsort(-shares, kind="stable") if mask is None or mask[place]]
-    candidates = candidates_of([(recogniser.labels[n], float(shares[n])) for n in places], entry_of, top_k)
+    named = allowed or [label for own in recogniser.crops.values() for label in own] or recogniser.labels
+    ranked = [(recogniser.labels[place], float(shares[place])) for place in np.argsort(-shares, kind="stable")]
+    candidates = candidates_of([one for one in ranked if one[0] in named], entry_of, top_k)
     if not judgement.is_known:
         raise unknown_names(looked, recogniser.name, candidates, more, hint)
     return candidates, flags

@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
 _TRAIN = "train one on labelled photos: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
-_KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
-    "pest": ("pest",),
-    "disease": ("disease",),
-    "auto": ("disease", "pest"),
-}
+_KINDS: dict[ProblemKind, tuple[Kind, ...]] = {"pest": ("pest",), "disease": ("disease",), "auto": ("disease", "pest")}
 
 
 LesionShape = Literal["none", "spots", "streaks", "blotches", "diffuse"]
@@ -113,7 +109,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="2",
+    version="3",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files, pest_pack_files),
@@ -128,7 +124,7 @@ def diagnose_pest_disease(
 ) -> Diagnosis:
     """Name the disease, pest damage or health of one leaf in a photo.
 
-    Crops: bean, black gram, chilli, citrus, coffee; others are refused. Returns best (null if unsure), and candidates
+    Crops: bean, chilli, citrus, coffee; others are refused. Returns best (null if unsure), and candidates
     with score and kb_id.
 
     Raises:
@@ -183,8 +179,6 @@ def _by_recogniser(
     top_k: int,
     evidence: Evidence,
 ) -> _Named:
-    from agrotools.tools.recognition.net import read_info
-
     if kind == "pest" and backend in (None, "offline"):
         if not pest_pack_files():
             raise ToolError(
@@ -195,10 +189,6 @@ def _by_recogniser(
             )
         backend = PACK + PESTS
     words = evidence.describe()
-    if crop is not None and backend in (None, "offline"):
-        info = read_info(shipped_files("leaves")[0])
-        if _of_crop(info.crops, crop, names) is None:
-            raise _unknown_crop(crop, "the shipped net", tuple(info.crops), words)
     recogniser = recogniser_for(backend, "leaves", image)
     entry_of = _entries(recogniser, kind, crop, names)
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
@@ -216,19 +206,15 @@ def _by_recogniser(
 
 
 def _allowed(
-    recogniser: Recogniser,
-    crop: str | None,
-    names: "KbNames",
-    entry_of: Callable[[str], Entry | None],
-    words: str,
+    recogniser: Recogniser, crop: str | None, names: "KbNames", entry_of: Callable[[str], Entry | None], words: str
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
         return None, ()
     if recogniser.crops:
-        if (crop_classes := _of_crop(recogniser.crops, crop, names)) is None:
+        if (known_as := _name_of_crop(recogniser.crops, crop, names)) is None:
             raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)
-        return crop_classes, (f"candidates are those of {crop}",)
+        return recogniser.crops[known_as], (f"candidates are those of {crop}",)
     entries = {label: entry_of(label) for label in recogniser.labels}
     if all(entry is None for entry in entries.values()):
         return None, (f"whether the {recogniser.name} knows {crop} cannot be told from its labels",)
@@ -237,11 +223,6 @@ def _allowed(
         known = sorted({name for entry in entries.values() if entry for name in entry.crops})
         raise _unknown_crop(crop, f"the {recogniser.name}", tuple(known), words)
     return crop_classes, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
-
-
-def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: "KbNames") -> tuple[str, ...] | None:
-    name = _name_of_crop(crops, crop, names)
-    return None if name is None else crops[name]
 
 
 def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | None:

@@ -91,20 +91,14 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
 
 @tool(category="recognition", version="3", resolves=_resolve, data_files=kb_files)
 def lookup_agronomy(
-    query: Annotated[
-        str,
-        Agree("text"),
-        Field(min_length=2, max_length=300),
-    ],
+    query: Annotated[str, Agree("text"), Field(min_length=2, max_length=300)],
     topic: Literal[
         "any", "identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"
     ] = "any",
     kind: Literal["any", "pest", "disease", "weed", "crop", "method"] = "any",
     crop: Annotated[str | None, Agree("text"), Field(min_length=2, max_length=60)] = None,
     kb_id: Annotated[
-        str | None,
-        Agree("choice"),
-        Field(max_length=120, description="from another tool, e.g. pest.soybean_aphid"),
+        str | None, Agree("choice"), Field(max_length=120, description="from another tool, e.g. pest.soybean_aphid")
     ] = None,
     top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5)] = 3,
 ) -> KnowledgeHits:
@@ -136,14 +130,7 @@ def lookup_agronomy(
         hint = f"closest: {', '.join(close)}; or leave kb_id out and give a name as query"
         raise ToolError("invalid_argument", why, argument="kb_id", hint=hint, candidates=close)
     section = None if topic == "any" else topic
-    hits = index.search(
-        query,
-        topic=section,
-        kind=None if kind == "any" else kind,
-        crop=crop,
-        kb_id=kb_id,
-        top_k=top_k,
-    )
+    hits = index.search(query, topic=section, kind=None if kind == "any" else kind, crop=crop, kb_id=kb_id, top_k=top_k)
     asked = section or (words if (words := section_asked(query)) in _TOPICS_BY_WORDS else None)
     if asked is not None and hits and not any(hit.document.section == asked for hit in hits):
         flags.append("topic_not_covered")

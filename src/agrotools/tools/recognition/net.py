@@ -22,14 +22,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydantic import Field, FiniteFloat
 
-from agrotools.tools.recognition.candidates import NetName, shipped_files
-from agrotools.vision.nets import (
-    DescribedNet,
-    DescriptionPart,
-    read_description,
-    read_whole_net,
-    unusable_weights,
-)
+from agrotools.tools.recognition.candidates import NAMED_FROM, NetName, shipped_files
+from agrotools.vision.nets import DescribedNet, DescriptionPart, read_description, read_whole_net, unusable_weights
 from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 
 Floats = NDArray[np.float64]
@@ -40,7 +34,8 @@ class Judgement:
     """Prediction of a classifier for one picture.
 
     ``logits``: float64 (classes,). ``score``: familiarity of the picture, in the units of ``threshold``.
-    ``is_strange``: unlike the reference pictures of the likeliest class (:mod:`agrotools.vision.strangeness`).
+    ``is_strange``: no crop is more likely than not, or the picture is unlike the reference pictures of the likeliest
+    class (:mod:`agrotools.vision.strangeness`).
     """
 
     classes: tuple[str, ...]
@@ -164,6 +159,8 @@ def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.fl
 
 
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
+NEGATIVE = "negative"
+"""Class of pictures without any of the weeds."""
 _HINT = "install agrotools again"
 _OUTPUTS = ("logits", "embedding", "likeness")
 
@@ -175,10 +172,14 @@ class NetInput(DescriptionPart):
 
 
 class Abstention(DescriptionPart):
-    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold`` (likeness: Sun et al. 2022)."""
+    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold`` (likeness: Sun et al. 2022).
+
+    ``most_negative``: largest probability of the class ``negative`` with which another one is named.
+    """
 
     score: Literal["max_softmax", "likeness"]
     threshold: FiniteFloat
+    most_negative: FiniteFloat = 1.0
 
 
 class NetInfo(DescribedNet):
@@ -191,9 +192,12 @@ class NetInfo(DescribedNet):
     temperature: Annotated[FiniteFloat, Field(gt=0)]
     abstention: Abstention
     crops: dict[str, tuple[str, ...]] = {}
-    """Classes of each crop, for nets whose callers may know the crop."""
+    """Classes of each crop, for nets whose callers may know the crop. Classes of no crop are no answers: what falls
+    there is refused."""
     uncalibrated: dict[str, str] = {}
     """Crops whose probabilities are not to be given, and why."""
+    figures: dict[str, dict[str, Any]] = {}
+    """Metrics (``top1`` and others) by kind of pictures; ``days left out`` are those of places that it has not seen."""
 
     @property
     def side(self) -> tuple[int, int]:
@@ -229,9 +233,11 @@ class Net:
         seen, threshold = self.predict(pixels), self.info.abstention.threshold
         shares = probabilities(seen.logits, self.info.temperature)
         score = float((shares if seen.likeness is None else seen.likeness).max())
-        is_strange = False
-        if has_references_of(self.info.name, self.info.sha256):
-            label = self.info.classes[int(seen.logits[0].argmax())]
+        label, of_label = self.info.classes[int(shares.argmax())], dict(zip(self.info.classes, shares[0], strict=True))
+        of_crops = [sum(of_label[name] for name in own) for own in self.info.crops.values()]
+        is_strange = max(of_crops, default=1.0) < NAMED_FROM
+        is_strange |= label != NEGATIVE and of_label.get(NEGATIVE, 0.0) > self.info.abstention.most_negative
+        if not is_strange and has_references_of(self.info.name, self.info.sha256):
             is_strange = strangeness(
                 pixels, self.info.name, embedding=seen.embedding[0], label=label, likeness=seen.likeness
             ).is_strange

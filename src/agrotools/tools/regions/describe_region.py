@@ -99,7 +99,7 @@ class RegionDescription(ToolResult):
     mean_lab: tuple[float, float, float] | None
     """mean colour in CIE L*a*b*"""
     dominant_colours: tuple[DominantColour, ...] | None
-    """up to five colours, the largest share first"""
+    """up to five colours, the largest share first; null where the picture is grey"""
     vegetation_pct: float | None
     """plants, percent of the region; null where no index can tell"""
     vegetation_index: Index | None
@@ -119,7 +119,7 @@ class RegionDescription(ToolResult):
     class_px: dict[str, int] | None
     """of a label raster: class to pixels, exact"""
     bands: tuple[BandValues, ...] | None
-    """of a multi-band raster: the values of its bands"""
+    """of a raster or a grey picture: the values of its bands"""
     summary: str
     """the numbers in a sentence or two"""
     description: str | None = None
@@ -143,7 +143,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="2",
+    version="3",
     resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,

@@ -37,9 +37,9 @@ class RegionPicture:
     """Picture or raster with a region.
 
     ``pixels``: uint8 (rows, columns, 3), for display. ``natural``: True if they are natural colours. ``bands``: values
-    (rows, columns) by role. ``values``: values by band name, for rasters. ``valid``: bool, pixels with data. ``box``:
-    the region within these arrays. ``origin``: x, y of their first pixel in the file. ``size``: width and height of the
-    file.
+    (rows, columns) by role. ``values``: values by band name, for rasters and grey pictures. ``valid``: bool, pixels
+    with data. ``box``: the region within these arrays. ``origin``: x, y of their first pixel in the file. ``size``:
+    width and height of the file.
     """
 
     pixels: NDArray[np.uint8]
@@ -75,7 +75,7 @@ def read_region_picture(
         pixels=image.pixels,
         natural=natural,
         bands={} if image.is_grey and natural else {role: image.pixels[..., n - 1] for role, n in roles.items()},
-        values={},
+        values={"grey": image.pixels[..., 0].astype(np.float32)} if image.is_grey and natural else {},
         valid=np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid,
         box=box,
         origin=(0, 0),

@@ -142,7 +142,7 @@ def _measure_picture(
     if lab is not None and "colour" in attributes:
         values["mean_rgb"] = tuple((samples.sum(axis=0, dtype=np.int64) / count).tolist())
         values["mean_lab"] = tuple(lab.mean(axis=0, dtype=np.float64).tolist())
-        values["dominant_colours"] = colours_of(samples)
+        values["dominant_colours"] = None if "no_colour" in flags else colours_of(samples)
     if "cover" in attributes:
         values |= {"exg": mean_index("exg", picture, inside), "ndvi": mean_index("ndvi", picture, inside)}
     if marked is not None and "shape" in attributes:
@@ -153,7 +153,7 @@ def _measure_picture(
         values["texture"] = texture
         if not picture.natural:
             notes.append("texture: of the values stretched between their 1st and 99th percentile")
-    if lab is not None and "health" in attributes:
+    if lab is not None and "health" in attributes and "no_colour" not in flags:
         values["health"] = health_of(lab)
         notes.append("health: shares of colours, no diagnosis; soil and dry leaves are brown alike")
     return _Measured(values, [*notes, *scale.notes], [*flags, *_scale_flags(scale)])
