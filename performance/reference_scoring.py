@@ -101,10 +101,7 @@ def _scorers(name: str, item: Any) -> Iterator[tuple[str, Any]]:
         yield "published", lambda: published_scorer.tool_call_statistics([prediction])
         yield (
             "corrected",
-            lambda: (
-                corrected_scorer.score(None, [prediction], sample),
-                errors_of_agent_x([prediction], sample),
-            ),
+            lambda: (corrected_scorer.score(None, [prediction], sample), errors_of_agent_x([prediction], sample)),
         )
         return
     rules = GTA if name.startswith("gta") else THINKGEO

@@ -469,13 +469,7 @@ def rows(repo: Path, benchmark: str, *, all_rows: bool = True) -> list[Row]:
         Row("files_median", "median lines of a source file", round(statistics.median(sizes)), "120 to 250"),
         Row("config_rooms", "files that the configuration visits", len(rooms), "<= 20", tuple(rooms)),
         Row("config_climbs", "climbs to a higher package on that way", climbs, "<= 5"),
-        Row(
-            "tables",
-            "tables and comparisons that name one benchmark",
-            len(places),
-            "1",
-            tuple(places),
-        ),
+        Row("tables", "tables and comparisons that name one benchmark", len(places), "1", tuple(places)),
         Row("tables_files", "files that hold them", len({each.split(":")[0] for each in places}), "1"),
         *(
             Row(f"floors_{name}", f"floors in {name}", count, "<= 6" if name == "scoring" else "")

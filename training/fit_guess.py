@@ -54,14 +54,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
-from agrotools.text.answer_form import (
-    Guesser,
-    GuessModel,
-    format_answer,
-    prompt_features,
-    shipped_model,
-    shown_choices,
-)
+from agrotools.text.answer_form import Guesser, GuessModel, format_answer, prompt_features, shipped_model, shown_choices
 from agrotools.text.usual_plan import form_key, kind_key, slot_key, words_of
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"

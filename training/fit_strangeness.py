@@ -109,10 +109,7 @@ RECIPES = {
         weights=EVEN,
     ),
     "fruit": Recipe(
-        ("fruit_boxes", "drawn orchards"),
-        ("weeds", "leaf_disease", *_FIELD, *_AERIAL),
-        per_class=120,
-        keep=0.98,
+        ("fruit_boxes", "drawn orchards"), ("weeds", "leaf_disease", *_FIELD, *_AERIAL), per_class=120, keep=0.98
     ),
     "leaf": Recipe(("leaf_disease", "drawn leaves"), ("weeds", "fruit_boxes", *_FIELD, *_AERIAL), keep=0.97),
     "field": Recipe(

@@ -26,10 +26,7 @@ def main() -> None:
         "doc_to_target": right,
         "generation_kwargs": {"until": [], "max_gen_toks": 4096, "temperature": 0.0},
         "filter_list": [
-            {
-                "name": "number",
-                "filter": [{"function": "regex", "regex_pattern": pattern}, {"function": "take_first"}],
-            }
+            {"name": "number", "filter": [{"function": "regex", "regex_pattern": pattern}, {"function": "take_first"}]}
         ],
         "metric_list": [{"metric": "exact_match"}],
     }

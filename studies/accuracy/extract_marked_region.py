@@ -57,11 +57,7 @@ _OFF_COLOUR = 0.12
 
 
 def draw_mark_on(
-    pixels: NDArray[np.uint8],
-    colour: MarkColour,
-    shape: MarkShape,
-    stroke_px: int,
-    draw: np.random.Generator,
+    pixels: NDArray[np.uint8], colour: MarkColour, shape: MarkShape, stroke_px: int, draw: np.random.Generator
 ) -> tuple[NDArray[np.uint8], DrawnMark]:
     """Return a copy of a picture with one mark drawn on it, and the mark.
 

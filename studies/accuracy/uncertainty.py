@@ -111,10 +111,7 @@ _Cells = tuple[str, bool, str, str, str, str]
 
 
 def _lesions() -> list[_Cells]:
-    found, pool = (
-        _stored("lesion_model.json")["metrics"],
-        _subjects()["pools"]["leaf_lesion_masks"],
-    )
+    found, pool = (_stored("lesion_model.json")["metrics"], _subjects()["pools"]["leaf_lesion_masks"])
     n, low, high = int(found["leaves"]), found["interval_coverage_low"], found["interval_coverage_high"]
     classes = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in pool["subjects_by_label"].items())
     return [(

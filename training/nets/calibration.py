@@ -86,7 +86,7 @@ def uncalibrated(figures: dict[str, Any], subjects: dict[str, int]) -> dict[str,
 
 
 SCORES: dict[str, Callable[[Array, float], Array]] = {
-    "max_softmax": lambda logits, temperature: softmax(logits / temperature).max(axis=1),
+    "max_softmax": lambda logits, temperature: softmax(logits / temperature).max(axis=1)
 }
 """Scores of which a low one means: unknown."""
 

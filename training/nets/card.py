@@ -17,10 +17,7 @@ def class_table(found: dict[str, dict[str, float]]) -> list[str]:
 
 
 def figure_rows(figures: dict[str, dict[str, Any]]) -> list[str]:
-    lines = [
-        "| pictures | n | top-1 (95 %) | macro F1 | calibration error | before |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| pictures | n | top-1 (95 %) | macro F1 | calibration error | before |", "|---|---|---|---|---|---|"]
     for name, one in figures.items():
         low, high = one["top1_95"]
         lines.append(

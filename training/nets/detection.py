@@ -38,10 +38,7 @@ class Detector(nn.Module):
     @staticmethod
     def branch(width: int, outputs: int) -> nn.Sequential:
         return nn.Sequential(
-            nn.Conv2d(width, width, 3, 1, 1, bias=False),
-            nn.BatchNorm2d(width),
-            nn.ReLU(),
-            nn.Conv2d(width, outputs, 1),
+            nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(), nn.Conv2d(width, outputs, 1)
         )
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:

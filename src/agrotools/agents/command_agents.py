@@ -22,14 +22,7 @@ from typing import Any, NamedTuple
 
 from agrotools.agents.external import AgentStopped, CallTool
 from agrotools.agents.form_exchange import FormExchange
-from agrotools.agents.mcp_server import (
-    Headers,
-    ReportProgress,
-    ToolService,
-    bearer_token,
-    http_server,
-    tool_server,
-)
+from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService, bearer_token, http_server, tool_server
 from agrotools.agents.process_agents import (
     TemporaryFolders,
     code_hash,

@@ -118,9 +118,7 @@ def _clean(call: RequestedCall) -> RequestedCall:
     if call.name.isascii() and call.arguments.isascii() and call.id.isascii():
         return call
     return RequestedCall(
-        name=without_surrogates(call.name),
-        arguments=without_surrogates(call.arguments),
-        id=without_surrogates(call.id),
+        name=without_surrogates(call.name), arguments=without_surrogates(call.arguments), id=without_surrogates(call.id)
     )
 
 

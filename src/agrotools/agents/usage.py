@@ -54,8 +54,7 @@ class UsageMeter:
         budget = self.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
             raise BudgetReached(
-                f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD",
-                hint=BUDGET_HINT,
+                f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD", hint=BUDGET_HINT
             )
 
     def pay(self, report: UsageReport) -> Usage:

@@ -17,28 +17,12 @@ from agrotools.analysis.counterfactual import RunCall, SampleGame
 from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks import Benchmark, Loading
 from agrotools.benchmarks.loading import load_as
-from agrotools.core import (
-    AgrotoolsError,
-    Answer,
-    CallTools,
-    Observation,
-    Record,
-    Score,
-    Step,
-    ToolCall,
-    UsageError,
-)
+from agrotools.core import AgrotoolsError, Answer, CallTools, Observation, Record, Score, Step, ToolCall, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
 from agrotools.models.metered import most_output_tokens
 from agrotools.runner.config import EvalConfig
-from agrotools.runner.estimate import (
-    RENDERED,
-    TYPICAL_OUTPUT_TOKENS,
-    Estimate,
-    closing_request,
-    request_tokens,
-)
+from agrotools.runner.estimate import RENDERED, TYPICAL_OUTPUT_TOKENS, Estimate, closing_request, request_tokens
 from agrotools.runner.evaluate import prepare_run
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run

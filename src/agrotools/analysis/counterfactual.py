@@ -45,12 +45,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.core.record import (
-    REF_PATTERN,
-    UnresolvedRef,
-    iter_refs,
-    resolve_ref,
-)
+from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, resolve_ref
 from agrotools.knowledge.same_thing import same_value
 from agrotools.scoring.attribution import (
     ARGUMENTS,

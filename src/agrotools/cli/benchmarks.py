@@ -106,8 +106,7 @@ def describe_one(
         typer.Option(help="Folder for the figure; NAME.png in the working folder if not given.", metavar="DIR"),
     ] = None,
     option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable)."),
+        list[str] | None, typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

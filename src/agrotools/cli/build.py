@@ -30,8 +30,7 @@ def build(
     queries: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Number of samples from public data sets, in the published shares of sources. Default: 539.",
+            min=1, help="Number of samples from public data sets, in the published shares of sources. Default: 539."
         ),
     ] = None,
     allow_missing: Annotated[

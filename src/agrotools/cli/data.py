@@ -42,8 +42,7 @@ def get(
     name: Annotated[str, typer.Argument(help="Name of a benchmark, or pests: pictures for packs train pests.")],
     out: Out = None,
     mirror: Annotated[
-        str,
-        typer.Option(help="Folder or address of copies, used instead of the public addresses.", metavar="DIR|URL"),
+        str, typer.Option(help="Folder or address of copies, used instead of the public addresses.", metavar="DIR|URL")
     ] = "",
     heads: Annotated[
         bool, typer.Option(help="Train the heads that tools need for `field` (a minute or two, extra train).")

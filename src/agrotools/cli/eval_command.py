@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.options import (
-    AllowInvalid,
-    Details,
-    JudgeOptions,
-    OptionTable,
-    TextOptions,
-    with_option_groups,
-)
+from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, OptionTable, TextOptions, with_option_groups
 from agrotools.cli.output import command_line, stop_message
 
 if TYPE_CHECKING:

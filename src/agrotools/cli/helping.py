@@ -31,8 +31,7 @@ def with_helper_models(out: Path, options: HelperOptions) -> Generator[None]:
             from agrotools.core import UsageError
 
             raise UsageError(
-                f"--{unused[0].replace('_', '-')} was given without --paraphrase",
-                hint="add --paraphrase MODEL",
+                f"--{unused[0].replace('_', '-')} was given without --paraphrase", hint="add --paraphrase MODEL"
             )
         yield
         return

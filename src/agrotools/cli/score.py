@@ -39,8 +39,7 @@ def score(
     allow_invalid: AllowInvalid = False,
     details: Details = False,
     paper: Annotated[
-        bool,
-        typer.Option("--paper", help="Also print the tables of the benchmark's paper, with its figures."),
+        bool, typer.Option("--paper", help="Also print the tables of the benchmark's paper, with its figures.")
     ] = False,
     format_: Annotated[
         str | None,
@@ -86,12 +85,7 @@ def score(
     if format_ is None and predictions is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
-        of_runs = {
-            "--judge": judging.judge,
-            "--with": texts.extra,
-            "--details": details,
-            "--paper": paper,
-        }
+        of_runs = {"--judge": judging.judge, "--with": texts.extra, "--details": details, "--paper": paper}
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)

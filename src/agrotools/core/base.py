@@ -301,9 +301,5 @@ class ToolError(AgrotoolsError):
     @property
     def info(self) -> ErrorInfo:
         return ErrorInfo(
-            kind=self.kind,
-            message=self.message,
-            argument=self.argument,
-            hint=self.hint,
-            candidates=self.candidates,
+            kind=self.kind, message=self.message, argument=self.argument, hint=self.hint, candidates=self.candidates
         )

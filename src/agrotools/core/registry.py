@@ -176,10 +176,7 @@ def imported(target: str) -> Any:
 
 
 BENCHMARKS: Registry[Any] = Registry(
-    "benchmark",
-    "agrotools.benchmarks",
-    "agrotools.benchmarks.builtin:TARGETS",
-    kind="agrotools.plugin:BenchmarkPlugin",
+    "benchmark", "agrotools.benchmarks", "agrotools.benchmarks.builtin:TARGETS", kind="agrotools.plugin:BenchmarkPlugin"
 )
 """Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""
 

@@ -13,14 +13,7 @@ from collections.abc import Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import (
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    JsonValue,
-    TypeAdapter,
-    WithJsonSchema,
-)
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from agrotools.core.base import FrozenModel
@@ -326,8 +319,7 @@ def slot_types() -> dict[str, type[Slot]]:
     """Return all slot types by name: those of the engine, then those of plug-ins."""
     types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
     return join_tables(
-        "slot type",
-        ((each.__module__.partition(".")[0], {each.model_fields["type"].default: each}) for each in types),
+        "slot type", ((each.__module__.partition(".")[0], {each.model_fields["type"].default: each}) for each in types)
     )
 
 

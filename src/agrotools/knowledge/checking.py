@@ -6,14 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from agrotools.core.base import spell_location
-from agrotools.knowledge.entries import (
-    FOLDER_OF_KIND,
-    SHIPPED,
-    Claim,
-    Entry,
-    Fault,
-    read_entry,
-)
+from agrotools.knowledge.entries import FOLDER_OF_KIND, SHIPPED, Claim, Entry, Fault, read_entry
 from agrotools.knowledge.words import known_crops, word_list
 from agrotools.text.normalise import CJK
 
@@ -27,7 +20,7 @@ _OVER = (
 )
 _DOSE = re.compile(
     rf"(?<![\w.])\d[\d.,]*(?:\s?(?:-|–|to)\s?\d[\d.,]*)?\s*{_AMOUNT}(?:\s+(?:of\s+)?[\w-]+){{0,4}}?"
-    rf"\s*(?:/|\bper\b|\ban?\b|\bin\b|\beach\b)\s*(?:\d+\s*)?{_OVER}\b",
+    rf"\s*(?:/|\bper\b|\ban?\b|\bin\b|\beach\b)\s*(?:\d+\s*)?{_OVER}\b"
 )
 _DILUTION = re.compile(
     r"\b1\s?:\s?\d{2,5}\b.*\b(?:dilut|spray|solution)"
@@ -57,13 +50,7 @@ def check_entry(entry: Entry, file: str, crops: frozenset[str] | None = None) ->
     for number, claim in enumerate(entry.claims):
         faults += [(("claims", number, *where), message, hint) for where, message, hint in _claim(entry, claim)]
     return [
-        Fault(
-            file=file,
-            field=spell_location(where),
-            message=message,
-            hint=hint,
-        )
-        for where, message, hint in faults
+        Fault(file=file, field=spell_location(where), message=message, hint=hint) for where, message, hint in faults
     ]
 
 

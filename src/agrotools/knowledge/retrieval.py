@@ -191,10 +191,7 @@ class KnowledgeIndex:
         def rank_of(item: Evidence) -> float:
             return _LOOKS_RANK if not item.name and self.looks.described[item.entry] else item.rank_score
 
-        return sorted(
-            match,
-            key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]),
-        )
+        return sorted(match, key=lambda item: (-(item.score + RANK_WEIGHT * rank_of(item)), -looks[item.entry]))
 
     def _question(self, query: str) -> list["_Word"]:
         """Return the words of a question with their matching terms and weights."""

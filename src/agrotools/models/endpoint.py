@@ -17,15 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from agrotools.core import FrozenModel, ToolSpec, UsageError, first_error
 from agrotools.core.files import read_text
-from agrotools.models.base import (
-    DEFAULT_WIRE,
-    Completion,
-    Message,
-    Model,
-    ModelSettings,
-    WireSettings,
-    WireStats,
-)
+from agrotools.models.base import DEFAULT_WIRE, Completion, Message, Model, ModelSettings, WireSettings, WireStats
 from agrotools.models.prices import Price, price_of, priced_for_budget
 
 if TYPE_CHECKING:

@@ -11,15 +11,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
-from agrotools.models.base import (
-    Completion,
-    ImagePart,
-    Message,
-    Model,
-    ModelSettings,
-    ModelWrapper,
-    TextPart,
-)
+from agrotools.models.base import Completion, ImagePart, Message, Model, ModelSettings, ModelWrapper, TextPart
 from agrotools.models.endpoint import Endpoint, make_model, provider_at
 from agrotools.models.transport import proxy_for
 

@@ -206,12 +206,7 @@ async def _parallel_calls(asking: _Asking, _base_url: str) -> tuple[State, str]:
 
 async def _json_schema(asking: _Asking, base_url: str) -> tuple[State, str]:
     properties = {"crop": {"type": "string", "enum": ["maize", "wheat"]}, "trees": {"type": "integer"}}
-    schema = {
-        "type": "object",
-        "properties": properties,
-        "required": ["crop", "trees"],
-        "additionalProperties": False,
-    }
+    schema = {"type": "object", "properties": properties, "required": ["crop", "trees"], "additionalProperties": False}
     named = {"name": "answer", "strict": True, "schema": schema}
     extra: dict[str, Any] = (
         {"text": {"format": {"type": "json_schema", **named}}}

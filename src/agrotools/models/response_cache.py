@@ -37,8 +37,7 @@ def response_cache_path(name: str) -> Path:
     """Return the path of a cache; UsageError if its name contains characters that are not allowed."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise UsageError(
-            f"{name!r} cannot name a response cache",
-            hint="use letters, digits, '.', '_' and '-', e.g. --cache pilot",
+            f"{name!r} cannot name a response cache", hint="use letters, digits, '.', '_' and '-', e.g. --cache pilot"
         )
     return cache_dir("responses") / f"{name}.sqlite"
 

@@ -142,12 +142,7 @@ class AnswerLog:
         self._sent += 1
         self._in_flight += 1
         return Sent(
-            self._clock(),
-            self._sent,
-            self._in_flight > 1,
-            self._replies,
-            self._timeouts,
-            after_reply=self.clear,
+            self._clock(), self._sent, self._in_flight > 1, self._replies, self._timeouts, after_reply=self.clear
         )
 
     @property

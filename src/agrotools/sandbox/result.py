@@ -8,15 +8,7 @@ from typing import Literal
 from agrotools.core import AgrotoolsError
 
 SandboxTermination = Literal[
-    "ok",
-    "error",
-    "wall_timeout",
-    "cpu_limit",
-    "memory",
-    "output_cap",
-    "artifact_cap",
-    "denied",
-    "infrastructure",
+    "ok", "error", "wall_timeout", "cpu_limit", "memory", "output_cap", "artifact_cap", "denied", "infrastructure"
 ]
 """Termination of a run. Only ``infrastructure`` is not caused by the code: its worker never started, or was lost."""
 

@@ -148,12 +148,7 @@ NONE = "none"
 TEMPORARY_BYTES = 32 * 2**20
 """Bytes that a worker in bubblewrap may write to ``/tmp``, which is in memory and discarded at the end."""
 _INSIDE = "/sandbox"
-_CALLS = (
-    "seccomp",
-    "landlock_create_ruleset",
-    "landlock_add_rule",
-    "landlock_restrict_self",
-)
+_CALLS = ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
 _DISABLE_USERNS_SINCE = (0, 8)
 
 

@@ -32,11 +32,7 @@ _OUT_OF_MEMORY = (b"bad_alloc", b"Cannot allocate memory", b"MemoryError", b"Mem
 
 
 def run_code(
-    code: str,
-    *,
-    call: str | None = "solution",
-    limits: Limits = DEFAULT_LIMITS,
-    runner: str | None = None,
+    code: str, *, call: str | None = "solution", limits: Limits = DEFAULT_LIMITS, runner: str | None = None
 ) -> SandboxResult:
     """Run untrusted Python code in an isolated process.
 

@@ -210,11 +210,7 @@ class ResultCache:
     def put(self, key: str, reply: Reply) -> None:
         """Store a result. If the disk is full or read-only, the entry is lost but no error is raised."""
         message, contents = reply
-        entry = _Entry(
-            result=message.get("result"),
-            error=message.get("error"),
-            artifacts=message.get("artifacts", ()),
-        )
+        entry = _Entry(result=message.get("result"), error=message.get("error"), artifacts=message.get("artifacts", ()))
         body = entry.model_dump_json().encode()
         try:
             for artifact, content in zip(entry.artifacts, contents, strict=True):

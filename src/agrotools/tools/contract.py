@@ -267,9 +267,7 @@ class Tool(Generic[P, R]):
         from agrotools.tools.arrays import write_arrays
 
         return write_arrays(
-            arguments,
-            files,
-            lambda: Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-"))),
+            arguments, files, lambda: Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-")))
         )
 
     def __repr__(self) -> str:

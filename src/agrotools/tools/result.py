@@ -182,9 +182,7 @@ Reply = tuple[dict[str, Any], list[bytes]]
 """Message of a worker and the contents of its artifacts."""
 
 OUT_OF_MEMORY = ErrorInfo(
-    kind="limit",
-    message="the tool ran out of the memory it may use",
-    hint="use a smaller region or a smaller file",
+    kind="limit", message="the tool ran out of the memory it may use", hint="use a smaller region or a smaller file"
 )
 
 

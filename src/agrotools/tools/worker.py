@@ -123,11 +123,7 @@ def _run(request: dict[str, Any]) -> Reply:
     if not isinstance(result, ToolResult):
         raise TypeError(f"{tool.name} returned an object of type {type(result).__name__}, not a ToolResult")
     encoded, artifacts = encode_result(result, tool.significant_digits)
-    message = {
-        "result": encoded,
-        "artifacts": [artifact.model_dump() for artifact in artifacts],
-        "seconds": seconds,
-    }
+    message = {"result": encoded, "artifacts": [artifact.model_dump() for artifact in artifacts], "seconds": seconds}
     return message, [contents[artifact] for artifact in artifacts]
 
 
@@ -212,11 +208,7 @@ def _lower_priority() -> None:
 
 
 def _limit(memory_mb: int) -> None:
-    limits = {
-        resource.RLIMIT_AS: memory_mb * 2**20,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: LARGEST_FILE,
-    }
+    limits = {resource.RLIMIT_AS: memory_mb * 2**20, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: LARGEST_FILE}
     for limit, value in limits.items():
         _, most = resource.getrlimit(limit)
         if most != resource.RLIM_INFINITY:

@@ -40,12 +40,7 @@ class Block:
 
 
 def raster_blocks(
-    source: RasterSource,
-    bands: Sequence[int],
-    region: Box | None = None,
-    *,
-    halo: int = 0,
-    block_px: int = BLOCK_PX,
+    source: RasterSource, bands: Sequence[int], region: Box | None = None, *, halo: int = 0, block_px: int = BLOCK_PX
 ) -> Iterator[Block]:
     """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right.
 

@@ -17,17 +17,7 @@ from pydantic import JsonValue
 from agrotools.agents.baselines.plans import Plan, Vocabulary, adapted_plan
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
 from agrotools.agents.baselines.simple import live_arguments
-from agrotools.core import (
-    Action,
-    Answer,
-    CallTools,
-    Sample,
-    SampleView,
-    Slot,
-    Step,
-    ToolCall,
-    UnresolvedRef,
-)
+from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Slot, Step, ToolCall, UnresolvedRef
 from agrotools.core.form_item import FormItem, form_item
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots

@@ -116,10 +116,7 @@ _STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_a
 
 
 def score_steps(
-    samples: Sequence[Dialogue],
-    rules: Rules,
-    similarity: Similarity | None = None,
-    embedder: str | None = None,
+    samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None, embedder: str | None = None
 ) -> Scores:
     """Compute the step-by-step metrics over all gold steps, including those without a prediction.
 
@@ -210,10 +207,7 @@ def _cosine(first: str, second: str, similarity: Similarity) -> float:
 
 
 def score_end(
-    samples: Sequence[Dialogue],
-    rules: Rules,
-    similarity: Similarity | None = None,
-    embedder: str | None = None,
+    samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None, embedder: str | None = None
 ) -> Scores:
     """Compute the end-to-end metrics. A task that requests neither a text nor an image is counted as unscorable.
 
@@ -306,10 +300,7 @@ class NeedsEmbedder(Exception):
 
 
 def image_score(
-    steps: Sequence[Message],
-    gold: Sequence[Message],
-    image_tools: Collection[str],
-    similarity: Similarity | None,
+    steps: Sequence[Message], gold: Sequence[Message], image_tools: Collection[str], similarity: Similarity | None
 ) -> float | None:
     """Return the score of a task whose answer is an image, 0 to 1; None if the gold has no call that creates one.
 

@@ -56,8 +56,7 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     by_step = predictions.mode == "step-by-step"
     if inputs.judgements is not None and by_step:
         raise BenchmarkError(
-            f"{inputs.file.name} holds step-by-step predictions, which nobody judges",
-            hint="leave out the judgements",
+            f"{inputs.file.name} holds step-by-step predictions, which nobody judges", hint="leave out the judgements"
         )
     log, malformed = None, list(joined.malformed)
     if inputs.judgements is not None and judge is not None:

@@ -282,7 +282,4 @@ _CLASSES: Mapping[str, Callable[[Any], bool]] = {
     "answer_in_invalid_format": lambda value: _answered(value) and _is_faulty(value),
 }
 _COUNTED_KEYS = ("no_response", "only_answer")
-_OF_KEYWORDS = (
-    ("no_answer_keyword", _gold_answer, _answer_text),
-    ("no_step_keyword", _gold_steps, _steps_text),
-)
+_OF_KEYWORDS = (("no_answer_keyword", _gold_answer, _answer_text), ("no_step_keyword", _gold_steps, _steps_text))

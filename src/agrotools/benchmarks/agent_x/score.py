@@ -38,9 +38,7 @@ _STAR_PARTS = ("agent_x.tool_p_corrected", "agent_x.tool_acc_corrected", _TOOLSE
 
 
 def score(
-    table: JudgeTable | None,
-    predictions: Sequence[Any] = (),
-    data: Mapping[str, Mapping[str, Any]] | None = None,
+    table: JudgeTable | None, predictions: Sequence[Any] = (), data: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Scores:
     """Compute means in percent over all expected samples: those of ``data``, or else of the predictions and the table.
 

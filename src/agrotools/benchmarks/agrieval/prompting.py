@@ -171,10 +171,7 @@ def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str
     template = words.get(f"{form}example", words["example"])
     solved = [
         _fill_template(
-            template,
-            question=each.question,
-            options=_lines(each.options, words),
-            answer="".join(each.answer),
+            template, question=each.question, options=_lines(each.options, words), answer="".join(each.answer)
         )
         for each in examples
     ]

@@ -323,11 +323,7 @@ def _bert_score(pairs: Sequence[Pair]) -> list[float]:
 
 _PACKAGES: Sequence[tuple[Sequence[str], Callable[[Sequence[Pair]], list[float]], str]] = (
     (("google_bleu",), _google_bleu, f"nltk and sacrebleu: {install_command('bleu')}"),
-    (
-        ("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"),
-        _sacrebleu,
-        f"sacrebleu: {install_command('bleu')}",
-    ),
+    (("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"), _sacrebleu, f"sacrebleu: {install_command('bleu')}"),
     (
         tuple(f"{kind}_bleu{each}" for kind in ("sent", "corpus") for each in ("1", "2", "3", "4", "_mean")),
         _nltk_bleu,

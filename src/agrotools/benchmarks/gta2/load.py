@@ -114,9 +114,7 @@ def _with_groups(sample: Sample) -> Sample:
 
 GTA2_TOOLS: tuple[str, ...] = FACTS["toolset"]
 GTA2 = PublishedBenchmark(
-    FACTS,
-    lambda path, settings, progress: read_gta2(path, settings.mode, progress),
-    Gta2Settings,
+    FACTS, lambda path, settings, progress: read_gta2(path, settings.mode, progress), Gta2Settings
 )
 LAYOUTS: dict[Part, Layout] = {
     "end": GTA2.layout,

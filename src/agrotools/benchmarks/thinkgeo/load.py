@@ -81,9 +81,7 @@ def _with_groups(sensor: str, sample: Sample) -> Sample:
 
 
 THINKGEO = PublishedBenchmark(
-    FACTS,
-    lambda path, settings, progress: read_thinkgeo(path, settings.split, progress),
-    ThinkGeoSettings,
+    FACTS, lambda path, settings, progress: read_thinkgeo(path, settings.split, progress), ThinkGeoSettings
 )
 
 

@@ -248,11 +248,7 @@ def _from_pictures(
 ) -> "ChangeInputs":
     from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
     from agrotools.tools.change.pairs import are_rasters, read_pictures
-    from agrotools.tools.change.picture_change import (
-        built_up_change,
-        plant_cover_change,
-        water_change,
-    )
+    from agrotools.tools.change.picture_change import built_up_change, plant_cover_change, water_change
 
     if threshold != "otsu" and threshold <= 0:
         raise ToolError("invalid_argument", "threshold must be above 0", argument="threshold")

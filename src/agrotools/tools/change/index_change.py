@@ -83,12 +83,7 @@ def has_index(path: Path, bands: Bands | None, argument: str) -> bool:
 
 
 def index_change(
-    before: Path,
-    after: Path,
-    bands: Bands | None,
-    *,
-    request: ChangeRequest,
-    threshold: float | Literal["otsu"],
+    before: Path, after: Path, bands: Bands | None, *, request: ChangeRequest, threshold: float | Literal["otsu"]
 ) -> ChangeInputs:
     """Threshold the difference of a vegetation index, in strips, so that rasters may be of any size."""
     names = shown_name(before), shown_name(after)
@@ -222,12 +217,7 @@ def has_land_bands(path: Path, bands: Mapping[str, int | str] | None, argument: 
 
 
 def land_class_change(
-    before: Path,
-    after: Path,
-    bands: Mapping[str, int | str] | None,
-    *,
-    water_only: bool,
-    request: ChangeRequest,
+    before: Path, after: Path, bands: Mapping[str, int | str] | None, *, water_only: bool, request: ChangeRequest
 ) -> ChangeInputs:
     """Classify each date by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974) and compare classes."""
     names = shown_name(before), shown_name(after)

@@ -165,11 +165,7 @@ class LabelFiles:
 
 
 def label_change(
-    files: LabelFiles,
-    label_map: Mapping[str, Sequence[int]] | None,
-    *,
-    marked: str,
-    request: ChangeRequest,
+    files: LabelFiles, label_map: Mapping[str, Sequence[int]] | None, *, marked: str, request: ChangeRequest
 ) -> ChangeInputs:
     """Compare two label rasters or masks pixel by pixel, in strips, so that they may be of any size."""
     infos = file_info(files.before), file_info(files.after)

@@ -320,11 +320,7 @@ class Pictures:
 
 
 def read_pictures(
-    before: Path,
-    after: Path,
-    bands: Mapping[str, int | str] | None,
-    request: ChangeRequest,
-    register: bool,
+    before: Path, after: Path, bands: Mapping[str, int | str] | None, request: ChangeRequest, register: bool
 ) -> Pictures:
     """Read a pair, resample it to one grid and undo a shift.
 
@@ -389,16 +385,7 @@ def read_pictures(
             flags.append("featureless_image")
             notes.append(f"{name} is one colour everywhere")
     return Pictures(
-        first,
-        second,
-        valid,
-        box,
-        scale.gsd_m,
-        shift_px,
-        is_clear,
-        infrared,
-        tuple(notes),
-        tuple(dict.fromkeys(flags)),
+        first, second, valid, box, scale.gsd_m, shift_px, is_clear, infrared, tuple(notes), tuple(dict.fromkeys(flags))
     )
 
 

@@ -52,10 +52,7 @@ class Camera:
     def project(self, points: Floats) -> tuple[Floats, Floats]:
         """Project directions or points (..., 3) with z > 0 to picture points (x, y) in pixels."""
         depth = np.maximum(points[..., 2], 1e-9)
-        return (
-            self.fx_px * points[..., 0] / depth + self.cx_px,
-            self.fy_px * points[..., 1] / depth + self.cy_px,
-        )
+        return (self.fx_px * points[..., 0] / depth + self.cx_px, self.fy_px * points[..., 1] / depth + self.cy_px)
 
 
 def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int, int], name: str) -> Camera:

@@ -101,9 +101,7 @@ def measure_fruit_size(
     calibrated_height_px: Annotated[int | None, Field(ge=1, le=100_000)] = None,
     depth_unit_mm: Annotated[float | None, Field(gt=0, le=10_000)] = None,
     boxes: Annotated[
-        list[Region] | None,
-        Agree("series"),
-        Field(min_length=1, max_length=_MOST_BOXES, description="one fruit each"),
+        list[Region] | None, Agree("series"), Field(min_length=1, max_length=_MOST_BOXES, description="one fruit each")
     ] = None,
     region: Region | None = None,
     fruit: Fruit = "apple",

@@ -320,11 +320,7 @@ def drop_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.
 
 
 def measure(
-    view: View,
-    segment: Segment,
-    *,
-    near: Cone | None = None,
-    radius_limits_px: tuple[float, float] | None = None,
+    view: View, segment: Segment, *, near: Cone | None = None, radius_limits_px: tuple[float, float] | None = None
 ) -> FruitMeasurement | None:
     """Fit a sphere to a segment; None if it has no depth, no round outline, or no plausible size.
 

@@ -29,11 +29,7 @@ class Calculation(ToolResult):
 
 @tool(category="analytics", version="1", significant_digits=None, cacheable=False)
 def calculate(
-    expression: Annotated[
-        str,
-        Agree("expression"),
-        Field(min_length=1, max_length=500),
-    ],
+    expression: Annotated[str, Agree("expression"), Field(min_length=1, max_length=500)],
     variables: Annotated[Variables, Agree("variables"), Field(description="values by name")] = NO_VARIABLES,
     unit: Annotated[str | None, Agree("presentation"), Field(max_length=40, description="of the value")] = None,
     precision: Annotated[int, Agree("presentation"), Field(ge=0, le=12)] = 6,

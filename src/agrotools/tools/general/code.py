@@ -170,14 +170,7 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     return {**call, "equations": normalise_set(cast(JsonValue, equations)), "unknowns": normalise_set(call["unknowns"])}
 
 
-@tool(
-    category="general",
-    version="1",
-    backends=(SANDBOX,),
-    cacheable=False,
-    significant_digits=15,
-    resolves=_resolve,
-)
+@tool(category="general", version="1", backends=(SANDBOX,), cacheable=False, significant_digits=15, resolves=_resolve)
 def solve_equations(
     equations: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=500)]] | None,

@@ -113,10 +113,7 @@ def analyze_lesions(
     image: ImageFile,
     leaf_mask: MaskFile | None = None,
     region: Region | None = None,
-    mode: Annotated[
-        Literal["leaf", "field"],
-        Field(description="field: busy background"),
-    ] = "leaf",
+    mode: Annotated[Literal["leaf", "field"], Field(description="field: busy background")] = "leaf",
     healthy_reference: Annotated[
         tuple[
             Annotated[float, Field(ge=0, le=100)],

@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from agrotools.tools.marks.extract_marked_region import MarkColour
 from agrotools.tools.marks.lines import DrawnMark, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
-from agrotools.tools.marks.outlines import (
-    Ink,
-    Outline,
-    Stroke,
-    fit_outlines,
-    purity,
-    stroke_along,
-)
+from agrotools.tools.marks.outlines import Ink, Outline, Stroke, fit_outlines, purity, stroke_along
 from agrotools.vision import Box
 
 COLOURS: tuple[MarkColour, ...] = get_args(MarkColour)

@@ -113,12 +113,7 @@ SMALLEST_LABELLED_SLICE = 4.0
 
 
 def draw(
-    spec: PlotSpec,
-    data: PlotData,
-    *,
-    y_limits: Sequence[float] | None,
-    annotate: bool,
-    fmt: Literal["png", "svg"],
+    spec: PlotSpec, data: PlotData, *, y_limits: Sequence[float] | None, annotate: bool, fmt: Literal["png", "svg"]
 ) -> tuple[bytes, list[str]]:
     """Draw the figure and return the content of the file, and flags.
 

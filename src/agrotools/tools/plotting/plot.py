@@ -243,11 +243,7 @@ class Plot(ToolResult):
 @tool(category="analytics", version="1", significant_digits=12)
 def plot(
     kind: Annotated[PlotKind, Agree("choice")],
-    series: Annotated[
-        list[SeriesData],
-        Agree("chart"),
-        Field(min_length=1, max_length=MOST_SERIES),
-    ],
+    series: Annotated[list[SeriesData], Agree("chart"), Field(min_length=1, max_length=MOST_SERIES)],
     title: Annotated[str, Agree("presentation"), Field(max_length=200)] = "",
     x_label: Annotated[str, Agree("presentation"), Field(max_length=100)] = "",
     y_label: Annotated[str, Agree("presentation"), Field(max_length=100)] = "",

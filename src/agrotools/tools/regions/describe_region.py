@@ -134,10 +134,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     is_labels = call["label_map"] is not None or (file is not None and (file.kind == "mask" or bool(file.classes)))
     able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (set() if call["mask"] is not None else {"shape"})
     requested = cast("list[str]", call["attributes"] or [*ALL])
-    call = {
-        **call,
-        "attributes": cast(JsonValue, sorted(able & {*requested}) if able - {*requested} else None),
-    }
+    call = {**call, "attributes": cast(JsonValue, sorted(able & {*requested}) if able - {*requested} else None)}
     return drop_arguments(call, "bands") if is_labels else {**call, "bands": known.bands(call["bands"], call["image"])}
 
 
