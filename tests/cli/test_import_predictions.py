@@ -38,7 +38,7 @@ def test_a_run_of_predictions_has_the_scores_of_the_run_that_they_come_from(tmp_
     first = at.evaluate(benchmark, "baseline:random", mode="no-tool", out=tmp_path / "run")
     rows = [{"id": row["sample"], "prediction": row["answer"]} for row in first.rows()]
     second, counts = imported(write_lines(tmp_path / "p.jsonl", rows), benchmark, model="mine")
-    assert (counts.rows, counts.matched, counts.by, named(counts, "samples without a row")) == (20, 20, {"id": 20}, ())
+    assert (counts.rows, counts.matched, counts.by, counts.problems) == (20, 20, {"id": 20}, {})
     assert second.manifest.protocol == "predictions"
     assert {name: score.value for name, score in second.scores.items()} == {
         name: score.value for name, score in first.scores.items()

@@ -197,8 +197,10 @@ def _record(
     records = [_record_of(benchmark, item, answer, file) for _, answer in rows or [("", None)]]
     place = max((at for at, record in enumerate(records) if not record.invalid), default=len(records) - 1)
     labels, record = [label for label, _ in rows], records[place]
-    problems["repeated rows (the last of a sample counts)"] += labels[:place]
-    problems["rows without an answer after one of the same sample (the answer counts)"] += labels[place + 1 :]
+    if place > 0:
+        problems["repeated rows (the last of a sample counts)"] += labels[:place]
+    if labels[place + 1 :]:
+        problems["rows without an answer after one of the same sample (the answer counts)"] += labels[place + 1 :]
     match rows[place][1] if rows else "":
         case None:
             problems["rows without a prediction (invalid, not wrong)"].append(labels[place])
