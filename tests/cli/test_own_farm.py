@@ -356,7 +356,7 @@ def test_everything_that_can_be_asked_gives_sound_samples(farm: Path):
     [
         ("coffee_leaf_class", "Disease", {"brown_spot_phoma": "brown spot", "leaf_miner": "leaf miner"}, 10.0),
         ("bean_leaf_class", "Disease", {}, 20.0),
-        ("deepweeds", "Weed", {}, 40.0),
+        ("deepweeds", "Weed", {}, 60.0),
         ("apple_leaf_class", "Disease", {}, 100.0),
         ("jute_pests", "Pest", {}, 100.0),
     ],
