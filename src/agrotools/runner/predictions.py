@@ -91,13 +91,13 @@ def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
 
 
 class _Failed(NamedTuple):
-    """What a row holds whose request failed: the beginning of the error that a program wrote."""
+    """Answer of a row whose request failed: the beginning of the error that a program wrote."""
 
     error: str
 
 
 _Answer = str | Mapping[str, Any] | _Failed | None
-"""What a row holds: a text, the row itself if it is a transcript, an error, or nothing."""
+"""Answer of a row: a text, the row itself if it is a transcript, an error, or None."""
 
 
 class RowCounts(NamedTuple):

@@ -175,7 +175,7 @@ def _in_pixels(zones: _Zones, source: RasterSource, shapely: Any) -> NDArray[Any
 
 
 def _quantities(source: RasterSource, path: Path, values: Sequence[str], bands: _Bands) -> _Measured:
-    found: _Measured = ([], source.sampling.notes, source.sampling.flags)
+    measured: _Measured = ([], source.sampling.notes, source.sampling.flags)
     for value in values or (("cover",) if len(source.data_bands) > 1 else ("height", "1")):
         if value == "height":
             from agrotools.tools.canopy_height import estimate_canopy_height
@@ -188,8 +188,8 @@ def _quantities(source: RasterSource, path: Path, values: Sequence[str], bands: 
             number = band_number(value, source.band_names, source.name)
             numbers = [number, *(source.data_bands if source.border is not None else ())]  # a border is in all bands
             more = [_plain(f"band_{number}", lambda box, of=numbers: source.read(of, box)[0])], (), ()
-        found = [*found[0], *more[0]], [*found[1], *more[1]], [*found[2], *more[2]]
-    return found
+        measured = [*measured[0], *more[0]], [*measured[1], *more[1]], [*measured[2], *more[2]]
+    return measured
 
 
 def _plain(name: str, read: Callable[[Box], NDArray[np.float32]]) -> _Quantity:

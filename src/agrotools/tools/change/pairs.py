@@ -304,7 +304,7 @@ class Pictures:
     """Registered pair of pictures on one grid.
 
     ``before``, ``after``: uint8 (rows, columns, 3). ``infrared``: near infrared of both dates on the scale of the
-    colours, None without it. ``is_clear``: True if coordinates or outlines confirm that the two are registered.
+    colours, None without it.
     """
 
     before: NDArray[np.uint8]
@@ -313,7 +313,6 @@ class Pictures:
     box: Box
     gsd_m: float | None
     shift_px: tuple[float, float] | None
-    is_clear: bool
     infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None
     notes: tuple[str, ...]
     flags: tuple[str, ...]
@@ -352,12 +351,11 @@ def read_pictures(
     box, clipped = clipped_region(request.region, width, height, names[0])
     scale = pair_scale(request.gsd_m, (before, after), in_file)
     shift_px: tuple[float, float] | None = None
-    is_clear = is_located
     notes += scale.notes
     flags += [*scale.flags, *clipped]
     if register and not is_located:
         shift = shift_between(first, second, valid)
-        shift_px, is_clear = (round(shift.dx, 2), round(shift.dy, 2)), shift.is_clear
+        shift_px = round(shift.dx, 2), round(shift.dy, 2)
         if max(abs(shift.dx), abs(shift.dy)) > LARGEST_SHIFT * width:
             raise ToolError(
                 "shape_mismatch",
@@ -385,7 +383,7 @@ def read_pictures(
             flags.append("featureless_image")
             notes.append(f"{name} is one colour everywhere")
     return Pictures(
-        first, second, valid, box, scale.gsd_m, shift_px, is_clear, infrared, tuple(notes), tuple(dict.fromkeys(flags))
+        first, second, valid, box, scale.gsd_m, shift_px, infrared, tuple(notes), tuple(dict.fromkeys(flags))
     )
 
 

@@ -53,7 +53,6 @@ def built_up_change(pictures: Pictures, target: str) -> ChangeInputs:
         changed=False if same and not _UNUSABLE & set(pictures.flags) else None,
         has_map=same,
         words={kind: _BUILDINGS[kind]},
-        counted_kinds=(kind,),
         notes=("the two pictures are equal",) if same else (why,),
         flags=() if same else ("buildings_not_mapped",),
     )

@@ -178,7 +178,7 @@ class ChangeInputs:
     """Inputs of :func:`change_result`.
 
     ``changes``: uint8 (rows, columns) of the constants of this module. ``before``, ``after``: uint8 pictures of the
-    same extent, of any size. ``counted_kinds``: kinds of change that count. ``words``: name of each kind in the legend.
+    same extent, of any size. ``words``: name of each kind in the legend.
     ``changed``: the answer, None if the evidence does not support one. ``has_map``: False if ``changes`` is no
     evidence; neither counts nor a map are then returned.
     """
@@ -190,7 +190,6 @@ class ChangeInputs:
     method: Method
     changed: bool | None
     words: dict[int, str]
-    counted_kinds: tuple[int, ...] = (GAINED, LOST, CHANGED)
     has_map: bool = True
     counts: ChangeCounts | None = None
     gsd_m: float | None = None
@@ -216,7 +215,7 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
     words = inputs.words if inputs.has_map else {}
     if not inputs.has_map:
         changes = np.full_like(changes, NO_DATA)
-    change = sum(int(count[kind]) for kind in inputs.counted_kinds) if inputs.has_map else None
+    change = sum(int(count[kind]) for kind in (GAINED, LOST, CHANGED)) if inputs.has_map else None
     change_pct = None if change is None else 100 * change / total
     gain = int(count[GAINED]) if GAINED in words else None
     loss = int(count[LOST]) if LOST in words else None
