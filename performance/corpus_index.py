@@ -8,10 +8,10 @@ vocabulary of 80,000, a few of them Latin words and numbers; sentences, document
 planted in it, each of ten words of middling frequency. A question holds six words of one of them in another order,
 among four common words; it is answered where a passage with the sentence is among the first five.
 
-Indexing runs in a process of its own, as ``agrotools kb index``. Its memory is the largest that Linux saw (VmHWM),
-code and libraries included. Searches run in this process: single ones one after the other, long ones (ten questions
-in one, as long as a question with its options), both in processor time, and on eight threads at once, which have to
-find the same.
+Indexing runs in a process of its own, as ``agrotools tools kb index``. Its memory is the largest that Linux saw
+(VmHWM), code and libraries included. Searches run in this process: single ones one after the other, long ones (ten
+questions in one, as long as a question with its options), both in processor time, and on eight threads at once, which
+have to find the same.
 
 With ``--questions``, the corpus is the answers of a file of AgriEval's open questions, and each question is answered
 where its own answer is found. ``--share`` limits the matches of a search to this share of the passages, as a larger

@@ -1,4 +1,4 @@
-"""List the pictures of pests that ``agrotools data get pests`` fetches, and group them by photograph.
+"""List the pictures of pests that ``agrotools benchmarks get pests`` fetches, and group them by photograph.
 
     python training/list_pests.py --pool ../shared/train/pests
 

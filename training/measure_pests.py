@@ -2,10 +2,11 @@
 
     python training/measure_pests.py --data ../shared/data --pools ../shared/train --features features.npz
 
-Needs the pack (``agrotools data get pests``, ``agrotools packs train pests``) and the extra ``train``. Writes Markdown
-tables. "Named" is what the tool names: a picture that is not refused, with a best candidate of 0.5 or more. Pictures of
-other things come from every folder and pool but those of pests; kinds of which pictures were looked at when the share
-kept was chosen are apart from the others. What the nets see in a picture is stored in --features by its hash.
+Needs the pack (``agrotools benchmarks get pests``, ``agrotools tools packs train pests``) and the extra ``train``.
+Writes Markdown tables. "Named" is what the tool names: a picture that is not refused, with a best candidate of 0.5 or
+more. Pictures of other things come from every folder and pool but those of pests; kinds of which pictures were looked
+at when the share kept was chosen are apart from the others. What the nets see in a picture is stored in --features by
+its hash.
 """
 
 import argparse

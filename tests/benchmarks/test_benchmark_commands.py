@@ -1,40 +1,35 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from agrotools.cli.build import build
-from agrotools.cli.validate import validate
+from agrotools.cli.main import app
 from support.benchmark_folders import number_sample, write_folder
 
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command()(validate)
-    app.command()(build)
-    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return lambda *arguments: CliRunner().invoke(app, ["benchmarks", *map(str, arguments)])
 
 
-def test_validate_says_what_is_wrong_and_where_as_text_and_json(run, tmp_path):
+def test_check_says_what_is_wrong_and_where_as_text_and_json(run, tmp_path):
     sample = number_sample(tmp_path)
     sample["answer"][0]["unit"] = "furlongs"
     write_folder(tmp_path, [sample, "{"])
-    result = run("validate", tmp_path)
+    result = run("check", tmp_path)
     assert result.exit_code == 1
     assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in result.stdout
     assert "unknown_unit: unknown unit 'furlongs'" in result.stdout
     assert "samples.jsonl:2" in result.stdout
     assert "2 errors" in result.stdout
     write_folder(tmp_path, ["{"])
-    result = run("validate", tmp_path, "--json")
+    result = run("check", tmp_path, "--json")
     assert result.exit_code == 1
     (fault,) = json.loads(result.stdout)["faults"]
     assert (fault["code"], fault["line"], fault["where"]) == ("broken_json", 1, "samples.jsonl:1")
 
 
-def test_validate_prints_the_schema(run):
-    result = run("validate", "--schema")
+def test_check_prints_the_schema(run):
+    result = run("check", "--schema")
     assert result.exit_code == 0
     assert "samples.jsonl" in json.loads(result.stdout)["properties"]

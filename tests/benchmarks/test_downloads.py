@@ -10,7 +10,7 @@ import pytest
 
 from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, failure_lines, git_sha1_of
 from agrotools.benchmarks.loading import load_benchmark
-from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_downloads, obtain, unpack
+from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
 from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
 from agrotools.plugin import BenchmarkPlugin, Download
 from support.file_server import serving
@@ -204,12 +204,12 @@ def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monk
     assert (root / "made_set/questions.json").read_text() == "[1, 2]"
     assert "CC0" in (root / LICENCES_FILE).read_text()
     assert (root / "made_set/LICENSE").is_file() == (kind == "tree")
-    states = {row.name: row.state for row in list_downloads()}
-    assert (states[name], states["gta"], states["embedded"]) == ("complete", "not here", "needs no download")
+    states = {row.name: row.state for row in list_benchmarks()}
+    assert (states[name], states["gta"], states["embedded"]) == ("complete", "not downloaded", "found")
     with pytest.raises(BenchmarkError, match=f"loaded from {root}"):
         load_benchmark(name)
     (root / "made_set/questions.json").unlink()
-    assert {row.name: row.state for row in list_downloads()}[name] == "incomplete"
+    assert {row.name: row.state for row in list_benchmarks()}[name] == "incomplete"
 
 
 def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):

@@ -26,7 +26,7 @@ from agrotools.benchmarks.field.pack import (
     sha256_of,
 )
 from agrotools.benchmarks.loading import Loading, load_as, load_benchmark
-from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
+from agrotools.benchmarks.obtaining import Request, list_benchmarks, obtain
 from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.tools import get_tool
@@ -120,11 +120,11 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
     notes = str(benchmark.header.metadata["notes"])
-    assert "incomplete: no heads; then run: agrotools data get field" in notes
-    assert "incomplete: no pest recogniser; agrotools data get field makes one" in notes
+    assert "incomplete: no heads; then run: agrotools benchmarks get field" in notes
+    assert "incomplete: no pest recogniser; agrotools benchmarks get field makes one" in notes
     assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
     assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
-    assert {row.name: row.state for row in list_downloads()}["field"] == "complete"
+    assert {row.name: row.state for row in list_benchmarks()}["field"] == "complete"
 
 
 def _saved(pixels, form: str, **more) -> bytes:
@@ -211,7 +211,7 @@ def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, faul
         partial = load_benchmark("field", root, options={"missing": True})
         assert [sample.id for sample in partial.samples] == ["made-2"]
         assert partial.content_hash != head.content_hash
-        assert {row.name: row.state for row in list_downloads(root)}["field"] == "incomplete"
+        assert {row.name: row.state for row in list_benchmarks(root)}["field"] == "incomplete"
         server.always.clear()
         assert obtain("field", Request(root, server.url, patience=HURRY)).failures == []
     assert load_benchmark("field", root).content_hash == head.content_hash

@@ -10,7 +10,7 @@ from PIL import Image
 
 from agrotools.benchmarks import pests
 from agrotools.benchmarks.downloads import Patience
-from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
+from agrotools.benchmarks.obtaining import Request, list_benchmarks, obtain
 from agrotools.core import ToolError, UsageError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import get_tool
@@ -56,17 +56,17 @@ def test_two_commands_make_a_recogniser(tmp_path: Path, monkeypatch: pytest.Monk
     Image.fromarray(plant_picture(CLASSES["termites"], 950, 160)).save(image)
     with pytest.raises(ToolError) as caught:
         nearest(image)
-    assert caught.value.hint == "make one: agrotools data get pests, then agrotools packs train pests"
+    assert caught.value.hint == "make one: agrotools benchmarks get pests, then agrotools tools packs train pests"
     (mirror / "train/termites/0.jpg").write_bytes(b"no picture")
     request = Request(tmp_path / "cache/data", str(mirror), patience=Patience(attempts=1))
     assert [each.reason for each in obtain("pests", request).failures] == ["differs"]
     Image.fromarray(plant_picture(CLASSES["termites"], 100, 300)).save(mirror / "train/termites/0.jpg")
-    got = run_command("data", "get", "pests", "--mirror", mirror)
-    assert (got.returncode, "next: agrotools packs train pests" in got.stdout) == (0, True)
-    assert {row.name: row.state for row in list_downloads()}["pests"] == "complete"
+    got = run_command("benchmarks", "get", "pests", "--mirror", mirror)
+    assert (got.returncode, "next: agrotools tools packs train pests" in got.stdout) == (0, True)
+    assert {row.name: row.state for row in list_benchmarks()}["pests"] == "complete"
     with Image.open(tmp_path / "cache/data/pests/termites/0.jpg") as stored:
         assert stored.size == (160, 160)
-    assert "3 classes, 24 pictures in 12 groups" in run_command("packs", "train", "pests").stdout
+    assert "3 classes, 24 pictures in 12 groups" in run_command("tools", "packs", "train", "pests").stdout
     assert "UCI" in load_pack("pests").info.licence_note
     assert pests.train_missing_pests(request) == ""
     assert nearest(image) == "pest.termites"

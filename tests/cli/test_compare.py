@@ -64,7 +64,7 @@ def test_a_quick_part_beside_a_whole_benchmark_is_named(runs, tmp_path):
     quick = written(tmp_path / "quick", answers(True for _ in range(10)), quick=True)
     assert "only the quick part" in run_command("compare", str(quick), str(runs[1])).stderr
     assert "only the quick part" not in run_command("compare", *map(str, runs)).stderr
-    listed = run_command("runs", str(tmp_path), COLUMNS="100").stdout
+    listed = run_command("view", "--list", str(tmp_path), COLUMNS="100").stdout
     assert listed.count("quick part") == 1
 
 

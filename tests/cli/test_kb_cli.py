@@ -1,4 +1,4 @@
-"""``agrotools kb``: search, check, add."""
+"""``agrotools tools kb``: search, check, add."""
 
 import json
 from pathlib import Path

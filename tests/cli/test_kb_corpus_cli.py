@@ -1,4 +1,4 @@
-"""``agrotools kb index`` and ``agrotools kb search --index``."""
+"""``agrotools tools kb index`` and ``agrotools tools kb search --index``."""
 
 import json
 import os

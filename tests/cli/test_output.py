@@ -33,7 +33,7 @@ def test_users_are_told_every_code() -> None:
 
 @pytest.mark.process
 def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
-    command = f"{sys.executable} -m agrotools kb search rust | head -1; echo codes ${{PIPESTATUS[@]}}"
+    command = f"{sys.executable} -m agrotools tools kb search rust | head -1; echo codes ${{PIPESTATUS[@]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "codes 0 0"
@@ -42,7 +42,9 @@ def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("options", ["", "--json"])
 def test_a_reader_that_goes_away_leaves_the_exit_code_as_it_is(tmp_path: Path, options: str) -> None:
-    command = f"{sys.executable} -m agrotools validate {tmp_path} {options} | true; echo codes ${{PIPESTATUS[@]}}"
+    command = (
+        f"{sys.executable} -m agrotools benchmarks check {tmp_path} {options} | true; echo codes ${{PIPESTATUS[@]}}"
+    )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "codes 1 0"
@@ -185,7 +187,7 @@ def test_tables_are_printed_whatever_the_terminal_says(columns: str, monkeypatch
     ("command", "said"),
     [
         ("--max-output-tokens 99999999999999999999999", "max_output_tokens: should be a number below 2^63"),
-        ("--repeat-until nan", "repeat_until: should be a number below 2^63 (got nan)"),
+        ("--budget nan", "budget: should be a number below 2^63 (got nan)"),
         ("--temperature inf", "temperature: should be a finite number"),
         ("--shard 1/99999999999", "99999999999 shards of"),
     ],
@@ -221,7 +223,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
         ),
         (
             "agrotools.build.sources.drawn.fresh.write_fresh",
-            "scenes --out drawn",
+            "build --scenes 1 --out drawn",
             ": no benchmark is written, drawn scenes are kept; run the same command again to resume",
         ),
         (

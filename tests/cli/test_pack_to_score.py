@@ -30,7 +30,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
-    trained = run_command("packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv")
+    trained = run_command("tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv")
     assert trained.returncode == 0, trained.stderr
     held = "held out: 6 of 18 pictures (flea_beetle__adult 2, healthy 2, moth (Rambur) 2), listed in held.csv"
     assert held in trained.stdout
@@ -61,7 +61,7 @@ def test_from_folders_of_photographs_to_a_score(photos: Path) -> None:
 
 def test_nothing_is_written_if_the_training_cannot_begin(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    done = run_command("packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv")
+    done = run_command("tools", "packs", "train", "--images", "pests", "--out", "mine", "--held", "held.csv")
     assert "scikit-learn" in done.stderr
     assert not Path("held.csv").exists()
     assert not pack_path("mine").exists()
@@ -75,7 +75,7 @@ def test_the_table_of_labels_names_the_kind_and_the_groups_and_is_not_overwritte
     ]
     with Path("labels.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("image", "pest", "group"), *rows])
-    words = ["packs", "train", "--images", "pests", "--labels", "labels.csv", "--out", "mine", "--held"]
+    words = ["tools", "packs", "train", "--images", "pests", "--labels", "labels.csv", "--out", "mine", "--held"]
     assert "labels.csv is the table of all labels" in run_command(*words, "labels.csv").stderr
     assert "cannot write no/held.csv" in run_command(*words, "no/held.csv").stderr
     assert run_command(*words, "held.csv").returncode == 0

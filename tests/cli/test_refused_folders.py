@@ -43,7 +43,7 @@ def changed(root: Path, change: dict[str, Any], lines: int = 1) -> Path:
 )
 def test_eval_refuses_what_validate_rejects(tmp_path: Path, change: dict[str, Any], code: str):
     folder = changed(tmp_path / "bad", change)
-    assert code in run_command("validate", folder).stdout
+    assert code in run_command("benchmarks", "check", folder).stdout
     shown = run_command("eval", folder, "--model", "baseline:echo", "--out", tmp_path / "run")
     assert shown.returncode == 2
     assert code in shown.stderr or "line 1" in shown.stderr

@@ -70,13 +70,15 @@ def compare(name: str, text: str) -> None:
     assert text == old, "if the new wording is right: AGROTOOLS_UPDATE_SNAPSHOTS=1 pytest tests/cli/test_snapshots.py"
 
 
-@pytest.mark.parametrize(("words", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(TOP)])
-def test_help(words: tuple[str, ...], command: Any) -> None:
+def test_help() -> None:
     """The words alone: how they are laid out is up to typer, and changes with its versions."""
-    parts = [command.help or ""]
-    for option in command.params:
-        parts.append(f"{' '.join(option.opts + option.secondary_opts)}\n    {getattr(option, 'help', '') or ''}")
-    compare("-".join(("help", *words)), "\n".join(parts) + "\n")
+    parts: list[str] = []
+    for words, command in commands(TOP):
+        parts.append(f"{' '.join(('$ agrotools', *words, '-h'))}\n{command.help or ''}")
+        for option in command.params:
+            parts.append(f"{' '.join(option.opts + option.secondary_opts)}\n    {getattr(option, 'help', '') or ''}")
+        parts.append("")
+    compare("help", "\n".join(parts))
 
 
 def test_mistakes(folder: Path) -> None:

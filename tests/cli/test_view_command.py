@@ -1,4 +1,4 @@
-"""``agrotools view`` and ``agrotools runs`` as a user runs them."""
+"""``agrotools view`` and ``agrotools view --list`` as a user runs them."""
 
 import json
 import os
@@ -48,27 +48,29 @@ def test_runs_names_models_as_they_are_and_shows_no_score_of_fewer_records(tmp_p
         other = write_run(tmp_path.parent / "other", [right(made_sample("s9"))])
         file.write((other / "records.jsonl").read_bytes())
     words = " ".join(
-        CliRunner(env={"COLUMNS": "140"}).invoke(app, ["runs", str(tmp_path)], catch_exceptions=False).stdout.split()
+        CliRunner(env={"COLUMNS": "140"})
+        .invoke(app, ["view", "--list", str(tmp_path)], catch_exceptions=False)
+        .stdout.split()
     )
     assert all(each in words for each in ("run[red]", "run[/b]", "vendor/model[/v2]"))
     assert (words.count("not scored"), words.count("100.0")) == (1, 1)
 
 
 def test_runs_lists_score_and_progress(folder: Path):
-    done = CliRunner().invoke(app, ["runs", str(folder)])
+    done = CliRunner().invoke(app, ["view", "--list", str(folder)])
     assert done.exit_code == 0
     words = " ".join(done.stdout.split())
     assert "3 runs in " in words
     assert "1 of 4" in words
     assert "not scored" in words
     assert "25.0" in words
-    entries = json.loads(CliRunner().invoke(app, ["runs", str(folder), "--json"]).stdout)
+    entries = json.loads(CliRunner().invoke(app, ["view", "--list", str(folder), "--json"]).stdout)
     assert {entry["name"]: entry["done"] for entry in entries} == {"done": 4, "more/half": 1, "broken": 0}
     assert {entry["name"]: entry["score"] for entry in entries} == {"done": 0.25, "more/half": None, "broken": None}
     assert next(entry for entry in entries if entry["name"] == "broken")["problem"]
     (folder / "done" / "manifest.json").unlink()  # its copy is there
-    assert "3 runs in " in " ".join(CliRunner().invoke(app, ["runs", str(folder)]).stdout.split())
-    missing = CliRunner().invoke(app, ["runs", str(folder / "nowhere")])
+    assert "3 runs in " in " ".join(CliRunner().invoke(app, ["view", "--list", str(folder)]).stdout.split())
+    missing = CliRunner().invoke(app, ["view", "--list", str(folder / "nowhere")])
     assert missing.exit_code != 0
 
 

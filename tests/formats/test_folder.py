@@ -98,7 +98,7 @@ def test_an_altered_file_is_refused(folder):
     (folder / "files/1.png").write_bytes(b"other")
     with pytest.raises(BenchmarkError, match="not the one that was recorded") as caught:
         load_folder(folder)
-    assert "agrotools validate" in (caught.value.hint or "")
+    assert "agrotools benchmarks check" in (caught.value.hint or "")
 
 
 def test_samples_of_a_large_folder_are_read_on_demand_and_equal(folder, monkeypatch):

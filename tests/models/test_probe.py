@@ -71,7 +71,7 @@ def probed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dic
 
         monkeypatch.setattr(probing, "_numbered_picture", drawing)
         with serving(model, greets=False) as endpoint:
-            done = run_command("probe", "-m", "m", "--base-url", endpoint.base_url + suffix, "--json")
+            done = run_command("doctor", "-m", "m", "--base-url", endpoint.base_url + suffix, "--json")
             assert done.returncode == 0, done.stderr
             report = json.loads(done.stdout)
             assert find_report(endpoint.base_url + suffix, "m") is not None
@@ -108,10 +108,10 @@ def test_what_does_not_work_is_told(probed: Callable[..., dict[str, str]], model
 
 def test_no_server_and_a_refused_model_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path))
-    assert run_command("probe", "-m", "m", "--base-url", "http://127.0.0.1:9/v1").returncode == 3
+    assert run_command("doctor", "-m", "m", "--base-url", "http://127.0.0.1:9/v1").returncode == 3
     with serving(lambda _body: error(404, "no such model"), greets=False) as endpoint:
-        assert run_command("probe", "-m", "m", "--base-url", endpoint.base_url).returncode == 2
-    assert run_command("probe", "-m", "scripted:none.json").returncode == 2
+        assert run_command("doctor", "-m", "m", "--base-url", endpoint.base_url).returncode == 2
+    assert run_command("doctor", "-m", "scripted:none.json").returncode == 2
 
 
 def test_a_run_warns_of_what_a_probe_missed_and_stores_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -124,7 +124,7 @@ def test_a_run_warns_of_what_a_probe_missed_and_stores_it(tmp_path: Path, monkey
 
     shown = io.StringIO()
     with serving(responder) as endpoint:
-        assert run_command("probe", "-m", "m", "--base-url", endpoint.base_url).returncode == 0
+        assert run_command("doctor", "-m", "m", "--base-url", endpoint.base_url).returncode == 0
         run = at.evaluate(
             folder,
             "m",

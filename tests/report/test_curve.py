@@ -85,9 +85,9 @@ def test_the_models_own_loss_is_drawn_and_two_runs_of_a_dose_are_refused(runs: l
         dose_curve([*runs, runs[0]])
     for suffix, head in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
         picture = tmp_path / f"curve{suffix}"
-        done = CliRunner().invoke(app, ["curve", *map(str, runs), "--out", str(picture)])
+        done = CliRunner().invoke(app, ["chart", "dose", *map(str, runs), "--out", str(picture)])
         assert done.exit_code == 0, done.output
         assert picture.read_bytes().startswith(head)
         assert "+25.0" in done.output
-    wrong = CliRunner().invoke(app, ["curve", *map(str, runs), "--out", str(tmp_path / "curve.txt")])
+    wrong = CliRunner().invoke(app, ["chart", "dose", *map(str, runs), "--out", str(tmp_path / "curve.txt")])
     assert isinstance(wrong.exception, UsageError)

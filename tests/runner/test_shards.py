@@ -82,12 +82,6 @@ def test_more_shards_than_clusters_are_refused_by_every_machine(tmp_path: Path):
             at.evaluate(folder, "baseline:echo", shard=(number, 4), out=tmp_path / "run")
 
 
-def test_a_number_of_epochs_that_depends_on_the_results_is_refused(tmp_path: Path):
-    folder = write_text_benchmark(tmp_path / "farm", 3)
-    with pytest.raises(UsageError, match="--repeat-until"):
-        at.evaluate(folder, "baseline:random", shard=(1, 3), repeat_until=5, out=tmp_path / "run")
-
-
 def test_a_shard_has_a_folder_of_its_own_is_resumed_and_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     write_text_benchmark(tmp_path / "farm", 8)

@@ -65,7 +65,7 @@ def configuration(project: Path, client: str, *options: str) -> Path:
 
 
 def agrotools(*options: str) -> list[str]:
-    return ["-m", "agrotools", "serve", "mcp", "--tools", TOOLS, *options]
+    return ["-m", "agrotools", "serve", "--tools", TOOLS, *options]
 
 
 def run(folder: Path, *command: object) -> str:

@@ -134,7 +134,7 @@ def test_over_http(workspace: Path, mode: str):
 @pytest.mark.parametrize("mode", MODES)
 def test_over_standard_input(workspace: Path, mode: str):
     async def work() -> None:
-        command = ["-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--tools", ",".join(TOOLS)]
+        command = ["-m", "agrotools", "serve", "--workspace", str(workspace), "--tools", ",".join(TOOLS)]
         server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
         async with Client(stdio_client(server), mode=mode) as client:
             await use(client)
@@ -157,7 +157,7 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
         json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": half}),
         json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call}),
     ]
-    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--tools", "calculate"]
+    command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--tools", "calculate"]
     replies: dict[Any, Any] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         server.stdin.write("".join(f"{line}\n" for line in lines))
@@ -177,7 +177,7 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path: Path, number: signal.Signals):
     run = tmp_path / "run"
-    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--record", str(run)]
+    command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--record", str(run)]
     hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     params = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
     lines = [
@@ -196,7 +196,7 @@ def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path
 
 
 def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: Path):
-    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--http"]
+    command = [sys.executable, "-m", "agrotools", "serve", "--workspace", str(workspace), "--http"]
     variables = {**os.environ, TOKEN_VARIABLE: TOKEN}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=variables, **pipes) as server:
@@ -521,13 +521,13 @@ def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(UsageError, match="not usable"):
         access_token()
     for client, key in (("claude-desktop", "mcpServers"), ("claude-code", "mcpServers"), ("vscode", "servers")):
-        arguments = ["serve", "mcp", "--workspace", str(workspace), "--tools", "plot", "--config", client]
+        arguments = ["serve", "--workspace", str(workspace), "--tools", "plot", "--config", client]
         arguments += ["--timeout", "90"]
         printed = CliRunner().invoke(app, arguments)
         entry = json.loads(printed.stdout)[key]["agrotools"]
         assert entry["args"][-6:] == ["--workspace", str(workspace), "--tools", "plot", "--timeout", "90.0"]
         assert printed.stderr.startswith("# ")
-    arguments = ["serve", "mcp", "--workspace", str(workspace), "--http", "--port", "8765", "--config", "cursor"]
+    arguments = ["serve", "--workspace", str(workspace), "--http", "--port", "8765", "--config", "cursor"]
     text = CliRunner().invoke(app, arguments).stdout
     assert json.loads(text)["mcpServers"]["agrotools"]["url"] == "http://127.0.0.1:8765/mcp"
     assert "${env:AGROTOOLS_MCP_TOKEN}" in text

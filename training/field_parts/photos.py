@@ -149,7 +149,7 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
         return {"best": shipped, "abstained": False, "candidates": [{"label": shipped, "kind": _HEALTHY}]}
     entry = kb_names().of_shipped(shipped)
     if entry is None:
-        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools kb search NAME")
+        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools tools kb search NAME")
     candidate = {"label": shipped, "kind": entry.kind, "common_name": entry.names.en, "kb_id": entry.id}
     return {"best": entry.id, "abstained": False, "candidates": [candidate]}
 

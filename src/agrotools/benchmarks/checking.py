@@ -1,4 +1,4 @@
-"""Lookup of named benchmarks, checks of their files, and comparison of their counts with the published ones."""
+"""Checks of the files of benchmarks, and comparison of their counts with the published ones."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,16 +35,6 @@ class FileCheck(NamedTuple):
     notes: Sequence[str] = ()
     hint: str = ""
     expected: tuple[ExpectedCount, ...] | None = None
-
-
-class ListedBenchmark(NamedTuple):
-    """Row of ``agrotools benchmarks list``. ``found`` is None if the files were not searched for."""
-
-    name: str
-    about: str
-    needs: str
-    found: bool | None
-    where: str
 
 
 class Count(NamedTuple):
@@ -91,28 +81,6 @@ def shorten(text: str, limit: int = 80) -> str:
     """Return ``text`` on one line, cut to at most ``limit`` characters."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     return plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
-
-
-def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:
-    """Return all benchmarks that are known by name, including those of plug-ins, with the place of their files below
-    ``data_root``."""
-    return [_listed(plugin, data_root) for plugin in BENCHMARKS.loaded()]
-
-
-def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
-    from agrotools.benchmarks.obtaining import listed_download
-
-    name, about, needs = plugin.name, plugin.about or "of an installed plug-in", plugin.needs
-    data_root = default_data_root(plugin, data_root)
-    if plugin.find is None or (data_root is None and needs != "nothing"):
-        return ListedBenchmark(name, about, needs, None, "")
-    try:
-        where = str(plugin.find(data_root))
-        if data_root and listed_download(plugin, data_root).state == "incomplete":
-            return ListedBenchmark(name, about, needs, False, f"{where} is incomplete: agrotools data get {name}")
-        return ListedBenchmark(name, about, needs, True, where)
-    except AgrotoolsError as error:
-        return ListedBenchmark(name, about, needs, False, error.message)
 
 
 def file_roots(name: str, data_root: Path | None) -> list[Path]:

@@ -40,7 +40,7 @@ class Loading(NamedTuple):
 
 
 def data_folder() -> Path:
-    """Return the folder where ``agrotools data get`` puts files; loaders look there if no data root is given."""
+    """Return the folder where ``agrotools benchmarks get`` puts files; loaders look there if no data root is given."""
     return cache_dir("data")
 
 

@@ -1,4 +1,4 @@
-"""``agrotools data get``: the files of benchmarks at their public addresses, and records of what was obtained.
+"""The list of benchmarks, their files at public addresses, and records of what ``agrotools benchmarks get`` obtained.
 
 Below the data root, ``.agrotools/NAME.json`` records the files of each benchmark and their terms, and ``LICENCES.md``
 lists the terms of all of them.
@@ -7,7 +7,6 @@ lists the terms of all of them.
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
@@ -28,7 +27,7 @@ _PLACE = "https://github.com/Ravindu-Kuruppuarachchi/Jute-Pest"
 PEST_PICTURES = BenchmarkPlugin(
     "pests",
     deferred("agrotools.benchmarks.pests:get_pests"),
-    about="no benchmark, but the pictures of pests that packs train pests learns from",
+    about="no benchmark, but the pictures of pests that tools packs train pests learns from",
     download=Download(_PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests"),
 )
 _TERMS = (
@@ -72,40 +71,41 @@ class DownloadRecord(FrozenModel):
     sources: tuple[SourceNote, ...]
 
 
-class ListedDownload(NamedTuple):
-    """Row of ``agrotools data list``. ``state``: whether the files are below the data root, in words."""
+class ListedBenchmark(NamedTuple):
+    """Row of ``agrotools benchmarks list``. ``state``: "complete" or "incomplete" after a download, else "found", "not
+    found", "not downloaded" or "not searched". ``where``: the folder or file, or why nothing was found."""
 
     name: str
     about: str
+    needs: str
+    state: str
+    where: str
     licence: str
     address: str
     size_mb: float | None
-    state: str
 
 
-def list_downloads(data_root: Path | None = None) -> list[ListedDownload]:
-    """Return the benchmarks that can be obtained, with what is below ``data_root`` (default: the cache)."""
-    root = (data_root or data_folder()).expanduser()
-    return [listed_download(plugin, root) for plugin in (*BENCHMARKS.loaded(), PEST_PICTURES)]
+def list_benchmarks(data_root: Path | None = None) -> list[ListedBenchmark]:
+    """Return all benchmarks that are known by name, with what is below ``data_root`` (default: the downloads)."""
+    return [_listed(plugin, data_root) for plugin in (*BENCHMARKS.loaded(), PEST_PICTURES)]
 
 
-def listed_download(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
-    """Return a benchmark with what is below ``root``."""
+def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
+    root = data_root.expanduser() if data_root else data_folder()
     download, record = plugin.download, _read_record(root, plugin.name)
-    size = sum(record.files.values()) / 1e6 if record else None
-    if download is None:
-        state = "needs no download" if plugin.needs == "nothing" else "has no public address"
-    elif record:
+    state, where, size = "not downloaded" if download else "not searched", "", download and download.size_mb
+    if record:
         whole = record.complete and all(_has_size(root / path, size) for path, size in record.files.items())
+        size, where = sum(record.files.values()) / 1e6, str(root)
         state = "complete" if whole else "incomplete"
-    else:
-        state = "not here"
-        with suppress(AgrotoolsError):
-            if plugin.find and plugin.find(root):
-                state = "here, not downloaded by agrotools"
-    size = download.size_mb if size is None and download else size
+    elif plugin.find and (data_root or plugin.needs == "nothing"):
+        try:
+            state, where = "found", str(plugin.find(data_root))
+        except AgrotoolsError as error:
+            state, where = "not found", error.message
     place = (download.licence, download.address) if download else ("", "")
-    return ListedDownload(plugin.name, plugin.about, *place, size, state)
+    about = plugin.about or "of an installed plug-in"
+    return ListedBenchmark(plugin.name, about, plugin.needs, state, where, *place, size)
 
 
 def _has_size(path: Path, size: int) -> bool:

@@ -269,7 +269,7 @@ def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             field = f"{where}.value.{spell_location(detail['loc'])}"
-            yield "bad_plot", field, detail["msg"], "see PlotSpec in `agrotools validate --schema`"
+            yield "bad_plot", field, detail["msg"], "see PlotSpec in `agrotools benchmarks check --schema`"
         return
     for index, series in enumerate(spec.series):
         if len(series.x) != len(series.y) or not series.x:

@@ -1,4 +1,4 @@
-"""``agrotools validate``: all faults of a benchmark folder in one pass."""
+"""``agrotools benchmarks check``: all faults of a benchmark folder in one pass."""
 
 import tomllib
 import warnings
@@ -166,11 +166,16 @@ def _schema_faults(
 ) -> Iterator[Fault]:
     """Yield one fault for each pydantic error."""
     known = {
-        "extra_forbidden": ("unknown_field", "remove it, or see `agrotools validate --schema` for the known fields"),
-        "missing": ("missing_field", "add it; `agrotools validate --schema` says what it holds"),
+        "extra_forbidden": (
+            "unknown_field",
+            "remove it, or see `agrotools benchmarks check --schema` for the known fields",
+        ),
+        "missing": ("missing_field", "add it; `agrotools benchmarks check --schema` says what it holds"),
     }
     for detail in error.errors(include_url=False, include_input=False):
-        code, hint = known.get(detail["type"], ("schema", "`agrotools validate --schema` says what it may hold"))
+        code, hint = known.get(
+            detail["type"], ("schema", "`agrotools benchmarks check --schema` says what it may hold")
+        )
         field = spell_location(detail["loc"])
         yield Fault(code=code, message=detail["msg"], hint=hint, file=file, line=line, sample=sample, field=field)
 

@@ -50,7 +50,7 @@ MISSING_BACKEND: ToolErrorKind = "backend_unavailable"
 BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
 """Errors of the tool itself."""
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
-_PACK = f"use a pack (agrotools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}"
+_PACK = f"use a pack (agrotools tools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}"
 BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
     {"diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": f"install the extra learned, {_VLM}"}
 )

@@ -1,4 +1,4 @@
-"""``agrotools benchmarks``: list of benchmarks, checks of their files, and descriptions."""
+"""``agrotools benchmarks``: list, download, check and describe benchmarks."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.options import AsJson
-from agrotools.cli.output import print_json, terminal_progress
+from agrotools.cli.output import FAULTS, command_line, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
 
 app = typer.Typer(
-    help="List benchmarks, check that their files are complete, describe what they hold.",
+    help="List benchmarks, download their files, check a benchmark, describe what it holds.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -24,39 +24,117 @@ DataRoot = Annotated[
 
 @app.command("list")
 def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
-    """List the known benchmarks, the files each needs, and whether they are found below --data-root."""
-    from agrotools.benchmarks.checking import list_benchmarks
+    """List the known benchmarks: content, files needed, address, size and terms, and whether the files are here."""
+    from agrotools.benchmarks.obtaining import list_benchmarks
 
-    states = list_benchmarks(data_root)
+    rows = list_benchmarks(data_root)
     if as_json:
-        print_json([each._asdict() for each in states])
+        print_json([each._asdict() for each in rows])
         return
-    for each in states:
-        state = {True: f"found: {each.where}", False: f"not found: {each.where}", None: "not searched"}[each.found]
-        typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {state}")
+    for each in rows:
+        typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {each.state}{each.where and f': {each.where}'}")
+        if each.address:
+            size = "" if each.size_mb is None else f" ({each.size_mb:,.1f} MB)"
+            typer.echo(f"  from {each.address}{size}\n  terms: {each.licence}")
+    typer.echo("get one with: agrotools benchmarks get NAME; give your own benchmark folder by its path")
     if data_root is None:
-        typer.echo("use --data-root DIR to search a folder for the files; give your own benchmark folder by its path")
+        typer.echo("use --data-root DIR to search a folder for the files")
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="Name of a benchmark, or pests: pictures for tools packs train pests.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the files (then --data-root DIR of eval); a cache by default.", metavar="DIR"),
+    ] = None,
+    mirror: Annotated[
+        str, typer.Option(help="Folder or address of copies, used instead of the public addresses.", metavar="DIR|URL")
+    ] = "",
+    heads: Annotated[
+        bool, typer.Option(help="Train the heads that tools need for `field` (a minute or two, extra train).")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Download the files of a benchmark. The same command continues an interrupted download.
+
+    Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
+    not be trained; 3: no server could be reached.
+    """
+    from agrotools.benchmarks.downloads import failure_lines
+    from agrotools.benchmarks.loading import data_folder
+    from agrotools.benchmarks.obtaining import LICENCES_FILE, PEST_PICTURES, Request, obtain
+
+    root = (out or data_folder()).expanduser().resolve()
+    request = Request(root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True))
+    obtained = obtain(name, request)
+    if as_json:
+        failures = [each._asdict() for each in obtained.failures]
+        sources = [source.model_dump(mode="json", exclude_none=True) for source in obtained.sources]
+        counts = {"root": str(root), "files": len(obtained.files), "failures": failures}
+        counts["lacking"] = obtained.lacking
+        print_json({**counts, "sources": sources, "notes": [*obtained.notes]})
+    else:
+        size = sum(path.stat().st_size for path in obtained.files)
+        typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
+        typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
+        again = command_line("benchmarks", "get", name, *(["--out", out] if out else []))
+        ending = f"next: {command_line('eval', name, *(['--data-root', out] if out else []))}"
+        if name == PEST_PICTURES.name:
+            ending = f"next: {command_line('tools', 'packs', 'train', name, *(['--data', out / name] if out else []))}"
+        if obtained.failures:
+            n_missing = count_text(len(obtained.failures), "file")
+            ending = f"incomplete: {n_missing} missing; try again: {again}"
+        elif obtained.lacking:
+            ending = f"incomplete: {obtained.lacking}; then run again: {again}"
+        for line in (*obtained.notes, *failure_lines(obtained.failures), ending):
+            typer.echo(line)
+    raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)
 
 
 @app.command("check")
 def check(
-    name: Annotated[str, typer.Argument(help="Name of a benchmark.")],
+    name: Annotated[str | None, typer.Argument(help="Name or folder of a benchmark.", metavar="[NAME|DIR]")] = None,
     folder: Annotated[
-        Path | None, typer.Argument(help="Folder of its files (as --data-root).", metavar="[DIR]", show_default=False)
+        Path | None, typer.Argument(help="Folder of the files of NAME (as --data-root).", metavar="[FILES]")
     ] = None,
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality",
+            help="Also look for near-duplicates, leaks and questions that can be guessed; writes DIR/quality.jsonl.",
+        ),
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,
     propose_map: Annotated[
         bool,
         typer.Option("--propose-map", help="List what files of unknown form hold, and write a field map beside them."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a benchmark's files: missing and broken parts, and counts beside the published ones.
+    """Check a benchmark. NAME: missing and broken files, and counts beside the published ones. DIR: every file, hash,
+    sample, tool, argument, reference and answer.
 
-    Exit code 0: complete, and the decisive counts agree; 1: something is broken or different; 2: no such
-    benchmark or folder, or no files of it there. A benchmark folder is checked by `agrotools validate DIR`.
+    Exit code 0: no errors (whatever --quality finds), and the decisive counts agree; 1: something is broken or
+    different; 2: no such benchmark or folder, or no files of it there.
     """
     from agrotools.benchmarks.checking import check_benchmark, propose_map_of
+    from agrotools.core import BENCHMARKS, UsageError
+    from agrotools.plugin import benchmark_id
 
+    if schema:
+        from agrotools.benchmarks.validate import format_schema
+
+        print_json(format_schema())
+        return
+    if name is None:
+        raise UsageError("check needs a benchmark", hint="give its name or its folder")
+    if benchmark_id(name) not in BENCHMARKS and Path(name).is_dir():
+        from agrotools.cli.folder_check import check_folder
+
+        raise typer.Exit(check_folder(Path(name), quality, as_json))
+    if quality:
+        raise UsageError(f"--quality is for a benchmark folder, and {name} is none", hint="give the folder")
     if propose_map:
         typer.echo("\n".join(propose_map_of(name, folder, terminal_progress())))
         return

@@ -1,7 +1,7 @@
 """``agrotools build``: make a benchmark from a data set on this machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,7 +30,7 @@ def build(
     queries: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of samples from public data sets, in the published shares of sources. Default: 539."
+            min=1, help="Number of samples of public data sets (default: 539) or of drawn scenes (as in embedded)."
         ),
     ] = None,
     allow_missing: Annotated[
@@ -50,8 +50,12 @@ def build(
         typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Accept the proposed plan without questions.")] = False,
+    scenes: Annotated[
+        int | None, typer.Option(min=0, metavar="SEED", help="Ask the questions of embedded about new drawn scenes.")
+    ] = None,
+    language: Annotated[Literal["en", "zh"], typer.Option(help="Language of questions about drawn scenes.")] = "en",
 ) -> None:
-    """Build a benchmark folder from a data set, or from your own photos and a table.
+    """Build a benchmark folder from a data set, from your own photos and a table, or from drawn scenes.
 
     Runs the reference calls, checks the result and prints its terms of use.
 
@@ -69,6 +73,13 @@ def build(
         with_helper_models(out, helpers),
         stop_message("no benchmark is written, finished measurements are kept"),
     )
+    if scenes is not None:
+        if any((source, all_sources, images, answers, choose)):
+            raise UsageError("--scenes draws its own pictures", hint="leave out the photos and data sets")
+        with helping, stop_message("no benchmark is written, drawn scenes are kept"):
+            header = _draw_scenes(out.expanduser(), scenes, queries, language)
+        print_result(header, out, started)
+        return
     if images is not None and choose is not None and not any((source, all_sources, answers, plan, yes)):
         from agrotools.build.own_photos.selection import write_choice
 
@@ -88,18 +99,30 @@ def build(
         raise UsageError(
             "--images must be given together with either --answers (with --plan, --yes) or --choose (with --by)",
             hint="give both, and no --source; --answers is a table image,label with a row for each photo"
-            " (agrotools packs train also takes a folder for each class)",
+            " (agrotools tools packs train also takes a folder for each class)",
         )
     if (source is None) == (all_sources is None):
         raise UsageError(
-            "give --source, --all-sources, or --images with --answers",
-            hint="--source NAME=DIR, --all-sources DIR, or --images DIR --answers TABLE",
+            "give --source, --all-sources, --scenes, or --images with --answers",
+            hint="--source NAME=DIR, --all-sources DIR, --scenes SEED, or --images DIR --answers TABLE",
         )
     if all_sources is not None:
         source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
     with helping, stop:
         header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
     print_result(header, out, started)
+
+
+def _draw_scenes(out: Path, seed: int, queries: int | None, language: Literal["en", "zh"]) -> "BenchmarkHeader":
+    """Ask the questions of ``embedded`` about new scenes, in the same shares, and run the reference calls."""
+    from dataclasses import replace
+
+    from agrotools.benchmarks.loading import Loading, load_as
+    from agrotools.build.sources.drawn.fresh import share_of, write_fresh
+
+    embedded = load_as("embedded", Loading(files_later=True))
+    wanted = replace(embedded, samples=share_of(embedded.samples, queries or len(embedded.samples)))
+    return write_fresh(wanted, seed, out, name="scenes", language=language, progress=terminal_progress())
 
 
 def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
@@ -116,7 +139,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.export.croissant import Tally
     from agrotools.build.references import build_notes
     from agrotools.build.review.journal import REVIEW_FILE
-    from agrotools.cli.validate import print_findings
+    from agrotools.cli.folder_check import print_findings
     from agrotools.core.base import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS
 

@@ -7,11 +7,7 @@ import typer
 
 from agrotools.cli.output import show_drawing
 
-app = typer.Typer(
-    help="Draw a chart of runs, and print its table: size, calls, difficulty, depth or judges.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(help="Draw a chart of runs, and print its table.", no_args_is_help=True, rich_markup_mode=None)
 Runs = Annotated[list[Path], typer.Argument(help="Run folders of one benchmark.")]
 Out = Annotated[Path, typer.Option(help="Picture to draw: .svg, .png or .pdf.")]
 Mode = Annotated[str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")]
@@ -64,6 +60,20 @@ def depth(
 ) -> None:
     """Does the score fall with longer solutions? Score by number of reference calls, and by difficulty."""
     _draw("depth", runs, out, as_json, mode=mode, metric=metric)
+
+
+@app.command()
+def dose(
+    runs: Runs, out: Out = Path("dose.svg"), mode: Mode = None, metric: Metric = None, as_json: AsJson = False
+) -> None:
+    """How much do degraded pictures (--degrade) or faults in tool calls (--faults) cost? Score against dose.
+
+    With a run of baseline:oracle at the same doses, what the tools lose is shown apart.
+    """
+    from agrotools.report.curve import check_picture, curve_tables, dose_curve
+
+    check_picture(out)
+    show_drawing("chart", dose_curve(runs, mode=mode, metric=metric or "fas"), out, as_json, curve_tables)
 
 
 @app.command()

@@ -64,9 +64,6 @@ def evaluate(
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in loaded.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
-            configs = [
-                each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each for each in configs
-            ]
             raise typer.Exit(print_plans([planned_run(each, loaded) for each in configs], configs))
         try:
             for each in configs:
@@ -87,7 +84,7 @@ def evaluate(
             evaluated=Evaluated(configs[0], loaded, runs),
         )
         if len({(each.degrade, each.faults) for each in configs}) > 1:
-            typer.echo(f"score against dose: {command_line('curve', *folders)}", err=as_json)
+            typer.echo(f"score against dose: {command_line('chart', 'dose', *folders)}", err=as_json)
         if failure:
             raise failure
         raise typer.Exit(code or int(missing))

@@ -1,4 +1,4 @@
-"""``agrotools kb``: search, check and extend the knowledge base; index and search a corpus."""
+"""``agrotools tools kb``: search, check and extend the knowledge base; index and search a corpus."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +28,7 @@ def search(
     crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
     top_k: Annotated[int, typer.Option(help="Maximum number of passages, 1 to 5; any number with --index.")] = 3,
     index: Annotated[
-        Path | None, typer.Option(help="Search an index built by `kb index` instead of the knowledge base.")
+        Path | None, typer.Option(help="Search an index built by `tools kb index` instead of the knowledge base.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -153,7 +153,7 @@ def index_corpus(
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Index a corpus of text for kb search --index. Run again, the same command reuses a finished index.
+    """Index a corpus of text for tools kb search --index. Run again, the same command reuses a finished index.
 
     Reads a Wikipedia dump (pages-articles.xml.bz2) directly. A build that was stopped starts again from the beginning.
     """
@@ -172,7 +172,7 @@ def index_corpus(
     typer.echo(f"{manifest['passages']:,} passages of {manifest['documents']:,} documents in {out}, {took:.0f} s")
     for reason, number in manifest["skipped"].items():
         typer.echo(f"skipped, {reason}: {number:,}")
-    typer.echo(f"search it: agrotools kb search QUESTION --index {out}")
+    typer.echo(f"search it: agrotools tools kb search QUESTION --index {out}")
 
 
 def _search_index(query: str, path: Path, count: int, *, as_json: bool) -> None:

@@ -27,36 +27,61 @@ from agrotools.cli.output import (
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
 
-COMMANDS = {
-    "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
-    "study": ("study:study", "Run all combinations of a study file in one table."),
-    "score": ("score:score", "Score runs again and print their tables."),
-    "merge": ("merge:merge", "Merge the shards of a run (eval --shard) into one."),
-    "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
-    "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
-    "explain": ("explain:explain", "Show one sample of a run, from question to score."),
-    "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
-    "report": ("report:report", "Write an HTML report of runs."),
-    "view": ("view:view", "Show runs on a local page, live."),
-    "runs": ("view:runs", "List the runs in a folder."),
-    "curve": ("curve:curve", "Draw score against dose, of runs with --degrade or --faults."),
-    "chart": ("chart:app", "Draw scores by size, difficulty, depth, or calls by outcome."),
-    "validate": ("validate:validate", "Check a benchmark folder for errors."),
-    "build": ("build:build", "Build a benchmark from a data set or your photos."),
-    "scenes": ("scenes:scenes", "Build a benchmark from drawn scenes."),
-    "review": ("review:review", "Review samples on a local page."),
-    "grade": ("grade:grade", "Grade answers of runs blind, on a local page."),
-    "export": ("export:export", "Write a benchmark in another format."),
-    "serve": ("serve:app", "Offer the tools to other programs, over MCP."),
-    "probe": ("probe:probe", "Show what an endpoint supports, in ten tiny requests."),
-    "doctor": ("doctor:doctor", "Check the installation, the sandbox and plug-ins."),
-    "benchmarks": ("benchmarks:app", "List, check and describe benchmarks."),
-    "data": ("data:app", "Download the files of benchmarks."),
-    "tools": ("tools:app", "List, describe, run and measure the tools."),
-    "packs": ("packs:app", "Train and list recognisers and heads of the tools."),
-    "kb": ("kb:app", "Search and extend the knowledge base."),
+GROUPS = {
+    "Run": {
+        "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
+        "study": ("study:study", "Run all combinations of a study file in one table."),
+        "score": ("score:score", "Score runs again and print their tables."),
+        "merge": ("merge:merge", "Merge the shards of a run (eval --shard) into one."),
+    },
+    "Understand": {
+        "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
+        "explain": ("explain:explain", "Show one sample of a run, from question to score."),
+        "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
+        "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
+        "chart": ("chart:app", "Draw scores by dose, size, difficulty or depth, or calls by outcome."),
+        "report": ("report:report", "Write an HTML report of runs."),
+        "view": ("view:view", "Show the runs in a folder on a local page, live."),
+    },
+    "Own data": {
+        "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
+        "review": ("review:review", "Review samples on a local page."),
+        "grade": ("grade:grade", "Grade answers of runs blind, on a local page."),
+        "export": ("export:export", "Write a benchmark in another format."),
+    },
+    "Tools": {
+        "tools": ("tools:app", "List, describe, run the tools; their recognisers and knowledge base."),
+        "serve": ("serve:serve", "Offer the tools to other programs, over MCP."),
+    },
+    "Admin": {
+        "benchmarks": ("benchmarks:app", "List, download, check and describe benchmarks."),
+        "doctor": ("doctor:doctor", "Check the installation, the sandbox, plug-ins, or an endpoint."),
+    },
 }
-"""Module and function (or group of sub-commands) of each command, and its line in the help."""
+"""Groups of the help; module and function (or group of sub-commands) of each command, and its line in the help."""
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+ELSEWHERE = {
+    "data": "benchmarks get",
+    "download": "benchmarks get",
+    "validate": "benchmarks check",
+    "curve": "chart dose",
+    "scenes": "build --scenes",
+    "runs": "view --list",
+    "packs": "tools packs",
+    "train": "tools packs train",
+    "kb": "tools kb",
+    "probe": "doctor --model",
+    "mcp": "serve",
+    "run": "eval",
+}
+"""Other words for a command, which the error for an unknown command names."""
+
+
+USUAL = {
+    *("benchmark", "model", "mode", "out", "quick", "limit", "data_root", "protocol", "base_url", "api_key_env"),
+    *("images", "yes", "dry_run", "budget", "judge", "as_json"),
+}
+"""Options of ``eval`` that its help shows without ``all``."""
 
 
 class PanelCommand(TyperCommand):
@@ -68,13 +93,19 @@ class PanelCommand(TyperCommand):
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         panels: dict[str, list[tuple[str, str]]] = {}
+        shortened = ctx.info_name == "eval" and "all" not in ARGUMENTS
         for parameter in self.get_params(ctx):
+            if shortened and parameter.name not in USUAL:
+                continue
             panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
             if row := parameter.get_help_record(ctx):
                 panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(row)
         for panel in sorted(panels, key=lambda name: ("Arguments", "Options", name).index(name)):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])
+        if shortened:
+            formatter.write_paragraph()
+            formatter.write_text("All other options: agrotools eval -h all")
 
 
 _EMPTY = re.compile(r"(?!--serve-args\0).*\0|.*\0--(?!serve-args)[a-z-]+=", re.DOTALL)
@@ -116,11 +147,16 @@ class LazyCommands(TyperGroup):
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002
+        for group, rows in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(f"{name:<10}", summary) for name, (_, summary) in rows.items()])
+
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         from difflib import get_close_matches
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            close = get_close_matches(args[0], COMMANDS, n=1)
+            close = [ELSEWHERE[args[0]]] if args[0] in ELSEWHERE else get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
         # An empty path would be that of the current folder, an empty address that of OpenAI.
         if any(_EMPTY.fullmatch(f"{before}\0{each}") for before, each in pairwise(["", *args])):

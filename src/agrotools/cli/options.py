@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 import typer
 
@@ -18,7 +18,7 @@ SIMILARITY = "similarity"
 
 @dataclass(frozen=True)
 class OptionTable:
-    """Values of the options of ``eval_options.toml`` by name."""
+    """Values of the options of ``eval_options.toml`` by name. :class:`EvalConfig` has their types and defaults."""
 
     values: dict[str, Any]
 
@@ -29,13 +29,22 @@ class OptionTable:
         return [_parameter(name, panel, **row) for panel, rows in table.items() for name, row in rows.items()]
 
 
-_TYPES: dict[str, Any] = {"text": str, "count": int, "number": float, "path": Path, "switch": bool, "flag": bool}
+def _parameter(
+    name: str, panel: str, *, flags: tuple[str, ...] = (), repeatable: bool = False, **more: Any
+) -> inspect.Parameter:
+    """Return an option. Those that are no key of the configuration are numbers, if they have a ``min``, or flags."""
+    from agrotools.runner.config import EvalConfig
 
-
-def _parameter(name: str, panel: str, *, type: str, flags: tuple[str, ...] = (), **more: Any) -> inspect.Parameter:
-    kind = list[_TYPES[type.removesuffix("s")]] if type in ("texts", "paths") else _TYPES[type]
-    option = typer.Option(*flags, rich_help_panel=panel, **more)
-    annotation, default = (Annotated[bool, option], False) if type == "flag" else (Annotated[kind | None, option], None)
+    field = EvalConfig.model_fields.get(name)
+    if field is None and "min" not in more:
+        annotation, default = Annotated[bool, typer.Option(*flags, rich_help_panel=panel, **more)], False
+    else:
+        said = field and (field.annotation, *get_args(field.annotation))
+        kind = next((each for each in (bool, int, float, Path) if each in said), str) if said else int
+        if field and field.default and kind is not bool:
+            more.setdefault("show_default", f"{field.default:g}" if kind is float else str(field.default))
+        option = typer.Option(*flags, rich_help_panel=panel, **more)
+        annotation, default = Annotated[list[kind] | None if repeatable else kind | None, option], None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -1,4 +1,4 @@
-"""``agrotools packs``: recognisers and heads of tools, and calibrations of open models, from your own pictures."""
+"""``agrotools tools packs``: recognisers and heads of tools, calibrations of open models, from your own pictures."""
 
 from collections import Counter
 from pathlib import Path
@@ -47,7 +47,7 @@ def train_pack(
     skip_unreadable: _SkipUnreadable = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a recogniser on your own labelled pictures: packs train --images DIR [--labels FILE] --out PACK.
+    """Train a recogniser on your own labelled pictures: tools packs train --images DIR [--labels FILE] --out PACK.
 
     A group (plant, day, field) is never split between learning and checking. The pack is used with the back-end
     pack:PACK of identify_weed and diagnose_pest_disease. Takes minutes; needs the extra "train".
@@ -67,7 +67,9 @@ def train_pack(
     from agrotools.tools.recognition.packs import pack_path
 
     if images is None or out is None:
-        raise UsageError("packs train needs --images DIR and --out PACK", hint="agrotools packs train --help")
+        raise UsageError(
+            "tools packs train needs --images DIR and --out PACK", hint="agrotools tools packs train --help"
+        )
     folder = pack_path(out)
     pictures = read_labelled(images, labels)
     left_out: list[LabelledImage] = []
@@ -100,7 +102,7 @@ def train_pest_pack(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train the recogniser of pests on what data get pests got, or yours. Takes minutes; needs the extra "train"."""
+    """Train the recogniser of pests on the pictures of `benchmarks get pests`, or yours, in minutes (extra "train")."""
     from agrotools.benchmarks.pests import train_pests
 
     _print_figures(train_pests(data, lambda line: typer.echo(line, err=True)), as_json)
@@ -205,9 +207,11 @@ def list_packs(as_json: AsJson = False) -> None:
     for calibration in calibrations:
         typer.echo(_calibration_text(calibration))
     if not recognisers:
-        typer.echo(f"no packs in {packs.packs_folder()}; train one: agrotools packs train --images DIR --out NAME")
+        typer.echo(
+            f"no packs in {packs.packs_folder()}; train one: agrotools tools packs train --images DIR --out NAME"
+        )
     if not heads:
-        typer.echo(f"no heads in {heads_folder()}; train them with: agrotools packs train crop-weed --data DIR")
+        typer.echo(f"no heads in {heads_folder()}; train them with: agrotools tools packs train crop-weed --data DIR")
     for fault in faults:
         typer.echo(f"fault: {fault}")
 

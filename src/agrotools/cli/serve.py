@@ -1,4 +1,4 @@
-"""``agrotools serve``: offer the tools to other programs."""
+"""``agrotools serve``: offer the tools over MCP."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,16 +7,8 @@ import typer
 
 from agrotools.cli.output import STOPPED
 
-app = typer.Typer(help="Offer the tools to other programs.", no_args_is_help=True, rich_markup_mode=None)
 
-
-@app.callback()
-def group() -> None:
-    """Offer the tools to other programs."""
-
-
-@app.command()
-def mcp(
+def serve(
     workspace: Annotated[
         Path, typer.Option(help="Folder whose files the tools may open; results go to agrotools-results in it.")
     ] = Path(),

@@ -5,13 +5,21 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from agrotools.cli.kb import app as kb
 from agrotools.cli.options import AsJson
 from agrotools.cli.output import BAD_USAGE, NOT_DONE, allow_closed_pipe, code_of, count_text, print_json
+from agrotools.cli.packs import app as packs
 
 if TYPE_CHECKING:
     from agrotools.analysis.backends import Estimate
 
-app = typer.Typer(help="List, describe and run tools; compare back-ends.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List, describe, run and compare the tools; their recognisers and knowledge base.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(packs, name="packs")
+app.add_typer(kb, name="kb")
 
 
 @app.command("list")

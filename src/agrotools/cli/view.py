@@ -1,4 +1,4 @@
-"""``agrotools view`` and ``agrotools runs``: the runs in a folder, on a local page and in the terminal."""
+"""``agrotools view``: the runs in a folder, on a local page or listed in the terminal."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,10 @@ def view(
     folder: Annotated[Path, typer.Argument(help="Run folder, or a folder with runs.")] = Path("runs"),
     port: Port = None,
     data_root: DataRoot = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the address as JSON.")] = False,
+    only_list: Annotated[
+        bool, typer.Option("--list", help="Only list the runs with score, progress and cost.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the address or the list as JSON.")] = False,
 ) -> None:
     """Show the runs in a folder on a local page, with larger pictures than in a report, and live while a run goes on.
 
@@ -26,6 +29,9 @@ def view(
     from agrotools.report.html.server import Viewer, serve_pages
 
     _check_folder(folder)
+    if only_list:
+        _list_runs(folder, as_json)
+        return
     grading = None
     if missing_package() is None:
         from agrotools.build.review.grading_app import GradingPages
@@ -42,10 +48,7 @@ def view(
     serve_pages(Viewer(folder, data_root, grading), port, started)
 
 
-def runs(
-    folder: Annotated[Path, typer.Argument(help="Run folder, or a folder with runs.")] = Path("runs"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-) -> None:
+def _list_runs(folder: Path, as_json: bool) -> None:
     """List the runs in a folder, the last changed first: model, score, progress and cost."""
     from datetime import datetime
 
@@ -54,7 +57,6 @@ def runs(
     from agrotools.report.layout import harmless, new_table, percent, print_parts
     from agrotools.report.run_list import list_runs
 
-    _check_folder(folder)
     entries = list(list_runs(folder))
     if as_json:
         print_json([{**vars(entry), "path": str(entry.path)} for entry in entries])

@@ -5,7 +5,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import NamedTuple
 
 from agrotools.core import ToolSpec
 from agrotools.models.base import Message, ModelSettings, prompt_length
@@ -143,35 +142,16 @@ class TokenEstimate:
 
 FIRST = 8
 MOST = 128
-_JUDGED_GROWTH = 1.5
-"""Factor by which two compared limits differ at least; smaller differences are lost in latency noise."""
-_LEAST_GAIN = 0.3
-"""Gain that makes a higher limit worthwhile; after two results below it, the lower limit is restored."""
-_KEPT_GAIN = 0.1
-"""Gain below which a limit that was adopted earlier is abandoned."""
-_LEAST_LATENCY_S = 1e-6
-_EPOCHS = 4
-_ROUNDS_OF_REST = 8
-"""Rounds at the final limit before a higher one is tried again, because the load of an endpoint changes."""
-
-
-class _Measurement(NamedTuple):
-    """A limit and the median latency measured under it."""
-
-    limit: int
-    latency_s: float
-
-
-class _Epoch(NamedTuple):
-    """A period with a constant limit, and the latencies of the requests sent during it."""
-
-    limit: int
-    began_at: float
-    latencies: list[float]
+_MOST_SLOWER = 2.5
+"""Factor on the shortest median latency above which more requests only queue: the limit is halved."""
+_FADING = 1.02
+"""Growth of the shortest median latency in each round, because prompts and replies change during a run."""
 
 
 class AdaptiveLimit:
     """Adaptive limit on concurrent requests: admits at most ``current`` at a time, first come, first served.
+
+    In each round of as many replies as the limit, it doubles until the first refusal or queue, then grows by a step.
 
     Args:
         start: initial limit.
@@ -198,12 +178,10 @@ class AdaptiveLimit:
         self._step = max(1, ceiling // 32)
         self._is_adaptive = start < ceiling
         self._doubling = True
-        self._measurements: list[_Measurement] = []
-        """Limits that raised the throughput, in ascending order."""
-        self._doubts = self._rest = 0
+        self._shortest_s = float("inf")
         self._cut_at = float("-inf")
-        self._epochs: deque[_Epoch] = deque(maxlen=_EPOCHS)
-        self._set(self.current)
+        self._latencies: list[float] = []
+        self._begin_round()
 
     @classmethod
     def of(cls, concurrency: int | None, timeout_s: float = float("inf")) -> "AdaptiveLimit":
@@ -250,11 +228,8 @@ class AdaptiveLimit:
 
     def replied(self, latency_s: float) -> None:
         """Record a reply that arrived ``latency_s`` after its request was sent."""
-        self._replies += 1
-        self._slow = self._slow or latency_s > self._slow_s
-        if self._is_adaptive:
-            self._note(latency_s)
-        if self._replies >= self.current:
+        self._latencies.append(latency_s)
+        if len(self._latencies) >= self.current:
             self._end_round()
             self._admit()
 
@@ -270,10 +245,8 @@ class AdaptiveLimit:
             return
         self._cut_at = now
         self._doubling = False
-        self._measurements.clear()
-        self._doubts = self._rest = 0
-        self._epochs.clear()
-        self._set(max(1, min(self.current // 2, most)))
+        self.current = max(1, min(self.current // 2, most))
+        self._begin_round()
 
     def _take(self) -> None:
         self.in_use += 1
@@ -286,63 +259,17 @@ class AdaptiveLimit:
                 self._take()
                 turn.set_result(None)
 
-    def _set(self, limit: int) -> None:
-        self.current = limit
-        self._epochs.append(_Epoch(limit, self._clock(), []))
-        self._begin_round()
-
     def _begin_round(self) -> None:
-        self._replies = 0
-        self._slow = False
+        self._latencies.clear()
         self._peak = self.in_use
 
     def _end_round(self) -> None:
         needed = 2 * self._peak > self.current  # A limit that was not used shows nothing (as in RFC 7661).
-        if self._rest:
-            self._rest -= 1
-        elif needed and not self._slow and not self._doubts and self.current < self.ceiling:
-            self._set(min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step))
-            return
+        usual_s = median(self._latencies)
+        self._shortest_s = min(_FADING * self._shortest_s, usual_s)
+        if self._is_adaptive and usual_s > _MOST_SLOWER * self._shortest_s:
+            self._doubling = False
+            self.current = max(FIRST, self.current // 2)
+        elif needed and max(self._latencies) <= self._slow_s:
+            self.current = min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step)
         self._begin_round()
-
-    def _note(self, latency_s: float) -> None:
-        sent_at = self._clock() - latency_s
-        for epoch in reversed(self._epochs):
-            if sent_at >= epoch.began_at:
-                epoch.latencies.append(latency_s)
-                if len(epoch.latencies) >= epoch.limit:
-                    self._judge(epoch.limit, max(_LEAST_LATENCY_S, median(epoch.latencies)))
-                    epoch.latencies.clear()
-                return
-
-    def _judge(self, limit: int, latency_s: float) -> None:
-        """Keep ``limit`` if its throughput exceeds that of the next lower one, otherwise restore the lower one."""
-        measurements = self._measurements
-        if not measurements:
-            measurements.append(_Measurement(limit, latency_s))
-        elif limit == measurements[-1].limit:
-            # Prompts and replies change during a run, so old measurements fade; an apparent gain may be luck.
-            measurements[-1] = _Measurement(limit, (measurements[-1].latency_s + latency_s) / 2)
-            if len(measurements) > 1 and _gain(measurements[-2], measurements[-1]) < _KEPT_GAIN:
-                measurements.pop()
-                self._fall_back(measurements[-1].limit)
-        elif limit >= _JUDGED_GROWTH * measurements[-1].limit:
-            tried = _Measurement(limit, latency_s)
-            if _gain(measurements[-1], tried) >= _LEAST_GAIN:
-                measurements.append(tried)
-                self._doubts = 0
-            elif self._doubts:
-                self._fall_back(measurements[-1].limit)
-            else:
-                self._doubts = 1
-
-    def _fall_back(self, limit: int) -> None:
-        self._doubling, self._doubts, self._rest = False, 0, _ROUNDS_OF_REST
-        self._epochs.clear()
-        self._set(limit)
-
-
-def _gain(below: _Measurement, above: _Measurement) -> float:
-    """Return the throughput growth relative to the limit growth: 1 at constant latency, 0 if requests queue."""
-    growth = above.limit / below.limit
-    return (growth * below.latency_s / above.latency_s - 1) / (growth - 1)

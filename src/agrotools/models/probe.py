@@ -290,7 +290,7 @@ def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_t
         warnings.append("the model did not see a picture in a probe: --no-images, or another model or server")
     if native_tools and report.state("native tools") in ("no", "refused"):
         warnings.append("the model made no native tool call in a probe: --protocol react calls tools in text")
-    return [f"{warning} (agrotools probe, {report.date[:10]})" for warning in warnings]
+    return [f"{warning} (agrotools doctor, {report.date[:10]})" for warning in warnings]
 
 
 def run_probe(endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None) -> ProbeReport:

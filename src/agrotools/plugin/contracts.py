@@ -297,7 +297,7 @@ class ExpectedCount:
 
 
 class Download(NamedTuple):
-    """Public place of a benchmark's files, for ``agrotools data get``.
+    """Public place of a benchmark's files, for ``agrotools benchmarks get``.
 
     Attributes:
         address: an archive (``.zip``), a data set ``https://huggingface.co/datasets/OWNER/NAME``, or a folder or file
@@ -334,7 +334,7 @@ class BenchmarkPlugin:
     needs: str = "nothing"
     """Files that a user must provide, and where to get them."""
     download: Download | None = None
-    """Public place of the files, for ``agrotools data get``."""
+    """Public place of the files, for ``agrotools benchmarks get``."""
     aliases: tuple[str, ...] = ()
     """Other spellings that the command line accepts."""
     find: Callable[[Path | None], Path | str] | None = None

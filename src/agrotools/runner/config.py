@@ -39,7 +39,6 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import stage_progress
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
-from agrotools.scoring.repeats import MOST_EPOCHS
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 if TYPE_CHECKING:
@@ -84,10 +83,6 @@ class EvalConfig(FrozenModel):
     shard: str = ""
     """``NUMBER/COUNT``: run only this part of the samples (:mod:`agrotools.runner.shards`); empty for all."""
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
-    repeat_until: Annotated[float | None, Field(gt=0, le=100)] = None
-    """Width in points of the re-run interval at which a run with further epochs stops; None: ``epochs`` is fixed."""
-    max_epochs: Annotated[int, Field(ge=2, le=MOST_EPOCHS)] = 10
-    """Maximum number of epochs with ``repeat_until``."""
     degrade: str = ""
     """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
     faults: str = ""

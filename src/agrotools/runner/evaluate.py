@@ -36,7 +36,6 @@ from agrotools.runner.policies import (
     run_protocol,
 )
 from agrotools.runner.progress import Progress, stage_progress
-from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
 from agrotools.runner.toolsets import RECORDED, with_offered_tools
@@ -94,8 +93,6 @@ def evaluate(
 ) -> Evaluation:
     """Execute the missing samples of the run that ``config`` describes.
 
-    With ``config.repeat_until``, epochs are added until the re-run noise is so small, in every mode with a score.
-
     Args:
         progress: stream for progress and notes.
         model: object to use instead of the model that ``config`` names.
@@ -110,32 +107,6 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
-    if config.repeat_until is None:
-        return _evaluate(config, progress, benchmark, model, stop, confirm)
-    epochs, width = max(2, config.epochs), config.repeat_until
-    if epochs > config.max_epochs:
-        raise UsageError("--epochs is larger than --max-epochs", hint=f"--max-epochs {epochs} or more")
-    while True:
-        done = _evaluate(config.model_copy(update={"epochs": epochs}), progress, benchmark, model, stop, confirm)
-        if done.stopped or (stop is not None and stop.is_set()):
-            return done
-        reached = 100 * rerun_width(done.run, config.max_epochs - 1)
-        is_last = reached < width or epochs == config.max_epochs
-        missed = f"; {width:g} were not reached with --max-epochs {epochs}" if is_last and reached >= width else ""
-        progress.write(f"{epochs} epochs: the re-run interval is {reached:.1f} points wide{missed}\n")
-        if is_last:
-            return done
-        config, epochs = config.model_copy(update={"out": done.run}), epochs + 1
-
-
-def _evaluate(
-    config: EvalConfig,
-    progress: TextIO,
-    benchmark: Benchmark,
-    model: Model | Policy | AgentFunction | None,
-    stop: threading.Event | None,
-    confirm: Callable[["Estimate"], None] | None,
-) -> Evaluation:
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
     if model is not None and config.out is None:
@@ -265,10 +236,6 @@ def prepare_run(
         raise UsageError(
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
-        )
-    if config.shard and config.repeat_until:
-        raise UsageError(
-            "--repeat-until would end each shard after another number of epochs", hint="--epochs N, the same for all"
         )
     only = benchmark.header.quick if config.quick else ()
     plan = work_items(

@@ -105,8 +105,6 @@ class Manifest(FrozenModel):
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
-    looks: Annotated[int, Field(exclude_if=lambda looks: looks == 1)] = 1
-    """Maximum number of looks at the re-run noise (``--repeat-until``); 1 if the number of epochs was fixed."""
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     sample_ids: tuple[str, ...]
@@ -246,7 +244,6 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "data_root": new.data_root or old.data_root,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
-            "looks": max(old.looks, new.looks),
             "tool_data": new.tool_data | old.tool_data,
             "sample_ids": new.sample_ids
             if new.sample_ids == old.sample_ids

@@ -32,7 +32,6 @@ from agrotools.scoring.judging.judgements import JudgedRows, Judgement
 from agrotools.scoring.judging.questions import Rubrics, read_rubrics
 from agrotools.scoring.metrics import PREDICTIONS
 from agrotools.scoring.pairs import pair_of, pair_rows
-from agrotools.scoring.repeats import rerun_interval
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
@@ -157,13 +156,6 @@ def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
     tally = RunAggregator(protocol=read_manifest(run).protocol, causes=CauseTally())
     _score(record_index(run).undamaged(), None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
     return tally
-
-
-def rerun_width(run: Path, looks: int) -> float:
-    """Return the width of the widest re-run interval of the modes with a score; 0 if there is none."""
-    scores = [mode.epoch_scores() for mode in scored_run(run).modes.values()]
-    intervals = [rerun_interval(*each, looks=looks) for each in scores if len(each[0])]
-    return max((each.upper - each.lower for each in intervals), default=0.0)
 
 
 def check_distinct(runs: Sequence[Path]) -> None:
@@ -358,7 +350,6 @@ def summary_of(
         allow_invalid=allow_invalid,
         planned=manifest.planned,
         is_baseline=is_baseline(manifest.model) or manifest.protocol == PREDICTIONS,
-        looks=manifest.looks,
     )
     update["warnings"] = (*tally.notes, *summary.warnings)
     summary = summary.model_copy(update=update)

@@ -100,7 +100,6 @@ def describe_run(
         libraries=_library_versions(),
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
-        looks=config.max_epochs - 1 if config.repeat_until else 1,
         quick=config.quick,
         sample_ids=plan.sample_ids() if config.quick or config.limit is not None else tuple(plan.ids),
         planned=plan.sizes(),

@@ -93,12 +93,7 @@ class RunAggregator:
                 self.causes.add(record, rows)
 
     def summary(
-        self,
-        *,
-        allow_invalid: bool = False,
-        planned: Mapping[Mode, int] | None = None,
-        is_baseline: bool = False,
-        looks: int = 1,
+        self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None, is_baseline: bool = False
     ) -> Summary:
         """Return the metrics of all added records; the caller fills in model and benchmark.
 
@@ -106,13 +101,10 @@ class RunAggregator:
             allow_invalid: allow a headline for modes with more than 1 % invalid records.
             planned: number of records that each mode should hold, if known.
             is_baseline: True if the policy has no settings that the warnings could advise to change.
-            looks: number of looks at the re-run noise after which the run may have stopped (1: it was not repeated).
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
-        of_modes: dict[Mode, ModeSummary] = {
-            mode: tally.summary(units[mode], allow_invalid, looks) for mode, tally in modes
-        }
+        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
         missing = missing_of(of_modes, planned or {})
         left_out = [
             f"{mode}: {count_text(n, 'unanswerable sample')} {NO_TWIN}"
@@ -279,7 +271,7 @@ class ModeAggregator:
         places, _, values = self._rows.get(FAS, Rows()).columns()
         return places, values
 
-    def summary(self, units: Mapping[str, Units], allow_invalid: bool, looks: int = 1) -> ModeSummary:
+    def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
         import numpy as np
 
@@ -310,7 +302,7 @@ class ModeAggregator:
             if self._seconds
             else None,
             call_ratio=self._counts.call_ratio(),
-            repeats=repeats_of(*self.epoch_scores(), clusters, looks=looks) if self._n_epochs > 1 else None,
+            repeats=repeats_of(*self.epoch_scores(), clusters) if self._n_epochs > 1 else None,
             **of_plugins,
         )
 

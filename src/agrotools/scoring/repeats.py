@@ -2,12 +2,7 @@
 
 Re-run noise is the spread of the mean over all possible re-runs *of these samples*: the variance between the epochs of
 each sample, independent between samples. Its interval is a t interval with Satterthwaite's degrees of freedom. One
-further sample whose two epochs differ is added to the variance, because an estimate of zero would stop too early.
-
-A run that is repeated until this interval is narrow looks at it after every epoch. So that with 95 % confidence all
-these intervals contain the mean, whenever the run stops, each look uses Pocock's constant for the largest number of
-looks instead of 1.96 (Jennison and Turnbull 2000, table 2.1). The constants hold for looks at 1, 2, 3, ... epochs; a
-run looks first at 2, which makes them slightly too large. ``performance/repeat_until.py`` simulates the coverage.
+further sample whose two epochs differ is added to the variance, as few samples without a flip are not without noise.
 """
 
 # scipy ships no type stubs.
@@ -22,11 +17,8 @@ from agrotools.scoring.statistics import Estimate, Interval, estimate_mean
 if TYPE_CHECKING:
     from agrotools.scoring.units import FloatArray, IntArray
 
-POCOCK = (1.960, 2.178, 2.289, 2.361, 2.413, 2.453, 2.485, 2.512, 2.535, 2.555, 2.572, 2.588, 2.602, 2.614, 2.626)
-"""Critical values by number of looks, for 95 % confidence in all of them."""
 _EXTRA_DEGREES = 4
 """Degrees of freedom of the added sample. If no sample flips, the interval then is about as wide as the exact one."""
-MOST_EPOCHS = len(POCOCK) + 1
 
 
 class Repeats(FrozenModel):
@@ -35,8 +27,7 @@ class Repeats(FrozenModel):
     ``pass_hat[k]`` is pass^k, the probability that k runs of a sample are all right (a score of 1), and ``pass_at[k]``
     is pass@k, that at least one of them is; unbiased, over the samples with at least k valid epochs. ``flips`` is the
     share of samples that are right in some epochs and not in others. ``rerun`` is the 95 % interval of the mean given
-    these samples (of all intervals, if the run was repeated until this one was narrow); the interval of the metric
-    itself also covers the choice of samples.
+    these samples; the interval of the metric itself also covers the choice of samples.
     """
 
     epochs: int
@@ -46,14 +37,13 @@ class Repeats(FrozenModel):
     rerun: Interval
 
 
-def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray", *, looks: int = 1) -> Repeats | None:
+def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray") -> Repeats | None:
     """Return the agreement between epochs; None if no sample has two valid ones.
 
     Args:
         places: sample of each valid record, numbered from 0.
         values: score of each valid record, at most 1.
         clusters: cluster of each sample.
-        looks: number of looks that the interval given these samples has to cover.
     """
     import numpy as np
 
@@ -71,19 +61,16 @@ def repeats_of(places: "IntArray", values: "FloatArray", clusters: "IntArray", *
         at[k] = estimate_mean([1 - none / every for _, none, every in pairs], clusters[enough])
     several = n >= 2
     flips = estimate_mean(((right > 0) & (right < n))[several].astype(float), clusters[several])
-    return Repeats(
-        epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values, looks=looks)
-    )
+    return Repeats(epochs=epochs, pass_hat=hat, pass_at=at, flips=flips, rerun=rerun_interval(places, values))
 
 
-def rerun_interval(places: "IntArray", values: "FloatArray", *, looks: int = 1) -> Interval:
+def rerun_interval(places: "IntArray", values: "FloatArray") -> Interval:
     """Return the interval of the mean score of these samples over all possible re-runs.
 
-    ``looks``: number of looks that the level of 95 % covers, at most 15. A sample with one record is given the mean
-    variance of the others.
+    A sample with one record is given the mean variance of the others.
     """
     import numpy as np
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import stdtrit
 
     _, at, n = np.unique(places, return_inverse=True, return_counts=True)
     means = np.bincount(at, weights=values) / n
@@ -95,6 +82,6 @@ def rerun_interval(places: "IntArray", values: "FloatArray", *, looks: int = 1) 
     extra = 0.5 / float(n.mean())
     total = float(parts.sum()) + extra
     degrees = total**2 / (float((parts[several] ** 2 / (n[several] - 1)).sum()) + extra**2 / _EXTRA_DEGREES)
-    reach = float(stdtrit(degrees, ndtr(POCOCK[looks - 1]))) * total**0.5 / len(n)
+    reach = float(stdtrit(degrees, 0.975)) * total**0.5 / len(n)
     mean = float(means.mean())
     return Interval(lower=max(0.0, mean - reach), upper=min(1.0, max(0.0, mean + reach)))

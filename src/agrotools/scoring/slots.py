@@ -202,7 +202,8 @@ def _reference_chart(slot: PlotSlot) -> PlotSpec:
         return PlotSpec.model_validate(slot.value)
     except ValidationError as error:
         raise BenchmarkError(
-            f"plot slot {slot.name} holds no plot specification", hint="check the benchmark: agrotools validate DIR"
+            f"plot slot {slot.name} holds no plot specification",
+            hint="check the benchmark: agrotools benchmarks check DIR",
         ) from error
 
 

@@ -167,14 +167,14 @@ def client_configuration(client: Client, arguments: Sequence[str], port: int | N
     """Return the configuration of a client as JSON, and the place where it belongs, in words.
 
     Args:
-        arguments: arguments of ``agrotools serve mcp``.
+        arguments: arguments of ``agrotools serve``.
         port: port of a running HTTP server; None if the client starts the server itself.
 
     Raises:
         UsageError: the client does not connect to HTTP servers by its configuration file.
     """
     # -P: clients start the server in the folder of the project, whose Python files must not be imported.
-    command = {"command": sys.executable, "args": ["-P", "-m", "agrotools", "serve", "mcp", *arguments]}
+    command = {"command": sys.executable, "args": ["-P", "-m", "agrotools", "serve", *arguments]}
     if port is not None and client == "claude-desktop":
         raise UsageError("the configuration of Claude Desktop has no HTTP servers", hint="omit --http")
     variable = {"claude-code": f"${{{TOKEN_VARIABLE}}}", "cursor": f"${{env:{TOKEN_VARIABLE}}}", "vscode": "${input:t}"}

@@ -115,7 +115,7 @@ class ToolExecutor:
         backends: back-end of each tool that does not use its default.
         vision: vision model that answers the questions of tools with the back-end ``vlm``.
         threads: threads that numeric libraries may use in a worker. Results do not depend on it, see
-            ``agrotools validate``.
+            ``agrotools benchmarks check``.
         find_tool: function from a name to the tool; the registry by default.
 
     Raises:

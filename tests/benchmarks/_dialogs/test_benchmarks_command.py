@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.checking import list_benchmarks
 from agrotools.benchmarks.describing import describe
+from agrotools.benchmarks.obtaining import list_benchmarks
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.report.description import description_png
@@ -34,23 +34,12 @@ def said(*words: str) -> Result:
 
 def test_list_says_what_is_found(data: Path) -> None:
     found = {each.name: each for each in list_benchmarks(data)}
-    assert {name: each.found for name, each in found.items()} == {
-        "embedded": True,
-        "frontier": True,
-        "field": False,
-        "agrotools": False,
-        "agrieval": False,
-        "cmmlu-agronomy": False,
-        **dict.fromkeys(
-            ("agvqa", "agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst"), False
-        ),
-        "gta": True,
-        "gta-2": False,
-        "thinkgeo": True,
-        "agent-x": True,
-    }
+    here = {name for name, each in found.items() if each.state == "found"}
+    assert here == {"embedded", "frontier", "gta", "thinkgeo", "agent-x"}
+    assert {each.state for name, each in found.items() if name not in {*here, "pests"}} == {"not found"}
     assert found["gta"].where.endswith("gta_dataset/dataset.json")
-    assert {each.found for each in list_benchmarks(None) if each.name not in ("embedded", "frontier")} == {None}
+    unsearched = {each.state for each in list_benchmarks(None) if each.name not in ("embedded", "frontier")}
+    assert unsearched == {"not downloaded", "not searched"}
     printed = said("list", "--data-root", str(data)).stdout
     assert "gta: 229 general questions" in printed
     assert "not found" in printed

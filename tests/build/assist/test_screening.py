@@ -63,15 +63,15 @@ def test_what_echo_answers_is_a_warning_kept_in_the_folder_and_printed(tmp_path:
     assert lines == [finding.model_dump() for finding in screened.findings]
     assert set(lines[0]) == {"id", "check", "severity", "message"}
     assert screened.left_out, "text in pictures is read only where that is asked for"
-    done = CliRunner().invoke(app, ["validate", str(folder), "--quality"])
+    done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
     assert "solved_blind" in done.stdout
     assert ("not checked" in done.stdout) == (find_spec("rapidocr") is None), "what is left out is said"
-    told = json.loads(CliRunner().invoke(app, ["validate", str(folder), "--quality", "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality", "--json"]).stdout)
     assert {"answer_in_query", "solved_blind"} <= {finding["check"] for finding in told["findings"]}
 
 
 def test_a_folder_that_cannot_be_loaded_is_only_validated(tmp_path: Path):
     folder = write_folder(tmp_path / "b", ["{broken"])
-    done = CliRunner().invoke(app, ["validate", str(folder), "--quality"])
+    done = CliRunner().invoke(app, ["benchmarks", "check", str(folder), "--quality"])
     assert done.exit_code == 1
     assert "fix the errors above first" in done.output

@@ -193,7 +193,7 @@ def test_without_a_calibration_names_are_ranked_without_scores(model: str, tmp_p
     assert [one.score for one in found.candidates] == [None] * 3
     assert (found.best is None) is bool(shares.max() < 0.5)
     assert "not_calibrated" in found.flags
-    assert any("agrotools packs calibrate" in note for note in found.notes)
+    assert any("agrotools tools packs calibrate" in note for note in found.notes)
 
 
 def test_with_a_calibration_names_have_scores_and_strange_pictures_are_refused(model: str, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ class Layout(NamedTuple):
     @property
     def source(self) -> str:
         """Download source of the files, and the expected tree."""
-        return f"get them: agrotools data get {self.name} (from {self.get_it}); expected: {self.tree}"
+        return f"get them: agrotools benchmarks get {self.name} (from {self.get_it}); expected: {self.tree}"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class QuestionSettings(FrozenModel):
     cot: bool = False
     """True to ask for reasoning before the answer."""
     retrieval: Path | None = None
-    """Index of a corpus (``agrotools kb index``) whose retrieved passages precede the question."""
+    """Index of a corpus (``agrotools tools kb index``) whose retrieved passages precede the question."""
     passages: Annotated[int, Field(ge=1, le=20)] = 3
     order: Order = "given"
     """Options as in the file, shuffled, with correct ones moved to later places, or once in every rotation."""

@@ -47,7 +47,7 @@ def found_files(name: str, data_root: Path | None) -> str:
 
 
 def _get(name: str) -> str:
-    return f"get them: agrotools data get {name} (from {SETS[name]['layout']['get_it']})"
+    return f"get them: agrotools benchmarks get {name} (from {SETS[name]['layout']['get_it']})"
 
 
 _VARIANTS = ("(main)", "(rag)", "(shuffle)")

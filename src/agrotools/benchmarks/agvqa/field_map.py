@@ -75,7 +75,7 @@ class FieldMap(FrozenModel):
     files: tuple[str, ...] = ("**/*.parquet", "**/*.jsonl", "**/*.json", "**/*.csv")
     """Patterns of files; those of the first pattern that matches are read."""
     download: str = ""
-    """Address for ``agrotools data get``, and the folder that the files belong in."""
+    """Address for ``agrotools benchmarks get``, and the folder that the files belong in."""
     download_into: str = ""
     questions: int | None = None
     """Published number of questions."""

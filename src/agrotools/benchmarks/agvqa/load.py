@@ -97,7 +97,11 @@ def _files(name: str, fields: FieldMap, data_root: Path | None, patterns: str) -
         if root.is_dir() and (files := map_files(names, root)):
             return root, files
     wanted = " or ".join(dict.fromkeys(names))
-    get = f"get them: agrotools data get {name} (from {fields.url})" if fields.download else f"they are at {fields.url}"
+    get = (
+        f"get them: agrotools benchmarks get {name} (from {fields.url})"
+        if fields.download
+        else f"they are at {fields.url}"
+    )
     raise NoFileError(
         f"{top / fields.folders[0] if roots else top} has no files of {name}: {wanted}",
         hint="--data-root DIR gives the folder" + (f"; {get}" if fields.url else ""),

@@ -19,7 +19,7 @@ from agrotools.formats.benchmark import Benchmark, SourceNote, content_hash_of
 from agrotools.formats.clusters import with_clusters
 from agrotools.tools.recognition.candidates import pest_pack_files
 
-_GET_IT = "agrotools data get field"
+_GET_IT = "agrotools benchmarks get field"
 NO_HEADS = "no heads, so tools do not tell crop from weeds"
 
 
@@ -31,7 +31,7 @@ class FieldSettings(FrozenModel):
 
 
 def field_folder(data_root: Path | None) -> Path:
-    """Return the photographs' folder below ``data_root``, or of ``agrotools data get``; NoFileError if none."""
+    """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
     root = data_root.expanduser() if data_root else data_folder()
     for folder in (root / "field", root):
         if (folder / "files").is_dir():

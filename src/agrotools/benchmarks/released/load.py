@@ -40,7 +40,9 @@ def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
     for folder in (root / "agrotools", root / "AgroTools", *([root] if data_root and itself else [])):
         if entry_files(folder, read_map(MAP)):
             return folder.resolve()
-    raise NoFileError(f"{root} has no folder agrotools with JSON or parquet files", hint="agrotools data get agrotools")
+    raise NoFileError(
+        f"{root} has no folder agrotools with JSON or parquet files", hint="agrotools benchmarks get agrotools"
+    )
 
 
 def find_folder(data_root: Path | None) -> Path:

@@ -143,7 +143,7 @@ def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Picture
             listed = ", ".join(f"{name!r} ({n})" for name, n in Counter(unknown).most_common(_MOST_WARNED))
             yield (
                 f"{column.column}: not in the knowledge base, but offered as answers: {listed}; correct the table if "
-                "they are not names (agrotools kb search NAME)"
+                "they are not names (agrotools tools kb search NAME)"
             )
 
 

@@ -111,7 +111,7 @@ def _which_names(column: Column, unknown: Sequence[str]) -> str:
     listed = ", ".join(map(repr, unknown[:_CROPS_NAMED])) + ", ..." * (len(unknown) > _CROPS_NAMED)
     return (
         f"The knowledge base has none of the names of {column.column!r} ({listed}), so that no tool result can match "
-        f"one. Write names that agrotools kb search finds, or choose {CLASS!r} and train a pack on photos of yours"
+        f"one. Write names that agrotools tools kb search finds, or choose {CLASS!r} and train a pack on your photos"
     )
 
 

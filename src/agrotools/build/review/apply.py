@@ -35,7 +35,7 @@ class Applied(FrozenModel):
     undecided: int
     """number of undecided samples, which are kept unchanged"""
     faults: tuple[str, ...]
-    """faults that ``agrotools validate`` finds in the new folder"""
+    """faults that ``agrotools benchmarks check`` finds in the new folder"""
 
 
 def apply_review(

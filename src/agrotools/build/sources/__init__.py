@@ -19,7 +19,7 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
 """Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
 
 ``gta`` reads benchmarks of other authors in the shape of GTA, or by a field map. ``sessions`` reads a run folder of
-``agrotools serve mcp --record``.
+``agrotools serve --record``.
 """
 
 for _name in DATASETS:

@@ -55,7 +55,7 @@ def _weed_truth(label: str) -> dict[str, Any]:
         return {"common_name": None, "species": None, "best": NO_WEED, "kb_id": None, "is_weed": False}
     entry = kb_names().of_shipped(label.lower().replace(" ", "_"))
     if entry is None:
-        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools kb search NAME")
+        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools tools kb search NAME")
     names = {"common_name": entry.names.en, "species": entry.names.sci}
     return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}
 
@@ -123,6 +123,6 @@ def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
     if methods["none"]:
         how["note"] = (
             f"In {methods['none']} of {methods.total()} recorded measurements crop and weeds were not told apart. Train"
-            " heads (agrotools packs train crop-weed) and build again: each pair then has a head that never saw it."
+            " heads (agrotools tools packs train crop-weed) and build again for heads that never saw the pair."
         )
     return how

@@ -1,4 +1,4 @@
-"""Benchmark from recorded sessions (``agrotools serve mcp --record``), for review: ``--source sessions=RUN``."""
+"""Benchmark from recorded sessions (``agrotools serve --record``), for review: ``--source sessions=RUN``."""
 
 import shutil
 from collections.abc import Mapping
@@ -32,7 +32,9 @@ def build_sessions(run: Path, out: Path, progress: Progress = no_progress) -> Be
     """
     manifest = read_manifest(run)
     if manifest.benchmark != BENCHMARK:
-        raise BenchmarkError(f"{run} is not a run of recorded sessions", hint="give the folder of serve mcp --record")
+        raise BenchmarkError(
+            f"{run} is not a run of recorded sessions", hint="give the folder of agrotools serve --record"
+        )
     samples: list[Sample] = []
     count = 0
     for count, record in enumerate(RecordIndex(run), start=1):

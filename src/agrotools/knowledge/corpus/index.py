@@ -71,7 +71,7 @@ class CorpusIndex:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         if not self.path.is_file():
-            raise UsageError(f"{self.path} is no index of a corpus", hint="agrotools kb index CORPUS --out FILE")
+            raise UsageError(f"{self.path} is no index of a corpus", hint="agrotools tools kb index CORPUS --out FILE")
         self.manifest: dict[str, Any] = json.loads(self._select("SELECT manifest FROM about_4")[0][0])
         corpus = Path(self.manifest["corpus"])
         changed = corpus.exists() and stamp(corpus) != self.manifest["stamp"]

@@ -311,7 +311,10 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
 
 def load_head(info: HeadInfo) -> Head:
     """Load a head; ToolError ``backend_unavailable`` if its weights are missing, damaged or of another hash."""
-    what, hint = f"the weights of head {info.name}", "train the heads again: agrotools packs train crop-weed --data DIR"
+    what, hint = (
+        f"the weights of head {info.name}",
+        "train the heads again: agrotools tools packs train crop-weed --data DIR",
+    )
     arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
     try:
         head = head_of(arrays)

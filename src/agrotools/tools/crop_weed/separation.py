@@ -295,8 +295,8 @@ def separate_crop_in_picture(
         return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
     notes.append(
         "crop and weeds are not separated. What helps: a label raster (label_raster), a picture with several rows, or a"
-        " head trained on such pictures; for carrots: agrotools data get field; for your own, in DIR/cwfid:"
-        " agrotools packs train crop-weed --data DIR"
+        " head trained on such pictures; for carrots: agrotools benchmarks get field; for your own, in DIR/cwfid:"
+        " agrotools tools packs train crop-weed --data DIR"
     )
     return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
 

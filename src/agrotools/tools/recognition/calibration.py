@@ -24,7 +24,7 @@ from agrotools.vision.learned.weights import Weights
 from agrotools.vision.nets import checked_arrays, read_description, unusable_weights
 from agrotools.vision.strangeness import TRAITS_VERSION, References, Scale, Vector, score_of, terms_of
 
-COMMAND = "agrotools packs calibrate learned:MODEL --images DIR --tool TOOL"
+COMMAND = "agrotools tools packs calibrate learned:MODEL --images DIR --tool TOOL"
 _HINT = f"remove it, or calibrate again: {COMMAND}"
 _PREFIX = "calibration-"
 _LEAST_SHARE = 1e-300

@@ -251,7 +251,9 @@ def _places(
         ]
         if len(meant) > 1:
             several = " or ".join([*names][place] for place in meant[:_SHOWN])
-            hint = "use ids of the knowledge base as labels (agrotools kb search), or narrow the names: -a crop=CROP"
+            hint = (
+                "use ids of the knowledge base as labels (agrotools tools kb search), or narrow the names: -a crop=CROP"
+            )
             raise UsageError(f"the label {label} may mean {several}", hint=hint)
         if meant:
             found[label] = meant[0]
@@ -261,7 +263,7 @@ def _places(
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         raise UsageError(
             f"none of the {len(names)} names means {', '.join(missing[:_SHOWN])}{more}",
-            hint="labels are names or ids of the knowledge base (agrotools kb search); other things: --strangers DIR",
+            hint="labels are names or ids of agrotools tools kb search; other things: --strangers DIR",
         )
     return found
 

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
-_TRAIN = "train one on labelled photos: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+_TRAIN = (
+    "train one on labelled photos: agrotools tools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+)
 _KINDS: dict[ProblemKind, tuple[Kind, ...]] = {"pest": ("pest",), "disease": ("disease",), "auto": ("disease", "pest")}
 
 
@@ -185,7 +187,7 @@ def _by_recogniser(
                 "backend_unavailable",
                 'no pest recogniser is here; damage on leaves of coffee and chilli is named with kind "auto"',
                 argument="kind",
-                hint="make one: agrotools data get pests, then agrotools packs train pests",
+                hint="make one: agrotools benchmarks get pests, then agrotools tools packs train pests",
             )
         backend = PACK + PESTS
     words = evidence.describe()
@@ -337,7 +339,7 @@ def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> di
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
         why = f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from"
-        hint = "leave crop out, or add entries: agrotools kb add"
+        hint = "leave crop out, or add entries: agrotools tools kb add"
         raise ToolError("backend_unavailable", why, argument="crop", hint=hint)
     healthy = {} if kind == "pest" else {HEALTHY: None}
     return dict(list(entries.items())[: MOST_NAMES - len(healthy)]) | healthy

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
 _KINDS: tuple[Kind, ...] = ("weed", "crop")
-_TRAIN = "train a pack: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+_TRAIN = "train a pack: agrotools tools packs train --images DIR --out NAME, then use the back-end pack:NAME"
 
 
 class WeedIdentity(ToolResult):

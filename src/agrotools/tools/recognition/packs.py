@@ -40,7 +40,7 @@ from agrotools.vision.strangeness import TRAITS_VERSION
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
 FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_AGAIN = "train the pack again: agrotools packs train --images DIR --out PACK"
+_AGAIN = "train the pack again: agrotools tools packs train --images DIR --out PACK"
 _Interval = tuple[FiniteFloat, FiniteFloat]
 
 
@@ -171,7 +171,7 @@ def pack_files(name_or_path: str) -> tuple[Path, ...]:
     if not (folder / DESCRIPTION).is_file():
         known = [info.name for info in list_packs()[0]]
         there = f"packs here: {', '.join(known)}" if known else "there are none here yet"
-        hint = f"{there}; train one: agrotools packs train --images DIR --out {name_or_path}"
+        hint = f"{there}; train one: agrotools tools packs train --images DIR --out {name_or_path}"
         raise ToolError("backend_unavailable", f"there is no pack {name_or_path}", hint=hint)
     return folder / DESCRIPTION, folder / WEIGHTS
 

@@ -1,9 +1,9 @@
-"""``agrotools validate``: check a benchmark folder and its quality."""
+"""Check of a benchmark folder and its quality, for ``agrotools benchmarks check`` and ``build``."""
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,33 +13,12 @@ if TYPE_CHECKING:
     from agrotools.build.quality import Finding
 
 
-def validate(
-    folder: Annotated[Path | None, typer.Argument(help="Benchmark folder.", show_default=False)] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the errors as JSON.")] = False,
-    quality: Annotated[
-        bool,
-        typer.Option(
-            "--quality",
-            help="Also look for near-duplicates, leaks and questions that can be guessed; writes quality.jsonl there.",
-        ),
-    ] = False,
-) -> None:
-    """Check every file, hash, sample, tool, argument, reference and answer of a benchmark, and list all errors at once.
-
-    Exit code 0: no errors (whatever --quality finds); 1: errors; 2: no such folder.
-    """
-    from agrotools.benchmarks.validate import canary_remarks, format_schema, validate_folder
+def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
+    """Check a benchmark folder and print all errors; return the exit code."""
+    from agrotools.benchmarks.validate import canary_remarks, validate_folder
     from agrotools.build.assist.screening import screen_folder
     from agrotools.core import BenchmarkError, UsageError
 
-    if schema:
-        print_json(format_schema())
-        return
-    if folder is None:
-        raise typer.BadParameter("give a benchmark folder or --schema", param_hint="FOLDER")
-    if not folder.is_dir():
-        raise typer.BadParameter(f"{folder} is not a folder", param_hint="FOLDER")
     faults = validate_folder(folder)
     remarks = canary_remarks(folder)
     screened = None
@@ -66,7 +45,7 @@ def validate(
                 typer.echo(f"remark: {remark}")
             if screened is not None:
                 print_findings(folder, screened.findings, screened.left_out)
-    raise typer.Exit(1 if faults else 0)
+    return 1 if faults else 0
 
 
 _EXAMPLES = 2
