@@ -114,7 +114,7 @@ def test_a_run_with_faults_in_its_tool_calls_is_named_everywhere_and_not_gated(t
     done = run_command("gate", first, "--against", second)
     assert done.returncode == 2
     assert "different faults in tool calls: noise=0.3 / none" in done.stderr
-    for command in (("compare", first, second), ("score", first), ("runs", tmp_path)):
+    for command in (("compare", first, second), ("score", first), ("view", "--list", tmp_path)):
         assert "(faults noise=0.3)" in " ".join(run_command(*command).stdout.split()), command
     assert "no result" not in run_command("report", second, "--format", "md").stdout
     assert "(faults noise=0.3)" in run_command("report", first, "--format", "md").stdout

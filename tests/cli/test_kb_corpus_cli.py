@@ -54,7 +54,7 @@ def test_both_as_json(corpus: Path, tmp_path: Path):
 def test_a_passage_that_the_terminal_cannot_show_is_no_crash(tmp_path: Path):
     """A terminal of another encoding; text of every kind."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "rust 水稻 \ud800 \U0001f33e", "id": "\ud800"}))
-    main = [sys.executable, "-m", "agrotools", "kb"]
+    main = [sys.executable, "-m", "agrotools", "tools", "kb"]
     environment = os.environ | {"PYTHONIOENCODING": "utf-8"}
     subprocess.run(
         [*main, "index", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "i")], check=True, env=environment

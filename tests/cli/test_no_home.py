@@ -28,7 +28,7 @@ def temporary(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
     return tmp_path
 
 
-@pytest.mark.parametrize("command", [("kb", "search", "rust"), ("benchmarks", "list"), ("data", "list")])
+@pytest.mark.parametrize("command", [("tools", "kb", "search", "rust"), ("benchmarks", "list")])
 def test_commands_work_without_a_home_folder(temporary: Path, command: tuple[str, ...]):
     done = run_command(*command)
     assert (done.returncode, done.stderr) == (0, "")

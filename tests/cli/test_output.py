@@ -162,7 +162,7 @@ def test_a_lack_of_space_for_temporary_files_is_an_error_that_a_user_can_mend(mo
 @pytest.mark.process
 def test_a_full_disk_behind_standard_output_is_named() -> None:
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "agrotools", "kb", "search", "rust"]
+        command = [sys.executable, "-m", "agrotools", "tools", "kb", "search", "rust"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr.startswith("error: standard output or a file: No space left on device\n")

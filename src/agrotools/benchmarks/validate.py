@@ -108,7 +108,7 @@ def check_for_run(benchmark: Benchmark, may_lack: Collection[str] = ()) -> None:
                 named += [f"sample {sample.id}, {field}: {code}: {message}"] * (n <= _MOST_NAMED)
     if named:
         more = f"\n... and {n - _MOST_NAMED} more" if n > _MOST_NAMED else ""
-        hint = f"`{command_line('validate', benchmark.root)}` lists all faults"
+        hint = f"`{command_line('benchmarks', 'check', benchmark.root)}` lists all faults"
         faults = "\n".join(named)
         raise NoFileError(f"benchmark {benchmark.name}: {count_text(n, 'error')}\n{faults}{more}", hint=hint)
 

@@ -508,5 +508,5 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
 
 
 def _broken(root: Path, message: str) -> BenchmarkError:
-    hint = f"`{command_line('validate', root)}` lists all faults"
+    hint = f"`{command_line('benchmarks', 'check', root)}` lists all faults"
     return NoFileError(f"benchmark {root.name}: {message}", hint=hint)
