@@ -107,6 +107,13 @@ def test_a_mode_with_too_many_invalid_records_gets_no_headline(tmp_path: Path):
     assert page_of(run, allow_invalid=True).head["runs"][0]["score"][0] == 1
 
 
+def test_the_page_says_how_accurate_the_tools_of_a_run_are(tmp_path: Path):
+    run = write_run(tmp_path / "run", [right(made_sample())], toolset={"analyze_lesions": "1:abc", "theirs": "1:abc"})
+    certificates = page_of(run).head["runs"][0]["certificates"]
+    assert "(this is version 1)" in certificates["analyze_lesions"]
+    assert certificates["theirs"] == "no accuracy study"
+
+
 def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
     run = write_run(tmp_path / "run", [end_to_end(made_sample(), call("2*4"), answer="rows: 8")])
     assert page_of(run).head["runs"][0]["attribution"] is None

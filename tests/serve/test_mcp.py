@@ -108,6 +108,7 @@ async def use(client: Client) -> None:
     assert not result.is_error, result.content
     content = result.structured_content
     assert json.loads(result.content[0].text)["result"] == content  # pyright: ignore[reportAttributeAccessIssue]
+    assert result.meta["agrotools/certificate"]["refused"]["strange"]
     (link,) = [each for each in result.content if each.type == "resource_link"]
     (picture,) = [each for each in result.content if each.type == "image"]
     assert len(picture.data) <= PICTURE_BYTES

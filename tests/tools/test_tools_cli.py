@@ -15,6 +15,7 @@ from agrotools.cli.tools import app
 from agrotools.core import Artifact, ToolError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+from agrotools.tools.result import certificate
 from agrotools.tools.workspace import save_artifact
 
 
@@ -141,6 +142,14 @@ class TestDescribe:
         found = json.loads(invoke("describe", name, "--json").stdout)
         assert found["parameters"] == json.loads(get_tool(name).spec.model_dump_json())["parameters"]
         assert {"notes", "flags"} <= set(found["result"]["properties"])
+
+    def test_a_tool_says_how_accurate_it_was(self):
+        found = json.loads(invoke("describe", "analyze_lesions", "--json").stdout)["certificate"]
+        assert found["independent"] == 20
+        assert all(each["low"] < each["share"] and each["subjects"] > 0 for each in found["coverage"])
+        assert found["text"] in " ".join(invoke("describe", "analyze_lesions").stdout.split())
+        assert "this is version 99" in certificate("analyze_lesions", "99")["text"]
+        assert certificate("read_text", "1")["text"] == "no accuracy study"
 
     def test_unknown(self):
         assert "did you mean describe_region" in invoke("describe", "describe_regions", code=2).stderr
