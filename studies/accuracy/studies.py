@@ -133,7 +133,8 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
                              hint=f"known: {', '.join(sorted(known))}")  # fmt: skip
     chosen = studies
     real = [study for study in studies if not study.drawn]
-    if data is not None and not folders and real and not any(map(_is_ours, real)):
+    on_photographs = any(study.needs_folder for tool in names for study in studies_of(tool))
+    if data is not None and not folders and on_photographs and not any(map(_is_ours, real)):
         chosen = real
     layouts = _layouts()
     there = [] if data is None else sorted(path.name for path in data.iterdir() if path.is_dir())
