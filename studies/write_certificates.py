@@ -38,6 +38,7 @@ def certificates(page: str) -> dict[str, Any]:
             raise SystemExit(f"{PAGE}: the section {tool} does not say with which version it was measured")
         real = set(_REAL.findall(text))
         numbers: dict[str, tuple[int, int]] = {}
+        covered = [_coverage(*each) for each in coverages().get(tool, ())]
         for row in _rows(text, 10):
             numbers[row[0]] = max(numbers.get(row[0], (0, 0)), (int(row[4]), int(row[5])), key=lambda each: each[0])
         found[tool] = {
@@ -46,7 +47,7 @@ def certificates(page: str) -> dict[str, Any]:
             "subjects": sum(n for folder, (n, _) in numbers.items() if folder in real),
             "independent": sum(n for folder, (_, n) in numbers.items() if folder in real),
             "made": sum(n for folder, (n, _) in numbers.items() if folder not in real),
-            "coverage": [_coverage(*each) for each in coverages().get(tool, ())],
+            "coverage": covered[:1] + sorted(covered[1:], key=lambda part: part["low"]),
             "refused": refusals.get(tool, {}),
             "refuses": words["refuses"][tool],
         }

@@ -97,15 +97,16 @@ def _rows(one: Quantity) -> list[tuple[str, ...]]:
 
 
 def coverages() -> dict[str, list[tuple[str, float, int]]]:
-    """Return by tool what its interval is of, the share of subjects that it covers, and their number."""
+    """Return by tool what its interval is of, the share of subjects that it covers, and their number; then by part."""
     found, fruits = _stored("lesion_model.json")["metrics"], _stored("nets/fruits.json")["counts"]
     kinds = [name.removeprefix("coverage_") for name in found if name.startswith("coverage_")]
     lesions = [("all leaves", found["interval_coverage"], int(found["leaves"]))]
-    lesions += [(kind.replace("_", " "), found[f"coverage_{kind}"], int(found[f"leaves_{kind}"])) for kind in kinds]
+    by_kind = [(kind.replace("_", " "), found[f"coverage_{kind}"], int(found[f"leaves_{kind}"])) for kind in kinds]
+    lesions += [each for each in by_kind if each[2] >= LEAST_SUBJECTS]
     counts = [(name, one["coverage"], one["photographs"]) for name, one in fruits.items() if one["spread"] is not None]
     return {
-        "analyze_lesions": [(f"severity_interval_pct, {kind},", *rest) for kind, *rest in lesions],
-        "count_objects": [(f"count_interval, {fruit},", *rest) for fruit, *rest in counts],
+        "analyze_lesions": [(f"severity_interval_pct, {kind},", share, n) for kind, share, n in lesions],
+        "count_objects": [(f"count_interval, {fruit},", share, n) for fruit, share, n in counts],
     }
 
 

@@ -241,9 +241,9 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
     """Return what the accuracy studies found about a tool, and ``text``, the same on one line.
 
     Of a tool with a study: ``version`` of the tool and date (``measured``); numbers of ``subjects`` in photographs, of
-    ``independent`` ones among them, and of drawn or written ones (``made``); ``coverage`` of its intervals, with a 95 %
-    interval over independent subjects (Clopper and Pearson 1934); calls ``refused`` or flagged on pictures that the
-    tool is made for (``known``) and on others (``strange``), as [number, calls]; and in words, what it ``refuses``.
+    ``independent`` ones among them, and of drawn or written ones (``made``); ``coverage`` of its interval, of all, then
+    of parts, the worst first, with 95 % intervals (Clopper and Pearson 1934); calls ``refused`` or flagged on pictures
+    that the tool is made for (``known``) and others (``strange``), as [number, calls]; and in words, what it refuses.
     """
     found: dict[str, Any] = orjson.loads(CERTIFICATES.read_bytes()).get(tool, {"why": "no accuracy study"})
     if "why" in found:
@@ -251,7 +251,7 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
     other = "" if found["version"] == version else f" (this is version {version})"
     text = f"measured on version {found['version']}{other}, {found['measured']}: {found['subjects']} subjects in "
     text += f"photographs ({found['independent']} independent), {found['made']} drawn or written"
-    for each in found["coverage"]:
+    for each in found["coverage"][:2]:
         below = ", below 80 %" if each["below_80"] else ""
         share, low = 100 * each["share"], 100 * each["low"]
         text += f"; {each['of']} covers {share:.1f} % of {each['subjects']} (at least {low:.1f} %{below})"
