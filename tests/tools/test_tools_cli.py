@@ -15,7 +15,6 @@ from agrotools.cli.tools import app
 from agrotools.core import Artifact, ToolError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
-from agrotools.tools.result import certificate
 from agrotools.tools.workspace import save_artifact
 
 
@@ -136,20 +135,10 @@ class TestDescribe:
         for argument in get_tool(name).spec.parameters["properties"]:
             assert f"--{argument.replace('_', '-')}" in text
         assert "Raises:" in text
-
-    @pytest.mark.parametrize("name", AGROTOOLS)
-    def test_json_is_the_schema(self, name):
         found = json.loads(invoke("describe", name, "--json").stdout)
         assert found["parameters"] == json.loads(get_tool(name).spec.model_dump_json())["parameters"]
         assert {"notes", "flags"} <= set(found["result"]["properties"])
-
-    def test_a_tool_says_how_accurate_it_was(self):
-        found = json.loads(invoke("describe", "analyze_lesions", "--json").stdout)["certificate"]
-        assert found["independent"] == 20
-        assert all(each["low"] < each["share"] and each["subjects"] > 0 for each in found["coverage"])
-        assert found["text"] in " ".join(invoke("describe", "analyze_lesions").stdout.split())
-        assert "this is version 99" in certificate("analyze_lesions", "99")["text"]
-        assert certificate("read_text", "1")["text"] == "no accuracy study"
+        assert found["certificate"]["text"] in " ".join(text.split())
 
     def test_unknown(self):
         assert "did you mean describe_region" in invoke("describe", "describe_regions", code=2).stderr
