@@ -54,9 +54,11 @@ EPOCHS = 6
 LESION_PIXELS, OTHER_PIXELS = 900, 1800
 """At most so many are drawn from each leaf; weights bring them back to their shares."""
 LEVEL = 0.9
-"""Share of leaves that the intervals of the severity are to cover."""
+"""Share of leaves of each kind of damage that the intervals of the severity are to cover."""
 FLOORS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Tried for the floor of the doubtful share, percent; the one with the least interval score is taken."""
+FEWEST = 40
+"""Least number of leaves of a kind of damage that the interval is fitted to."""
 THRESHOLDS = tuple(round(0.30 + 0.02 * step, 2) for step in range(16))
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 LICENCE = (
@@ -178,14 +180,22 @@ def figures(examples: list[Example], masks: list[NDArray[np.bool_]]) -> dict[str
 
 
 def interval_of(
-    found: NDArray[np.float64], true: NDArray[np.float64], doubtful: NDArray[np.float64]
+    found: NDArray[np.float64], true: NDArray[np.float64], doubtful: NDArray[np.float64], labels: NDArray[np.str_]
 ) -> SeverityInterval:
-    """Return the interval with the least score, from leaves that the model had not seen, all arrays in percent."""
+    """Return the interval with the least score, from leaves that the model had not seen, all numbers in percent.
+
+    Its width is that of the kind of damage that needs the widest, because the tool is not told the kind. Kinds of fewer
+    than :data:`FEWEST` leaves do not count.
+    """
+
+    def quantile(errors: NDArray[np.float64]) -> float:
+        return float(np.sort(errors)[min(len(errors), int(np.ceil((len(errors) + 1) * LEVEL))) - 1])
 
     def with_floor(floor: float) -> SeverityInterval:
-        scaled = np.sort(np.abs(true - found) / (doubtful + floor))
-        place = min(len(scaled), int(np.ceil((len(scaled) + 1) * LEVEL))) - 1
-        return SeverityInterval(level=LEVEL, floor=floor, error=round(float(scaled[place]), 4), leaves=len(found))
+        scaled = np.abs(true - found) / (doubtful + floor)
+        kinds = [labels == label for label in np.unique(labels)]
+        error = max(quantile(scaled[kind]) for kind in kinds if kind.sum() >= FEWEST)
+        return SeverityInterval(level=LEVEL, floor=floor, error=round(error, 4), leaves=len(found))
 
     def score(one: SeverityInterval) -> float:
         return interval_scores(found, true, one.half_width(doubtful))[1].mean()  # type: ignore[arg-type]
@@ -206,6 +216,7 @@ def nested_figures(
     found: dict[float, NDArray[np.float64]],
     true: NDArray[np.float64],
     doubtful: NDArray[np.float64],
+    labels: NDArray[np.str_],
     folds: NDArray[np.int64],
 ) -> dict[str, float]:
     """Figures of the severity and its interval, threshold and interval chosen without the fold in question.
@@ -217,7 +228,8 @@ def nested_figures(
     for number in range(FOLDS):
         rest, held = folds != number, folds == number
         threshold = best_threshold({one: (values[rest] - true[rest]) for one, values in found.items()})
-        half = interval_of(found[threshold][rest], true[rest], doubtful[rest]).half_width(doubtful[held])  # type: ignore[arg-type]
+        interval = interval_of(found[threshold][rest], true[rest], doubtful[rest], labels[rest])
+        half = interval.half_width(doubtful[held])  # type: ignore[arg-type]
         severity[held] = found[threshold][held]
         covered[held], scores[held] = interval_scores(severity[held], true[held], half)
     low, high = binomtest(int(covered.sum()), len(covered)).proportion_ci(0.95, "exact")
@@ -229,6 +241,8 @@ def nested_figures(
         "interval_coverage_low": float(low),
         "interval_coverage_high": float(high),
         "interval_score_relative": float(scores.mean() / constant),
+        **{f"leaves_{kind}": float((labels == kind).sum()) for kind in np.unique(labels)},
+        **{f"coverage_{kind}": float(covered[labels == kind].mean()) for kind in np.unique(labels)},
     }
 
 
@@ -286,7 +300,8 @@ def main() -> None:
     }
     threshold = best_threshold({tried: values - true for tried, values in found.items()})
     doubtful = np.array([doubtful_pct(out_of_fold[example.name]) for example in examples])
-    nested = nested_figures(found, true, doubtful, np.array([fold[example.group] for example in examples]))
+    labels = np.array([example.label.replace(" ", "_") for example in examples])
+    nested = nested_figures(found, true, doubtful, labels, np.array([fold[example.group] for example in examples]))
     log.info("threshold and interval nested: %s", {key: round(value, 3) for key, value in nested.items()})
     per_label = {
         label: figures(
@@ -311,7 +326,7 @@ def main() -> None:
         members=MEMBERS,
         domain=domain_of(examples),
         metrics={key: round(value, 4) for key, value in (chosen | nested).items()},
-        interval=interval_of(found[threshold], true, doubtful),
+        interval=interval_of(found[threshold], true, doubtful, labels),
         weights_sha256=hashlib.sha256(buffer.getvalue()).hexdigest(),
     )
     options.out.mkdir(parents=True, exist_ok=True)
@@ -339,6 +354,8 @@ def model_card(
         return f"| {name} | {int(found['leaves'])} | {' | '.join(numbers)} |"
 
     nested = info.metrics
+    kinds = [name.removeprefix("coverage_") for name in nested if name.startswith("coverage_")]
+    by_kind = ", ".join(f"{name.replace('_', ' ')} {nested[f'coverage_{name}']:.3f}" for name in kinds)
     lines = [
         f"# Model card: {info.name}",
         "",
@@ -368,8 +385,11 @@ def model_card(
         f"{nested['nested_severity_mae_points']:.2f} points and the bias {nested['nested_severity_bias_points']:.2f}.",
         "",
         f"The interval of {info.interval.level:.0%} is conformal, from the errors out of fold, and grows with the",
-        f"share of doubtful pixels. Nested in the same way, it covers {nested['interval_coverage']:.3f} of the leaves",
-        f"({nested['interval_coverage_low']:.3f} to {nested['interval_coverage_high']:.3f}, exact, 95 %); its score",
+        f"share of doubtful pixels. It is as wide as each kind of damage with {FEWEST} leaves or more needs, since",
+        "the tool is not told the kind. Nested in the same way, it covers",
+        f"{nested['interval_coverage']:.3f} of the leaves ({nested['interval_coverage_low']:.3f} to",
+        f"{nested['interval_coverage_high']:.3f}, exact, 95 %), by kind:",
+        f"{by_kind}. Its score",
         f"is {nested['interval_score_relative']:.2f} of that of the best interval of constant width.",
         "",
         "## Where it fails",

@@ -132,8 +132,10 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
             raise UsageError(f"no study of {', '.join(names)} uses a folder {folder!r}",
                              hint=f"known: {', '.join(sorted(known))}")  # fmt: skip
     chosen = studies
-    if data is not None and not folders and not any(_is_ours(study) for study in studies if not study.drawn):
-        chosen = [study for study in studies if not study.drawn]
+    real = [study for study in studies if not study.drawn]
+    on_photographs = any(study.needs_folder for tool in names for study in studies_of(tool))
+    if data is not None and not folders and on_photographs and not any(map(_is_ours, real)):
+        chosen = real
     layouts = _layouts()
     there = [] if data is None else sorted(path.name for path in data.iterdir() if path.is_dir())
     ignored = tuple(name for name in there if name not in layouts and not name.startswith("."))

@@ -307,7 +307,7 @@ class Bench:
     def call(
         self, *, infos: Mapping[Path, SampleFile] | None = None, backend: str | None = None, **arguments: Any
     ) -> Any:
-        """Call the tool and measure the time for reading, measuring and drawing.
+        """Call the tool and measure the processor time for reading, measuring and drawing.
 
         ``infos`` is the file metadata of a sample (scale, bands, intrinsics). The first call of a study is made twice,
         so that importing libraries is not counted.
@@ -326,9 +326,9 @@ class Bench:
         with call_context(work):
             if not self.call_ms:
                 tool(**arguments)
-            started = time.perf_counter()
+            started = time.process_time()
             result: ToolResult = tool(**arguments)
-            self.call_ms.append(1000 * (time.perf_counter() - started))
+            self.call_ms.append(1000 * (time.process_time() - started))
         self.call_megapixels.append(sum(_megapixels(value) for value in arguments.values() if isinstance(value, Path)))
         for artifact in (getattr(result, name) for name in type(result).model_fields):
             if isinstance(artifact, Artifact) and artifact.kind == "overlay":

@@ -96,6 +96,20 @@ def _rows(one: Quantity) -> list[tuple[str, ...]]:
     return [(one.tool, fields, one.sure or "none", "-", "-", "-", one.why.format(**numbers, least=LEAST_SUBJECTS))]
 
 
+def coverages() -> dict[str, list[tuple[str, float, int]]]:
+    """Return by tool what its interval is of, the share of subjects that it covers, and their number; then by part."""
+    found, fruits = _stored("lesion_model.json")["metrics"], _stored("nets/fruits.json")["counts"]
+    kinds = [name.removeprefix("coverage_") for name in found if name.startswith("coverage_")]
+    lesions = [("all leaves", found["interval_coverage"], int(found["leaves"]))]
+    by_kind = [(kind.replace("_", " "), found[f"coverage_{kind}"], int(found[f"leaves_{kind}"])) for kind in kinds]
+    lesions += [each for each in by_kind if each[2] >= LEAST_SUBJECTS]
+    counts = [(name, one["coverage"], one["photographs"]) for name, one in fruits.items() if one["spread"] is not None]
+    return {
+        "analyze_lesions": [(f"severity_interval_pct, {kind},", share, n) for kind, share, n in lesions],
+        "count_objects": [(f"count_interval, {fruit},", share, n) for fruit, share, n in counts],
+    }
+
+
 @cache
 def _stored(name: str) -> dict[str, Any]:
     return json.loads(files("agrotools").joinpath("data", name).read_text(encoding="utf-8"))
@@ -113,15 +127,19 @@ _Cells = tuple[str, bool, str, str, str, str]
 def _lesions() -> list[_Cells]:
     found, pool = (_stored("lesion_model.json")["metrics"], _subjects()["pools"]["leaf_lesion_masks"])
     n, low, high = int(found["leaves"]), found["interval_coverage_low"], found["interval_coverage_high"]
-    classes = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in pool["subjects_by_label"].items())
+    classes = ", ".join(
+        f"{name.replace('_', ' ')} {found[f'coverage_{name}']:.3f} of {found[f'leaves_{name}']:.0f}"
+        for name in pool["subjects_by_label"]
+    )
     return [(
         "coffee",
         True,
         f"{n} leaves",
         f"{found['interval_coverage']:.3f} ({low:.3f} to {high:.3f}), {coverage_text(low, n)}",
         _score(found["interval_score_relative"]),
-        f"none where the picture is flagged; leaves of each kind in the pool: {classes}, "
-        f"so for a kind by itself {coverage_text(0, max(pool['subjects_by_label'].values()))}",
+        "none where the picture is flagged; fitted to the kind of damage with the largest errors; "
+        f"of each kind it covers {classes}; "
+        f"for a kind by itself {coverage_text(0, max(pool['subjects_by_label'].values()))}",
     )]  # fmt: skip
 
 

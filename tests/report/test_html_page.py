@@ -51,11 +51,12 @@ def write_two_runs(tmp_path: Path) -> tuple[Path, Path]:
     wrong = [end_to_end(each, call("2*4"), call("plot()", 1), answer="rows: 8") for each in samples[::3]]
     rest = [right(each) for at, each in enumerate(samples) if at % 3]
     steps = [predicted(each, "2*3", "6 + 2") for each in samples]
-    write_run(model, [*wrong, *rest, *steps], model="some-model")
+    tools = {"analyze_lesions": "1:abc", "theirs": "1:abc"}
+    write_run(model, [*wrong, *rest, *steps], model="some-model", toolset=tools)
     drawn = Observation(result={"value": 6.0, "overlay": "overlay.png"}, artifacts=(overlay,))
     best = [end_to_end(each, call("2*3", observation=drawn), call("6 + 1", 1)) for each in samples[1:]]
     lost = end_to_end(samples[0], call("2*3"), call("6 + 1", 1), answer="rows: 9")
-    write_run(tmp_path / "oracle", [lost, *best], model="baseline:oracle", privileged=True)
+    write_run(tmp_path / "oracle", [lost, *best], model="baseline:oracle", privileged=True, toolset=tools)
     return model, tmp_path / "oracle"
 
 
@@ -91,6 +92,8 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     assert oracle["score"][0] == pytest.approx(11 / 12)
     assert model["tasks"]["organ_counting"][0] == pytest.approx(8 / 12)
     assert page_of_both.head["measure"]["label"] == "FAS"
+    assert "(this is version 1)" in model["certificates"]["analyze_lesions"]
+    assert model["certificates"]["theirs"] == "no accuracy study"
     assert all(any(row["values"]) or not row["low"] for row in page_of_both.head["process"])
 
 

@@ -108,6 +108,7 @@ async def use(client: Client) -> None:
     assert not result.is_error, result.content
     content = result.structured_content
     assert json.loads(result.content[0].text)["result"] == content  # pyright: ignore[reportAttributeAccessIssue]
+    assert result.meta["agrotools/certificate"]["refused"]["strange"]
     (link,) = [each for each in result.content if each.type == "resource_link"]
     (picture,) = [each for each in result.content if each.type == "image"]
     assert len(picture.data) <= PICTURE_BYTES
@@ -298,9 +299,8 @@ def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
             for folder in ("..", "folder", "/"):
                 assert error_of(await client.call_tool("list_files", {"folder": folder}))["kind"]
             for uri in (
-                f"file://{secret}",
-                "agrotools://results/../photos/field.png",
-                "agrotools://results/%2e%2e%2fx",
+                secret.as_uri(),
+                *(f"agrotools://results/{it}" for it in ("../photos/field.png", "%2e%2e%2fx")),
             ):
                 with pytest.raises(MCPError, match="there is no resource"):
                     await client.read_resource(uri)

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from accuracy import STUDIES, studies_of, study
+from accuracy.studies import plan
 from accuracy.study import Bench, Figure, estimate
 from accuracy.truth import read_truth
 from measure_accuracy import main
@@ -79,6 +80,11 @@ def test_rows_and_page(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"| {FOLDER} | refused as unknown |" in text
     assert "How sure the tools are" not in text, "said of our images alone"
     assert str(tmp_path) not in text
+
+
+def test_a_tool_whose_studies_need_no_folder_is_measured_beside_any_data(data: Path) -> None:
+    assert plan(data, ["lookup_agronomy"]).studies
+    assert not plan(data, ["count_objects"]).studies, "drawn scenes say nothing of the data of others"
 
 
 @pytest.mark.process

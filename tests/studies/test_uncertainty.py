@@ -1,11 +1,14 @@
 """The section on intervals and probabilities: complete, about existing fields, and with stored figures."""
 
+import json
 import typing
 from typing import Any
 
 from accuracy import STUDIES
 from accuracy.uncertainty import quantities
 from agrotools.tools import get_tool
+from agrotools.tools.result import CERTIFICATES
+from write_certificates import PAGE, certificates
 
 _NO_MEASUREMENT = {"lookup_agronomy", "calculate", "plot", "extract_marked_region"}
 
@@ -23,3 +26,10 @@ def test_every_number_of_a_result_is_a_quantity_or_said_to_be_none():
         numbers = {name for name, field in fields.items() if _has_number(field.annotation)}
         assert numbers <= named, tool
     assert {one.tool for one in listed} | _NO_MEASUREMENT >= set(STUDIES)
+
+
+def test_certificates_are_what_the_accuracy_page_says():
+    stored = json.loads(CERTIFICATES.read_text(encoding="utf-8"))
+    assert stored == certificates(PAGE.read_text(encoding="utf-8")), "python studies/write_certificates.py"
+    worst = stored["analyze_lesions"]["coverage"][1]
+    assert (worst["of"], worst["subjects"], worst["below_80"]) == ("severity_interval_pct, rust,", 85, False)

@@ -80,6 +80,7 @@ def tool_server(
             content=_content(types, reply),
             structured_content=None if is_error else dict(reply.observation.get("result") or {}),
             is_error=is_error,
+            meta=reply.meta,
         )
 
     async def read_resource(_context: Any, params: Any) -> Any:

@@ -68,11 +68,12 @@ class Link(NamedTuple):
 
 
 class ToolReply(NamedTuple):
-    """Reply to a call: ``result`` or ``error`` as a model sees it, pictures and links."""
+    """Reply to a call: ``result`` or ``error`` as a model sees it, pictures, links; ``meta`` is for the client."""
 
     observation: Mapping[str, Any]
     pictures: Sequence[Picture] = ()
     links: Sequence[Link] = ()
+    meta: Mapping[str, Any] | None = None
 
     @property
     def text(self) -> str:

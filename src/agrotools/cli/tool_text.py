@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from agrotools.core import Artifact, ToolSpec, UsageError
 from agrotools.tools.arguments import describe_schema, plain_schema
 from agrotools.tools.contract import Tool
+from agrotools.tools.result import certificate
 
 _UNITS = {unit: unit for unit in ("px", "mm", "cm", "m", "km", "ha", "s", "g", "kg")}
 _UNITS |= {"pct": "%", "px2": "px²", "mm2": "mm²", "cm2": "cm²", "m2": "m²", "deg": "°"}
@@ -56,17 +57,18 @@ def description(tool: Tool[..., Any]) -> str:
         note = "" if name in required else leavable
         text = f"{schema['description']}: " if "description" in schema else ""
         arguments.append((f"--{name.replace('_', '-')}", f"{text}{kind}{note}"))
-    results = [
-        (name, f"{text}: {kind}" if text and kind != "any value" else text or kind)
-        for name, kind, text in _result_fields(tool)
-        if name not in ("notes", "flags")
-    ]
-    results.append(("notes", "basis of the values: method, scale, back-end"))
-    results.append(("flags", "where they may be wrong"))
-    lines = [f"{tool.name} ({tool.category}, version {tool.version})", ""]
+    schema, results = result_schema(tool)["properties"], dict[str, str]()
+    for name, field in tool.result_type.model_fields.items():
+        kind, text = describe_schema(schema[name]), field.description or ""
+        kind = "a file" if _is_artifact(field.annotation) else kind
+        results[name] = f"{text}: {kind}" if text and kind != "any value" else text or kind
+    basis = {"notes": "basis of the values: method, scale, back-end", "flags": "where they may be wrong"}
+    results = {name: text for name, text in results.items() if name not in basis} | basis
+    certified = f"Accuracy: {certificate(tool.name, tool.version)['text']}"
+    lines = [f"{tool.name} ({tool.category}, version {tool.version})", *textwrap.wrap(certified, _WIDTH), ""]
     for paragraph in spec.description.split("\n\n"):
         lines += [*textwrap.wrap(paragraph, _WIDTH), ""]
-    lines += ["Arguments", *aligned(arguments, "  "), "", "Results", *aligned(results, "  ")]
+    lines += ["Arguments", *aligned(arguments, "  "), "", "Results", *aligned([*results.items()], "  ")]
     beyond = _sections(tool)
     return "\n".join([*lines, "", beyond] if beyond else lines)
 
@@ -79,13 +81,6 @@ def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
             text = {"description": field.description} if field.description else {}
             schema["properties"][name] = {"type": "string", **text}
     return schema
-
-
-def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
-    schema = result_schema(tool)
-    for name, field in tool.result_type.model_fields.items():
-        kind = "a file" if _is_artifact(field.annotation) else describe_schema(schema["properties"][name])
-        yield name, kind, field.description or ""
 
 
 def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:

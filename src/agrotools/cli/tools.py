@@ -47,10 +47,12 @@ def list_tools(as_json: AsJson = False) -> None:
 def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_json: AsJson = False) -> None:
     """Describe a tool: purpose, arguments, results and errors; as JSON the schema that models see."""
     from agrotools.cli.tool_text import description, result_schema
+    from agrotools.tools.result import certificate
 
     implementation = _find(tool, as_json)
     if as_json:
-        print_json({**implementation.spec.model_dump(mode="json"), "result": result_schema(implementation)})
+        certified = {"certificate": certificate(implementation.name, implementation.version)}
+        print_json(implementation.spec.model_dump(mode="json") | {"result": result_schema(implementation)} | certified)
     else:
         typer.echo(description(implementation))
 

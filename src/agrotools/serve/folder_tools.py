@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,9 +30,12 @@ from agrotools.serve.recording import SessionRecorder
 from agrotools.serve.workspace import FolderWorkspace
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.result import certificate
 
 RESULTS = "agrotools-results"
 """Folder of the files that tools write, in the workspace."""
+CERTIFICATE_KEY = "agrotools/certificate"
+"""Key in ``_meta`` of a result: how accurate the tool was in the accuracy studies."""
 _URI = "agrotools://results/"
 _LISTED_FILES = 500
 _LARGEST_RESOURCE = 64 * 2**20
@@ -62,7 +65,7 @@ END_TASK = ToolDescription(
     "Call this after the last tool call on a question, with the answer that the user gets.",
     {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
 )
-_PLAIN: Mapping[str, tuple[ToolDescription, str]] = {
+_PLAIN = {
     "list_files": (LIST_FILES, "folder"),
     "begin_task": (BEGIN_TASK, "question"),
     "end_task": (END_TASK, "answer"),
@@ -148,7 +151,7 @@ class FolderTools:
             outcome = await _reporting(self._run(call, workspace), tool, report)
             if self.recorder is not None:
                 await self._record(self.recorder, _session(headers), call, outcome, workspace)
-            return await asyncio.to_thread(self._reply, outcome.observation)
+            return await asyncio.to_thread(self._reply, tool, outcome.observation)
         except AgrotoolsError as error:
             return ToolReply({"error": _error(error)})
 
@@ -179,7 +182,7 @@ class FolderTools:
             return {"recorded_as": self.recorder.begin(_session(headers), text)}
         return {"recorded_as": self.recorder.end(_session(headers), text)}
 
-    def _reply(self, observation: Observation) -> ToolReply:
+    def _reply(self, tool: str, observation: Observation) -> ToolReply:
         if observation.error is not None:
             return ToolReply({"error": _shown(observation.error)})
         content = {"result": observation.result or {}}
@@ -187,7 +190,8 @@ class FolderTools:
         links = [
             Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in observation.artifacts
         ]
-        return ToolReply(content, result_pictures(observation.artifacts, folder), links)
+        meta = {CERTIFICATE_KEY: certificate(tool, get_tool(tool).version)}
+        return ToolReply(content, result_pictures(observation.artifacts, folder), links, meta)
 
     def _read(self, uri: str) -> tuple[str, bytes]:
         """Return media type and content of a file that a tool wrote; KeyError if there is none."""

@@ -194,14 +194,11 @@ class SessionRecorder:
 
 
 def _open_store(run: Path, toolset: Sequence[str]) -> RunStore:
-    for number in range(1, _MOST_RUNS + 1):
-        folder = run if number == 1 else run.with_name(f"{run.name}-{number}")
-        try:
+    *first, last = (run, *(run.with_name(f"{run.name}-{number}") for number in range(2, _MOST_RUNS + 1)))
+    for folder in first:
+        with suppress(RunStoreError):
             return RunStore(folder, _manifest(folder, toolset))
-        except RunStoreError:
-            if number == _MOST_RUNS:
-                raise
-    raise AssertionError
+    return RunStore(last, _manifest(last, toolset))
 
 
 def _manifest(run: Path, toolset: Sequence[str]) -> Manifest:
@@ -238,11 +235,9 @@ def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 def reference_of(trajectory: Trajectory) -> ReferenceTrajectory:
     """Return the successful calls of a session as reference calls."""
-    calls = [step for step in trajectory.calls if step.call and step.observation and step.observation.ok]
-    return ReferenceTrajectory(
-        steps=tuple(
-            ReferenceStep(tool=step.call.tool, arguments=step.call.arguments, observation=step.observation)
-            for step in calls
-            if step.call
-        )
+    steps = (
+        ReferenceStep(tool=step.call.tool, arguments=step.call.arguments, observation=step.observation)
+        for step in trajectory.calls
+        if step.call and step.observation and step.observation.ok
     )
+    return ReferenceTrajectory(steps=tuple(steps))

@@ -23,6 +23,8 @@ from agrotools.core import Artifact, ErrorInfo
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+CERTIFICATES = Path(__file__).parents[1] / "data" / "certificates.json"
+"""What the accuracy studies found about each tool. Written by ``studies/write_certificates.py``."""
 ARTIFACT_KEY = "$artifact"
 """Key of artifact placeholders: ``{"$artifact": n}`` in an encoded result is replaced by the n-th artifact's name."""
 
@@ -232,3 +234,27 @@ def unpack_frame(head: bytes, rest: bytes) -> Reply:
     except (orjson.JSONDecodeError, AttributeError, TypeError) as error:
         raise BrokenFrame(f"the message is not a JSON object: {error}") from error
     return message, contents
+
+
+@cache
+def certificate(tool: str, version: str) -> dict[str, Any]:
+    """Return what the accuracy studies found about a tool, and ``text``, the same on one line.
+
+    Of a tool with a study: ``version`` of the tool and date (``measured``); numbers of ``subjects`` in photographs, of
+    ``independent`` ones among them, and of drawn or written ones (``made``); ``coverage`` of its interval, of all, then
+    of parts, the worst first, with 95 % intervals (Clopper and Pearson 1934); calls ``refused`` or flagged on pictures
+    that the tool is made for (``known``) and others (``strange``), as [number, calls]; and in words, what it refuses.
+    """
+    found: dict[str, Any] = orjson.loads(CERTIFICATES.read_bytes()).get(tool, {"why": "no accuracy study"})
+    if "why" in found:
+        return {**found, "text": found["why"]}
+    other = "" if found["version"] == version else f" (this is version {version})"
+    text = f"measured on version {found['version']}{other}, {found['measured']}: {found['subjects']} subjects in "
+    text += f"photographs ({found['independent']} independent), {found['made']} drawn or written"
+    for each in found["coverage"][:2]:
+        below = ", below 80 %" if each["below_80"] else ""
+        share, low = 100 * each["share"], 100 * each["low"]
+        text += f"; {each['of']} covers {share:.1f} % of {each['subjects']} (at least {low:.1f} %{below})"
+    for kind, (number, calls) in found["refused"].items():
+        text += f"; refuses or flags {number} of {calls} {kind} pictures"
+    return {**found, "text": text}

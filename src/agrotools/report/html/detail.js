@@ -98,13 +98,15 @@ function resultView(step) {
     step.result && fold("whole result", () => rawText(JSON.stringify(step.result, null, 1)))));
 }
 
-function stepView(step, longest) {
+function stepView(step, longest, certificates) {
   const seconds = (step.seconds ?? 0) + (step.reply?.seconds ?? 0);
   const tokens = step.reply && step.reply.tokens[0] + step.reply.tokens[1] > 0 && `${amount(step.reply.tokens[0])} + ${amount(step.reply.tokens[1])} tokens`;
   const time = [step.about, step.reply && step.reply.seconds > 0 && `model ${duration(step.reply.seconds)}`, tokens].filter(Boolean).join(", ");
+  const certificate = certificates[step.title.replace("call ", "")];
   const item = el(`li.step.${step.state || "plain"}`, { data: { step: step.n } },
     el("header", {}, el("span.number", {}, step.n || "–"), el("h4", {}, step.title), step.verdict && el(`span.verdict.${step.state || "plain"}`, {}, step.verdict),
       el("span.time.dim", {}, time), el("span.meter", { "aria-hidden": "true" }, el("i", { style: { width: `${longest ? (100 * seconds) / longest : 0}%` } }))),
+    certificate && el("p.certificate.dim", {}, `accuracy: ${certificate}`),
     step.thought && el("p.thought", {}, longText(step.thought, 600)),
     argumentTable(step),
     step.text && el("p.text", {}, longText(step.text, 1200)),
@@ -123,7 +125,7 @@ function stepsView(data, record) {
   const longest = Math.max(0, ...data.steps.map((step) => (step.seconds ?? 0) + (step.reply?.seconds ?? 0)));
   const sums = [record.seconds > 0 && duration(record.seconds), record.tokens > 0 && `${data.sent_tokens}, ${amount(data.tokens[1])} out`, data.usd !== null && dollars(data.usd), data.silent && "usage not reported by the agent"].filter(Boolean).join(", ");
   return el("section", {}, el("h3", {}, record.mode === "step-by-step" ? "Predicted steps " : "Steps ", el("small.dim", {}, sums)),
-    el("ol.steps", {}, data.steps.map((step) => stepView(step, longest)),
+    el("ol.steps", {}, data.steps.map((step) => stepView(step, longest, runs[record.run].certificates)),
       data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page: agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));
 }
 

@@ -15,8 +15,6 @@ from agrotools.report.html.runs import Run, value_of
 
 MOST_LISTED = 50_000
 """Most records that a page lists."""
-
-
 NamesPart = Callable[[int, Record, Sequence[Score]], str]
 """Function of the number of a run, a record and its scores that returns the part that lost most of its points."""
 

@@ -15,6 +15,7 @@ from agrotools.runner.ladder import role_of
 from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
 from agrotools.scoring.summary import RunDifference, tokens_of
+from agrotools.tools.result import certificate
 
 Data = dict[str, Any]
 Measure = tuple[Setting, str]
@@ -100,14 +101,13 @@ def _roles(summaries: Sequence[Summary], measure: Measure | None) -> list[str]:
 
 def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
     summary, parts = run.summary, run.summary.modes.values()
-    facts = run_facts(run.name, run.folder, run.manifest, summary)
     estimate = _headline_of(summary, measure) if measure else None
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
     spend = read_spend(run.folder / "spend.jsonl")
     tokens_in, cached, tokens_out = tokens_of(parts)
-    attribution, outdated = read_attribution(run.folder)
+    (attribution, outdated), toolset = read_attribution(run.folder), run.manifest.toolset.items()
     return {
-        **facts,
+        **run_facts(run.name, run.folder, run.manifest, summary),
         "label": harmless(name),
         "role": "baseline" if run.manifest.faults and role != "model" else role,
         "score": estimate_data(estimate) if estimate else None,
@@ -123,6 +123,7 @@ def _run_data(run: Run, name: str, role: str, measure: Measure | None) -> Data:
         "missing": sum(summary.missing.values()),
         "attribution": attribution_data(attribution),
         "outdated": outdated,
+        "certificates": {tool: certificate(tool, of.partition(":")[0])["text"] for tool, of in toolset},
     }
 
 
@@ -157,29 +158,16 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     unparsed = [each.unparseable if each else None for each in counts]
     formless = [part.no_form_share if part else None for part in parts]
     spent = [part.counts.spent.get("closing_tokens") if part else None for part in parts]
+    closing = [each.per_record if each else None for each in spent]
     refused = "share of calls that ended in an error, also where that is right: a tool refuses what it cannot measure"
-    formless_of = "share of samples whose answer form was asked for and not given (end-to-end)"
-    closing_of = "tokens of the closing messages of a record that has them, in and out (end-to-end)"
     for label, meaning, unit, low, values in (
-        (
-            "Calls/needed",
-            "calls made for each call of the reference; 1: as many as needed (end-to-end)",
-            "×",
-            False,
-            ratios,
-        ),
-        ("Calls with an error", f"{refused} (end-to-end)", "%", False, failed),
-        ("no_form", formless_of, "%", True, formless),
-        ("Closing tokens", closing_of, "", True, [each.per_record if each else None for each in spent]),
-        (
-            "Unparseable replies",
-            "number of replies that were neither a call nor an answer (end-to-end)",
-            "",
-            True,
-            unparsed,
-        ),
+        ("Calls/needed", "calls made for each call of the reference; 1: as many as needed", "×", False, ratios),
+        ("Calls with an error", refused, "%", False, failed),
+        ("no_form", "share of samples whose answer form was asked for and not given", "%", True, formless),
+        ("Closing tokens", "tokens of the closing messages of a record that has them, in and out", "", True, closing),
+        ("Unparseable replies", "number of replies that were neither a call nor an answer", "", True, unparsed),
     ):
-        yield {"label": label, "meaning": meaning, "unit": unit, "low": low, "values": values}
+        yield {"label": label, "meaning": f"{meaning} (end-to-end)", "unit": unit, "low": low, "values": values}
 
 
 def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:

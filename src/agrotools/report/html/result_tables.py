@@ -35,8 +35,6 @@ _CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yell
 
 Line = list[tuple[str, str]]
 """Pieces of a line: text and its CSS classes."""
-
-
 Cell = list[Line]
 
 
@@ -111,7 +109,8 @@ def _table(table: Table) -> HtmlTable:
         for at, heading in enumerate(columns[0][1])
         if not all(cells[at].plain.strip() == "0" for _, cells in columns[1:]) or not columns[1:]
     ]
-    headings = [_lines(_unhyphenated(heading)) for heading, _ in columns]
+    # Terminal columns are narrow, so their headings are hyphenated.
+    headings = [_lines(Text(text.plain.replace("-\n", "")) if "-\n" in text.plain else text) for text, _ in columns]
     return HtmlTable(str(table.title or "").strip(), headings, rows, [])
 
 
@@ -122,11 +121,6 @@ def _says(cell: Text) -> bool:
 
 def _text(cell: object) -> Text:
     return cell if isinstance(cell, Text) else Text(str(cell))
-
-
-def _unhyphenated(heading: Text) -> Text:
-    """Return a heading without the hyphenation for narrow terminal columns."""
-    return Text(heading.plain.replace("-\n", "")) if "-\n" in heading.plain else heading
 
 
 def _lines(text: Text) -> list[Line]:

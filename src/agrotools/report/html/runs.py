@@ -196,12 +196,14 @@ def opened_runs(
         UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
     runs: list[Run] = []
-    for at, (folder, name) in enumerate(zip(folders, _distinct(list(map(name_of, folders))), strict=True)):
+    names = list(map(name_of, folders))
+    for at, (folder, name) in enumerate(zip(folders, names, strict=True)):
         manifest, index = read_manifest(folder).model_copy(update={"sample_ids": ()}), record_index(folder)
         if not len(index):
             raise index.without_samples
         check_comparisons(manifest, comparisons)
         roots, judges = benchmark_roots(manifest, folder, data_root), judged_rows(folder)
+        name = name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}"
         run = Run(folder, name, manifest, index, roots, comparisons, judges)
         if summaries:
             run.scored = summaries[at]
@@ -295,13 +297,6 @@ def _artifacts_of(record: dict[str, Any]) -> Iterator[object]:
         steps = sample["reference"]["steps"]
     for step in steps:
         yield from (each.get("sha256") for each in (step.get("observation") or {}).get("artifacts", ()))
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Make names unique: repeated ones get a number."""
-    return [
-        name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}" for at, name in enumerate(names)
-    ]
 
 
 _HASH_DIGITS = 12

@@ -162,7 +162,8 @@ class SeverityInterval(FrozenModel):
     """Conformal interval of a severity: wider on leaves with more doubtful pixels (Lei et al. 2018, locally weighted).
 
     ``error``: quantile of the absolute errors of leaves that the model had not seen, in units of the doubtful share of
-    the leaf plus ``floor``, percent. ``level``: share of such leaves that intervals cover. ``leaves``: their number.
+    the leaf plus ``floor``, percent. ``level``: share of such leaves that intervals cover, of each kind of damage.
+    ``leaves``: their number.
     """
 
     level: FiniteFloat
