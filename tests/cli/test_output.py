@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_users_are_told_every_code() -> None:
-    told = (ROOT / "docs" / "running.md").read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    told = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
     codes = {value for name, value in vars(output).items() if name.isupper() and isinstance(value, int)}
     assert {
         int(line.split("|")[1]) for line in told.splitlines() if line.startswith("| ") and "code" not in line

@@ -157,7 +157,7 @@ def _in_place(line: str) -> list[str]:
     family = words[words.index("--format") + 1] if "--format" in words else ""
     suffix = "_of_agrieval" if "--paper" in words else ""
     named = {
-        "DIR": "corpus" if "kb" in words[:2] else _data_root(words),
+        "DIR": "corpus" if "kb" in words else _data_root(words),
         "RUN": f"RUN{suffix}",
         "OTHER_RUN": f"OTHER_RUN{suffix}",
         "SAMPLE": "blocks-004" if "BENCHMARK" in words else "gta-004",

@@ -131,7 +131,7 @@ def test_a_table_that_cannot_be_read(tmp_path: Path, text: str, message: str):
 
 
 def test_the_example_of_the_documentation_runs(tmp_path: Path):
-    page = Path(__file__).parents[2] / "docs/metrics.md"
+    page = Path(__file__).parents[2] / "docs/costs.md"
     example = re.search(r"```toml\n(# costs.toml.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert example
     (tmp_path / "costs.toml").write_text(example[1])

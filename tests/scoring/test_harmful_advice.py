@@ -1,4 +1,4 @@
-"""Harmful claims in advice, by the plain rule of open text; docs/metrics.md lists what it misses."""
+"""Harmful claims in advice, by the plain rule of open text; docs/judges.md lists what it misses."""
 
 import json
 from collections import Counter

@@ -52,7 +52,7 @@ def test_phrases_without_a_term_are_never_stated(phrase: str):
 
 @pytest.mark.slow
 def test_replies_of_a_kind_earn_what_the_floor_sees_in_them():
-    """Right replies are mostly missed, and a third of the denied ones are taken for right; docs/metrics.md says so."""
+    """Right replies are mostly missed, and a third of the denied ones are taken for right; docs/judges.md says so."""
     scores: dict[tuple[str, bool], list[float]] = {}
     for reply in map(json.loads, REPLIES.read_text("utf-8").splitlines()):
         key = reply["kind"], reply["reply"].isascii()

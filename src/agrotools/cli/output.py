@@ -1,4 +1,4 @@
-"""Exit codes of all commands (also described in ``docs/running.md``), and JSON output."""
+"""Exit codes of all commands (also described in ``docs/guarantees.md``), and JSON output."""
 
 import io
 import os

@@ -101,12 +101,12 @@ def read_cost_table(path: Path) -> CostTable:
     Raises:
         UsageError: it cannot be read, a key is unknown, or a value is invalid.
     """
-    data = read_toml(path, "cost table", hint="docs/metrics.md has an example")
+    data = read_toml(path, "cost table", hint="docs/costs.md has an example")
     check_keys(data, CostTable.model_fields, str(path))
     try:
         return CostTable.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{path}: {first_error(error)}", hint="docs/metrics.md has an example") from error
+        raise UsageError(f"{path}: {first_error(error)}", hint="docs/costs.md has an example") from error
 
 
 class Question(NamedTuple):

@@ -3,7 +3,7 @@
 A phrase is a group of terms. A sentence states it if it holds all terms near each other, in any order; it denies it if
 a clause with one of the terms has a word of denial (:data:`_DENIAL`). A phrase that itself denies ("avoid overhead
 irrigation") is stated by a denial. Terms are compared by word stems, in scripts without spaces by characters; questions
-state nothing. ``docs/metrics.md`` lists what the rule gets wrong. The Open-Text Score is a judge's
+state nothing. ``docs/judges.md`` lists what the rule gets wrong. The Open-Text Score is a judge's
 (:mod:`agrotools.scoring.judging.questions`), by the same formula (:func:`facts_score`).
 """
 

@@ -91,7 +91,7 @@ def fit(answers: Answers) -> Fit:
     """Return the temperature, and the scales and threshold of strangeness.
 
     The threshold is set on scores out of fold, and on distances to pictures of other subjects. Of photographs of coffee
-    leaves it kept 0.953 of new subjects, fitted to 40 or to 119 (docs/tools.md).
+    leaves it kept 0.953 of new subjects, fitted to 40 or to 119 (docs/packs.md).
     """
     scores = np.zeros(len(answers.classes))
     for fold in answers.folds():
