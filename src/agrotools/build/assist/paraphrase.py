@@ -258,11 +258,7 @@ class ParaphraseResult:
 def paraphrase_folder(
     folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress
 ) -> ParaphraseResult:
-    """Paraphrase the questions of the benchmark in ``folder``; the folder is replaced atomically at the end.
-
-    Raises:
-        BenchmarkError: ``folder`` is not a benchmark, or its parent folder is not writable.
-    """
+    """Paraphrase the questions of the benchmark in ``folder``, and replace it; BenchmarkError if it is none."""
     benchmark = load_folder(folder)
     with open_model(helper, ledger) as model:
         outcome = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))

@@ -29,10 +29,7 @@ TEXTS = read_table(Path(__file__).with_name("card.toml"))
 def write_card(
     folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = TEXTS["use"]
 ) -> None:
-    """Write ``README.md`` and ``card/*.png`` into ``folder``, unless it has a ``README.md`` not written by agrotools.
-
-    ``front`` comes first, for example YAML front matter; ``use`` explains how to use the folder.
-    """
+    """Write ``README.md`` (``front``, card, ``use``) and ``card/*.png``, unless ``README.md`` is the user's own."""
     samples = tuple(samples)
     path = folder / CARD_FILE
     if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):

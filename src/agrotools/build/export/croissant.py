@@ -33,10 +33,7 @@ _WORDS = ("absent", "dropped", "left_out", "unread")
 
 
 def omissions(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
-    """Return omissions with their number or names, for example (``weedmap, tiles dropped, empty``, ``3``).
-
-    The pairs are sorted, because the order of keys changes when a header is written and read again.
-    """
+    """Return omissions with their number or names, sorted: (``weedmap, tiles dropped, empty``, ``3``)."""
     texts = ((" ".join(where.replace("_", " ").split()), text) for where, text in _iter_omissions(metadata, "") if text)
     return sorted(texts)
 
@@ -177,11 +174,7 @@ def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 
 
 def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
-    """Return Croissant JSON-LD of the benchmark in ``folder``.
-
-    Every file has its SHA-256; files of samples that do not exist are omitted. The record set ``samples`` contains the
-    questions but not the gold, which is in ``samples.jsonl`` itself.
-    """
+    """Return Croissant JSON-LD of the benchmark in ``folder``, with the SHA-256 of all files, but no gold."""
     counted = Tally(samples)
     known = {file.path: file.sha256 for sample in samples for file in sample.files}
     paths = ["benchmark.toml", _SAMPLES, *sorted(known)]

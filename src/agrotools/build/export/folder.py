@@ -31,23 +31,14 @@ def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 
 
 def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write the card and ``croissant.json`` of the benchmark in ``folder``, replacing older ones.
-
-    Neither is part of the benchmark's content hash. A user's own ``README.md`` is not changed.
-    """
+    """Write card and ``croissant.json``, no part of the content hash; a user's own ``README.md`` stays."""
     samples = tuple(samples)
     write_card(folder, header, samples)
     write_croissant(folder, header, samples)
 
 
 def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample], out: Path) -> None:
-    """Copy the benchmark whose files are in ``root`` to the folder ``out``, with card and ``croissant.json``.
-
-    The target is written completely or not at all.
-
-    Raises:
-        BenchmarkError: raised by :func:`~agrotools.formats.writing.replace_folder`.
-    """
+    """Copy the benchmark whose files are in ``root`` to ``out``, completely or not at all."""
     samples = tuple(samples)
     with replace_folder(out) as partial:
         copy_files(root, samples, partial)
@@ -103,11 +94,7 @@ EXPORT_FILE = "agrotools-export.toml"
 
 @contextmanager
 def replacing_export(target: Path, format: str) -> Iterator[Path]:
-    """Replace an export of this format, which a note marks; see :func:`~agrotools.formats.writing.replace_folder`.
-
-    Raises:
-        BenchmarkError: ``target`` contains something other than such an export, or is not writable.
-    """
+    """Replace an export of this format, which a note marks; BenchmarkError if ``target`` holds anything else."""
     note = f'format = "{format}"\n'
     mark = target / EXPORT_FILE
     if mark.is_file() and note not in mark.read_text(encoding="utf-8", errors="replace"):

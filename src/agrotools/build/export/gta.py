@@ -46,12 +46,7 @@ _FIGURE_SAVED = "The image is saved."
 
 
 def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
-    """Write the benchmark whose files are in ``root`` to the folder ``out``, completely or not at all.
-
-    Raises:
-        BenchmarkError: ``out`` contains something else, or is not writable.
-        UsageError: a tool that the benchmark names does not exist.
-    """
+    """Write the benchmark to ``out``, completely or not at all; UsageError for unknown tools, else BenchmarkError."""
     called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
     used = dict.fromkeys((*header.toolset, *(name for sample in samples for name in sample.toolset), *called))
     meta = {name: tool_meta(get_tool(name).spec) for name in used}

@@ -40,10 +40,8 @@ class AnswerReader:
     words: str
 
     def slots(self, given: Any) -> tuple[AnswerType, tuple[Slot, ...]]:
-        """Return answer type and slots: of GTA's ``gt_answer``, one answer, a list of answers, or their parts.
-
-        Raises:
-            BenchmarkError: the answer has none of these forms, or lacks what its type requires (named in the message).
+        """Return type and slots of a ``gt_answer``, an answer, a list, or parts; BenchmarkError if something is
+        lacking.
         """
         if given is NOTHING:
             raise BenchmarkError(f"there is no answer at {self.fields.answer['at']!r} ([answer] at)")

@@ -68,11 +68,7 @@ TABLES = ("sample", "files", "calls", "answer")
 
 
 def read_map(path: Path = DEFAULT_MAP, base: Path = DEFAULT_MAP) -> FieldMap:
-    """Read a field map, with what it lacks from the map ``base`` and from the default map.
-
-    Raises:
-        BenchmarkError: a map cannot be read, is not valid, or has unknown keys.
-    """
+    """Read a field map, completed by the map ``base`` and the default map; BenchmarkError if one is not valid."""
     hint = f"{base} is an example with every key"
     try:
         default, *maps = (tomllib.loads(read_text(each)) for each in (DEFAULT_MAP, base, path))

@@ -77,10 +77,7 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
 def import_entries(
     entries: Mapping[str, Any], folder: Path, fields: FieldMap, out: Path, progress: Progress = no_progress
 ) -> BenchmarkHeader:
-    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`.
-
-    The header's metadata counts the fields that the map does not read (``unread_fields``).
-    """
+    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
     source = Source(folder, fields, entries)
     samples: list[Sample] = []
     seen: set[str] = set()
@@ -271,10 +268,7 @@ _PLACE = re.compile(r"^<?(?:image|img|picture)[ _-]?([1-9]\d?)>?$", re.IGNORECAS
 
 
 def _steps(content: Any, entry: Entry, files: Sequence[SampleFile], source: Source) -> list[ReferenceStep]:
-    """Return the reference steps, arguments under agrotools' names and files by their names in the sample.
-
-    An argument that is a file may be its path, id, place or name without ending, else a path or in an earlier result.
-    """
+    """Return the reference steps, arguments under agrotools' names and files by their names in the sample."""
     fields, names, ends = source.fields, [file.name for file in files], [Path(path).name for path in entry.files]
     known = {end: name for end, name in zip(ends, names, strict=True) if ends.count(end) == 1}
     known |= dict(zip(entry.files, names, strict=True))

@@ -47,11 +47,7 @@ class ColumnNames:
         return is_meant or self.entry_of(name) is not None
 
     def ids_of(self, name: str) -> tuple[str, ...]:
-        """Return what the tool may call a thing, the usual identifier first.
-
-        It is the id of the entry in the knowledge base, or the name in the table, which may be the label of a pack. A
-        healthy plant of an unknown crop is one of any crop.
-        """
+        """Return what the tool may call a thing: its entry, or its name in the table, the label of a pack."""
         if self.is_healthy(name):
             crop, key_of = healthy_crop(name) or self.labels.crop, kb_names().key_of_crop
             of_net = [on for on in _crops_of_the_net() if not crop or key_of(on) == key_of(crop)]

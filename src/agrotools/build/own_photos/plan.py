@@ -39,13 +39,7 @@ class SkippedRows:
         self._kinds: dict[tuple[str, str, str], _SkippedKind] = defaultdict(_SkippedKind)
 
     def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
-        """Count one skipped item.
-
-        Args:
-            what: name of a column, or "picture".
-            reason: continuation of the sentence that begins with the item.
-            row: number of the row as in spreadsheets.
-        """
+        """Count an item skipped in a column or of "picture"; ``reason`` continues its name."""
         kind = self._kinds[what, reason, hint]
         kind.count += 1
         kind.example = kind.example or example

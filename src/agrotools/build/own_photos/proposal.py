@@ -242,11 +242,7 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
 
 
 def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
-    """Return disease, pest or weed for the measure ``class`` where there is evidence for one, and the evidence.
-
-    The evidence is a word in the name of the table or of the folder of photos, or else the kind of most of the names
-    that the knowledge base has.
-    """
+    """Return disease, pest or weed for ``class`` if the files' names say so, or most of the names that are known."""
     if measure.name != CLASS:
         return measure, ""
     files = f"{seen.images.folder.name} {seen.table.path.stem}"

@@ -136,12 +136,10 @@ class Pictured(NamedTuple):
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
-    """Group the hashes of pictures; samples are built from one group each, and each group is a separate cluster.
+    """Group the hashes of pictures of the same slices and columns; samples are built from one group each, a cluster.
 
-    A group holds pictures of the same slices with values in the same columns, in the order of their hashes: two each,
-    or four if there are enough pictures for ten such groups.
-
-    ``columns_of``: hash of each picture mapped to the columns that have a value for it, and its slices.
+    A group has two pictures, or four if there are enough for ten such groups. ``columns_of``: columns and slices by
+    hash.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
@@ -202,11 +200,7 @@ def _thing(each: Pictured, position: int, names: ColumnNames, measure: Measure, 
 
 
 def _together(group: Sequence[Pictured], names: ColumnNames, choices: Sequence[str]) -> dict[str, str]:
-    """Return words for a name to look for among the pictures of a group, and for the names to choose from.
-
-    The choices are the names of the group and some other names of the column. The name to look for is drawn at random
-    from the group, so that its position reveals nothing.
-    """
+    """Return words for a name to look for, drawn from the group, and for names to choose from."""
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]
     sought = draw.choice(values)

@@ -61,8 +61,7 @@ class Images:
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
 
-        A path may begin with the name of the folder. Of a path on another computer the name counts, and the folders
-        if several pictures have that name.
+        Of a path on another computer the name counts, and the folders if several pictures have that name.
         """
         given = cell.replace("\\", "/").removeprefix("./")
         written = _plain(given)
@@ -133,11 +132,7 @@ class DetectedTable:
 
 
 def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
-    """Read the table once and keep the rows whose picture is in the folder.
-
-    Raises:
-        BenchmarkError: the folder or the table cannot be used, or no row belongs to a picture.
-    """
+    """Read the table and keep the rows whose picture is in the folder; BenchmarkError if there are none."""
     pictures = Images(images)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
     settings: dict[str, Any] = plan.model_dump(include={"encoding", "delimiter", "sheet"}) if plan else {}

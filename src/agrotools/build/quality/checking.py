@@ -222,15 +222,9 @@ CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
 def check_quality(
     samples: Sequence[Sample], root: Path, *, read_text: bool = False, progress: Progress = no_progress
 ) -> tuple[list[Finding], list[str]]:
-    """Run all checks on a benchmark's samples.
+    """Run all checks on samples (with clusters) whose files are in ``root``; also return what was skipped.
 
-    Args:
-        samples: samples with their clusters set.
-        root: folder that the paths of files are relative to.
-        read_text: also search for answers written in pictures, which takes seconds per picture.
-
-    Returns:
-        The findings, and descriptions of the checks that were skipped.
+    ``read_text``: also search for answers written in pictures, which takes seconds per picture.
     """
     checks: list[Callable[[], Iterable[Finding]]] = [
         lambda: check_near_duplicates(samples, root, progress),

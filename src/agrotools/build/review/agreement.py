@@ -29,10 +29,7 @@ Reviewer = Annotated[
 
 
 class SlotEdit(FrozenModel):
-    """Edit of a slot by a reviewer; a field that is None is unchanged.
-
-    ``value``: the right answer as text: a number in the slot's unit, a name, or yes or no.
-    """
+    """Edit of a slot; None: unchanged. ``value``, as text: a number in the slot's unit, a name, or yes or no."""
 
     value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
@@ -94,12 +91,7 @@ def checks_of(sample: Sample) -> list[CheckName]:
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
-    """Return ``edits`` without fields that change nothing; None if nothing is left.
-
-    Raises:
-        ValueError: the sample does not have a slot, a tolerance is given for a slot that is not numeric, or a value is
-            not one that the slot can have.
-    """
+    """Return ``edits`` without what changes nothing, perhaps None; ValueError if they do not fit the sample."""
     slots = {slot.name: slot for slot in sample.answer}
     changed: dict[str, SlotEdit] = {}
     for name, edit in edits.slots.items():
@@ -147,10 +139,7 @@ def _slot_changes(slot: Slot, edit: SlotEdit) -> dict[str, Any]:
 
 
 def apply_edits(sample: Sample, edits: Edits) -> Sample:
-    """Return ``sample`` with ``edits`` applied; ValueError if they do not fit or the result is not valid.
-
-    An edited answer is no longer computed from the reference calls: its ``from`` is removed.
-    """
+    """Return ``sample`` with ``edits``, without the ``from`` of edited answers; ValueError if it is not valid."""
     effective_edits(sample, edits)
     answer: list[Slot] = []
     for slot in sample.answer:
@@ -219,11 +208,7 @@ def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) 
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """Return Cohen's kappa (1960) of two raters' categories, or None and the reason.
-
-    Kappa is the observed agreement beyond the agreement expected by chance for two raters with the same category
-    frequencies.
-    """
+    """Return Cohen's kappa (1960) of two raters' categories, the agreement beyond chance, or None and the reason."""
     n = len(pairs)
     if n == 0:
         return None, "no sample was decided by both"

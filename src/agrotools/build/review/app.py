@@ -139,10 +139,7 @@ _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 
 
 class Review:
-    """One review: its material, its journal, and the request handlers.
-
-    All routes except ``/``, ``/look.css`` and ``/static`` need a session.
-    """
+    """One review: its material, its journal, and the request handlers; all but the front page need a session."""
 
     page = "page.html.j2"
     """Template of the page."""

@@ -33,10 +33,7 @@ _LATER = "Agreement, and the results of the runs, are shown once you have graded
 
 
 class Grading(Review):
-    """Blind grading of the answers of ``sheet``. The runs are named once everybody who began has graded all answers.
-
-    ``reports``: address of the report page of each run, if there is one.
-    """
+    """Blind grading of the answers of ``sheet``; ``reports``: address of the report page of each run."""
 
     page = "grade.html.j2"
 
@@ -136,10 +133,7 @@ class Grading(Review):
 
 
 class GradingPages:
-    """Grading pages that a server of reports opens on demand, one for each set of runs, each with its own server.
-
-    They run in threads of this process and end with it.
-    """
+    """Grading pages that a server of reports opens on demand in threads, one for each set of runs."""
 
     def __init__(self, data_root: Path | None = None) -> None:
         self._data_root = data_root
@@ -147,10 +141,7 @@ class GradingPages:
         self._opening = threading.Lock()
 
     def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
-        """Return a new address of the page for the runs ``reports`` (addresses of their reports by folder).
-
-        ``home``: address of the list of runs; ``sample``: the sample whose answers are shown first.
-        """
+        """Return a new address of the page for ``reports`` (addresses by run), with the answers to ``sample`` first."""
         with self._opening:
             running = self._running.get(frozenset(reports))
             if running is None:

@@ -24,12 +24,7 @@ Entry = TypeVar("Entry", Decision, Grade)
 
 
 class ReviewJournal(Generic[Entry]):
-    """Entries of the type ``kind`` in the file ``path``, which is created only by :meth:`open_for_writing` or
-    :meth:`append`.
-
-    Raises:
-        BenchmarkError: the file exists and cannot be read.
-    """
+    """Entries of the type ``kind`` in a file, made by the first write; BenchmarkError if it cannot be read."""
 
     def __init__(self, path: Path, kind: type[Entry]) -> None:
         self.path, self._kind = path, kind

@@ -171,10 +171,7 @@ def reference_flags(sample: Sample) -> list[Finding]:
 
 
 def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
-    """Read flags by sample id from ``quality.jsonl``, and return notes on the file as the second result.
-
-    A folder without that file has no flags; unreadable lines are counted.
-    """
+    """Read flags by sample id from ``quality.jsonl``, and return notes on the file as the second result."""
     flags: dict[str, list[Finding]] = {}
     bad = 0
     try:

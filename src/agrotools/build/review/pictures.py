@@ -4,7 +4,6 @@ Files are never sent as stored on disk: even photographs are decoded and encoded
 """
 
 import io
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,112 +28,61 @@ _POINT_NAMES = ("centre", "centres", "center", "centers", "point", "points", "xy
 
 @dataclass(frozen=True)
 class Shape:
-    """Box ``x0, y0, x1, y1`` or point ``x, y`` of one step, in pixels of one file."""
+    """Box ``x0, y0, x1, y1`` or point ``x, y`` of one step (from 1), in pixels of one file."""
 
     file: str
     step: int
-    """step number, from 1"""
     origin: Origin
     numbers: tuple[float, ...]
     label: str
-    thing: tuple[str | int, ...] | None = None
-    """path of the located object, the same for its box and its centre; None for a frame such as ``leaf_box``"""
 
 
 def shapes_of(sample: Sample) -> list[Shape]:
-    """Return all boxes and points of the reference trajectory that can be drawn on a picture of the sample."""
+    """Return the boxes and points of the reference trajectory that are drawn on the pictures of the sample."""
     shapes: list[Shape] = []
     for number, step in enumerate(sample.reference.steps if sample.reference else (), start=1):
-        files = files_of(step, sample)
-        result = step.observation.result if step.observation else None
-        parts: tuple[tuple[Origin, Mapping[str, JsonValue] | None], ...] = (
-            ("argument", {name: literal_value(value) for name, value in step.arguments.items()}),
-            ("observation", result),
-            ("truth", step.truth),
-        )
-        for origin, values in parts:
+        parts: dict[Origin, Mapping[str, JsonValue] | None] = {
+            "argument": {name: literal_value(value) for name, value in step.arguments.items()},
+            "observation": step.observation.result if step.observation else None,
+            "truth": step.truth,
+        }
+        for origin, values in parts.items():
             places = list(_places(values or {}))
             shapes += [
-                Shape(file, number, origin, numbers, label, thing) for file in files for label, numbers, thing in places
+                Shape(file, number, origin, numbers, label)
+                for file in files_of(step, sample)
+                for label, numbers in places[:_MOST]
             ]
     return shapes
-
-
-def drawn_shapes(shapes: Sequence[Shape]) -> list[Shape]:
-    """Return the shapes to draw: at most ``_MOST`` of each step and origin."""
-    count: Counter[tuple[int, Origin]] = Counter()
-    drawn: list[Shape] = []
-    for shape in shapes:
-        count[shape.step, shape.origin] += 1
-        if count[shape.step, shape.origin] <= _MOST:
-            drawn.append(shape)
-    return drawn
-
-
-def count_things(shapes: Sequence[Shape]) -> dict[Origin, str]:
-    """Return the number of objects located on one file, by origin; ``2 + 7`` if two steps locate some.
-
-    An object with a box and a centre counts once. Frames count only if a step locates nothing else.
-    """
-    things: dict[Origin, dict[int, set[object]]] = {}
-    frames: dict[Origin, dict[int, set[object]]] = {}
-    for shape in shapes:
-        kind, key = (frames, shape.numbers) if shape.thing is None else (things, shape.thing)
-        kind.setdefault(shape.origin, {}).setdefault(shape.step, set()).add(key)
-    counts: dict[Origin, str] = {}
-    origins: dict[Origin, None] = {shape.origin: None for shape in shapes}
-    for origin in origins:
-        by_step = {**frames.get(origin, {}), **things.get(origin, {})}
-        counts[origin] = " + ".join(str(len(by_step[step])) for step in sorted(by_step))
-    return counts
 
 
 def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
     """Return the names of a step's pictures: its first file, and others of the same size."""
     by_name = {file.name: file for file in sample.files}
-    files = [
-        by_name[value]
-        for value in map(literal_value, step.arguments.values())
-        if isinstance(value, str) and value in by_name
-    ]
-    if not files:
-        return []
-    size = (files[0].width_px, files[0].height_px)
-    return [
-        file.name
-        for file in files
-        if file is files[0] or (None not in size and (file.width_px, file.height_px) == size)
-    ]
+    values = (literal_value(value) for value in step.arguments.values())
+    files = [by_name[value] for value in values if isinstance(value, str) and value in by_name]
+    sizes = [(file.width_px, file.height_px) for file in files]
+    alike = zip(files, sizes, strict=True)
+    return [file.name for file, size in alike if file is files[0] or (None not in size and size == sizes[0])]
 
 
-_Path = tuple[str | int, ...]
-
-
-def _places(
-    value: Any, name: str = "", label: str = "", path: _Path = ()
-) -> Iterator[tuple[str, tuple[float, ...], _Path | None]]:
-    """Yield boxes and points in ``value``, recognised by the names of their fields, with their labels and objects.
-
-    ``path`` leads to the object. The names of box and point fields are left out of it, so that a box and a centre of
-    one object, and equal places in the lists ``boxes`` and ``centres``, have the same path.
-    """
+def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield boxes and points in ``value``, recognised by the names of their fields, with their labels."""
     word = name.removesuffix("_px")
-    is_frame = word.endswith("_box")
-    is_box = is_frame or word in _BOX_NAMES
     if isinstance(value, Mapping):
         beside = _label_of(value) or label
         for key, item in value.items():
-            plain = str(key).removesuffix("_px")
-            is_place = plain in _BOX_NAMES or plain in _POINT_NAMES
-            yield from _places(item, str(key), beside, path if is_place else (*path, str(key)))
+            yield from _places(item, str(key), beside)
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        if is_box and _is_numbers(value, 4) and value[2] > value[0] and value[3] > value[1]:
-            yield label or (name if is_frame else ""), tuple(map(float, value)), None if is_frame else path
+        is_frame = word.endswith("_box")
+        is_box = (is_frame or word in _BOX_NAMES) and _is_numbers(value, 4)
+        if is_box and value[2] > value[0] and value[3] > value[1]:
+            yield label or (name if is_frame else ""), tuple(map(float, value))
         elif word in _POINT_NAMES and _is_numbers(value, 2):
-            yield label, tuple(map(float, value)), path
+            yield label, tuple(map(float, value))
         else:
-            for number, item in enumerate(value):
-                yield from _places(item, name, label, (*path, number))
+            for item in value:
+                yield from _places(item, name, label)
 
 
 def _is_numbers(value: Sequence[Any], count: int) -> bool:
@@ -185,13 +133,12 @@ class Pictures:
         """Return an artifact recorded with the reference calls as a picture, or the reason why it cannot be shown."""
         if artifact.kind not in _PICTURE_KINDS:
             return Absent(f"a {artifact.kind} is not shown as a picture")
-        kind = "mask" if artifact.kind == "mask" else "image"
         path = self._places.of_artifact(artifact)
         if isinstance(path, Absent):
             path = self._tool_results.artifact(artifact)
         if path is None:
             return Absent("not kept when the benchmark was built")
-        return _rendered(path, artifact.name, kind, None, size)
+        return _rendered(path, artifact.name, "mask" if artifact.kind == "mask" else "image", None, size)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
         """Return the path of a sample's file, if its content is unchanged."""

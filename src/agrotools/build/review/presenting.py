@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.build.review.agreement import checks_of
 from agrotools.build.review.material import Material, reference_flags
-from agrotools.build.review.pictures import Shape, count_things, drawn_shapes, files_of, shapes_of
+from agrotools.build.review.pictures import Shape, files_of, shapes_of
 from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.base import number_text
 from agrotools.core.record import Results, is_ref, literal_value
@@ -114,12 +114,9 @@ def present(
     *,
     key: str | None = None,
 ) -> dict[str, Any]:
-    """Return the values for ``sample.html.j2``, the page of ``sample``.
+    """Return the values for ``sample.html.j2``.
 
-    Args:
-        tables: paths of its tables, by name.
-        sizes: width and height of pictures whose size is not given in the sample, by name.
-        key: name of the sample in ``material``; None for its id.
+    ``tables``: paths of tables; ``sizes``: of pictures that state none; ``key``: name in ``material``, None for the id.
     """
     shapes = shapes_of(sample)
     results: Results = shown_results(sample.reference) if sample.reference else []
@@ -147,8 +144,8 @@ def _file(
         "picture": file.kind in PREVIEWED_KINDS,
         "width": width,
         "height": height,
-        "shapes": drawn_shapes(shapes_of_file),
-        "counts": count_things(shapes_of_file),
+        "shapes": shapes_of_file,
+        "origins": dict.fromkeys(shape.origin for shape in shapes_of_file),
         "masks": list(_masks_of(file, sample)),
         "table": _first_rows(table) if isinstance(table, Path) else [],
     }

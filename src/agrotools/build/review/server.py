@@ -127,13 +127,9 @@ _TRIES = 20
 
 
 def bound_socket(folder: Path, port: int | None) -> socket.socket:
-    """Open a listening socket on ``127.0.0.1``.
+    """Listen on ``127.0.0.1``, by default on a port made from the folder, as browsers keep unfinished work by port.
 
-    Without ``port``, the port is derived from the folder and is the same each time if it is free, because browsers
-    store the state of an unfinished review by address and port.
-
-    Raises:
-        UsageError: ``port`` is not available.
+    Raises UsageError if ``port`` is not available.
     """
     if port is not None:
         try:
@@ -177,12 +173,7 @@ class RunningReview(NamedTuple):
 def review_server(
     page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], port: int | None = None
 ) -> RunningReview:
-    """Return a server of ``page`` that listens on ``port``.
-
-    Raises:
-        BenchmarkError: decisions cannot be stored.
-        UsageError: ``port`` is not available.
-    """
+    """Return a server of ``page`` on ``port``; UsageError if it is taken, BenchmarkError if nothing can be stored."""
     import uvicorn
 
     journal.open_for_writing()
@@ -210,10 +201,7 @@ def serve_review(
     *,
     started: Callable[[str], None],
 ) -> None:
-    """Serve a page until interrupted; errors as in :func:`review_server`.
-
-    ``started`` gets an address that opens the page, and a new one whenever Enter is pressed in the terminal.
-    """
+    """Serve a page until interrupted; ``started`` gets its address, and a new one whenever Enter is pressed."""
     running = review_server(page, journal, port)
     doorkeeper = running.page.doorkeeper
 

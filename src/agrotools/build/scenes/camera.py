@@ -57,14 +57,10 @@ _FARTHEST_MM = 5500.0
 
 
 def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
-    """Return an 8-bit sRGB photograph, (rows, columns, 3), of linear light.
+    """Return an 8-bit sRGB photograph of linear light, (rows, columns, 3 or more), red, green and blue first.
 
-    White balance, vignette, lens blur and photon noise (Poisson) are simulated; highlights burn out if
-    ``exposure * light`` exceeds 1.
-
-    Args:
-        light: (rows, columns, 3 or more), with red, green and blue first.
-        electrons: electrons at full scale, from 12,000 for a good sensor to 800 for a poor one.
+    White balance, vignette, lens blur and photon noise are simulated; light burns out where ``exposure`` times it
+    exceeds 1. ``electrons``: electrons at full scale, from 12,000 for a good sensor to 800 for a poor one.
     """
     rows, columns = light.shape[:2]
     linear = light[..., :3] * np.float32(exposure)

@@ -1,8 +1,4 @@
-"""Drawn farmland on two dates: crops change, and in some pairs cropland is lost.
-
-Always marked as synthetic. Roads, houses and groves exist on both dates, and a pond or a bare lot may as well; only
-cropland that became one of :data:`BECOMES` counts as change.
-"""
+"""Drawn farmland on two dates: crops change, and in some pairs cropland is lost to one of :data:`BECOMES`."""
 
 import zlib
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,4 @@
-"""Leaves, twigs and background in perspective: the view in which fruit hangs.
-
-A view holds light (red, green, blue, near infrared), distance and the number of the visible fruit for each pixel. It is
-painted from far to near, so that later objects hide earlier ones.
-"""
+"""Leaves, twigs and background in perspective, painted from far to near: the view in which fruit hangs."""
 
 import math
 from collections.abc import Sequence

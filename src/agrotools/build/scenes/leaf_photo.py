@@ -1,7 +1,4 @@
-"""Drawn leaves with lesions on a board, a cloth or soil; the diseased pixels are known exactly.
-
-Always marked as synthetic.
-"""
+"""Drawn leaves with lesions on a board, a cloth or soil; the diseased pixels are known exactly."""
 
 import zlib
 from typing import Any

@@ -1,8 +1,4 @@
-"""Drawn fruit on a plant, seen by a colour camera with depth; every diameter is known.
-
-Always marked as synthetic. Fruit hangs among leaves at several distances, of one variety in each picture: red, striped,
-pale or green, so that colour alone does not find it.
-"""
+"""Drawn fruit of one variety among leaves, seen by a colour camera with depth; every diameter is known."""
 
 import math
 import zlib

@@ -1,8 +1,4 @@
-"""Drawn farm ponds on two dates: pairs of pictures with exactly known water and event.
-
-Always marked as synthetic. A pond is a basin with an embankment: it can be built, be filled in, dry out and fill again,
-while the crops around it grow, ripen and are ploughed in.
-"""
+"""Drawn farm ponds on two dates, which are built, filled in, dry out or fill; water and event are known exactly."""
 
 import zlib
 from dataclasses import dataclass, replace

@@ -1,8 +1,7 @@
 """Drawn side views of a potted weed, with a disc and a ruler of known size: its height in centimetres is known.
 
-Plants grow like a simple L-system: a stem of nodes with leaves that stretches and gains nodes with age along a logistic
-curve. The camera is tilted up or down by up to 5 degrees, so that measurements in the picture differ slightly from the
-truth.
+A stem of nodes with leaves stretches and gains nodes along a logistic curve. The camera is tilted up or down by up to 5
+degrees, so that measurements in the picture differ slightly from the truth.
 """
 
 import math

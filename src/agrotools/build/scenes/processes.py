@@ -61,10 +61,7 @@ def read_record(place: Path) -> dict[str, Any]:
 def each_finished(
     draw: Callable[[T], object], items: Sequence[T], workers: int, stop: Callable[[], None]
 ) -> Iterator[T]:
-    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish.
-
-    ``stop`` is called at the end, also at an early one, and ends what a thread waits for.
-    """
+    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish; then call ``stop``."""
     pool = ThreadPoolExecutor(max(1, min(workers, len(items))))
     try:
         pending = {pool.submit(draw, item): item for item in items}
@@ -90,12 +87,7 @@ class DrawingProcesses:
         self.close = weakref.finalize(self, _end, self._started)
 
     def draw(self, order: Order, place: Path) -> None:
-        """Draw an order into the folder ``place``.
-
-        Raises:
-            OSError: the folder cannot be written.
-            InfrastructureError: the scene cannot be drawn.
-        """
+        """Draw an order into the folder ``place``; OSError if the disk fails, else InfrastructureError."""
         line, reply, is_new = orjson.dumps({**asdict(order), "place": str(place)}).decode(), "", False
         while not (reply or is_new):  # one that has waited for long may have ended
             try:

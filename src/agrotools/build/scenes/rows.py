@@ -1,8 +1,4 @@
-"""Drawn crop rows with weeds: a scene in which the class of every pixel is known exactly.
-
-Always marked as synthetic. It does not replace photographs: it tests whether an agent uses its tools well on inputs
-that cannot have been in any training data.
-"""
+"""Drawn crop rows with weeds: a scene in which the class of every pixel is known exactly."""
 
 import zlib
 from dataclasses import dataclass
@@ -57,10 +53,7 @@ def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: fl
 def band_raster(
     rng: np.random.Generator, bands: NDArray[np.float32], noise: float, shift_px: float
 ) -> NDArray[np.uint16]:
-    """Return calibrated reflectance times 10,000, (bands, rows, columns).
-
-    Each band except green is shifted by up to ``shift_px`` pixels, as by the lenses of a multi-camera.
-    """
+    """Return reflectance x 10,000 (bands, rows, columns); bands but green are shifted by up to ``shift_px`` pixels."""
     count = bands.shape[2]
     raster = np.empty((count, *bands.shape[:2]), dtype=np.uint16)
     for k in range(count):
@@ -241,10 +234,7 @@ def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> 
 
 
 def surveyed(classes: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return the classes in small squares, each around a random pixel of one of the classes.
-
-    All other pixels are :data:`UNSURVEYED`, so that shares of the classes cannot be read from the squares.
-    """
+    """Return the classes in small squares around random pixels of each class; all others are :data:`UNSURVEYED`."""
     squares = np.full_like(classes, UNSURVEYED)
     for number in CLASSES:
         ys, xs = np.nonzero(classes == number)

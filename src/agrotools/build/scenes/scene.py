@@ -93,10 +93,7 @@ def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float)
 def fractal_field(
     rng: np.random.Generator, rows: int, columns: int, largest: float, octaves: int, fall: float = 0.55
 ) -> NDArray[np.float32]:
-    """Return the sum of ``octaves`` smooth fields, each with half the cell size and ``fall`` times the weight.
-
-    The standard deviation of the sum is about 1.
-    """
+    """Return the sum, of deviation 1, of smooth fields: each has half the cell and ``fall`` times the last weight."""
     total = np.zeros((rows, columns), dtype=np.float32)
     weight, power, cell = 1.0, 0.0, largest
     for _ in range(octaves):
@@ -122,10 +119,7 @@ Window = tuple[slice, slice]
 
 
 def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) -> tuple[Window, Window]:
-    """Return the part of a patch with its corner at (x0, y0) that is in the picture, and its place in the picture.
-
-    ``patch`` and ``picture`` begin with the numbers of rows and columns. Both windows are empty if there is none.
-    """
+    """Return the part of a patch with its corner at (x0, y0) that is in the picture, and its place there."""
     left, top = max(0, -x0), max(0, -y0)
     right, bottom = max(left, min(patch[1], picture[1] - x0)), max(top, min(patch[0], picture[0] - y0))
     place = slice(y0 + top, y0 + bottom), slice(x0 + left, x0 + right)

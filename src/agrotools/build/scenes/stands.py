@@ -1,8 +1,7 @@
-"""Drawn forests and orchards from the air: a picture, a canopy height model, and the truth about every tree.
+"""Drawn forests and orchards from the air: picture, canopy height model, and the truth about every tree.
 
-Always marked as synthetic. There are two scenes: a block of 128 x 112 m at 25 cm (:func:`make_block`), whose trees can
-be counted individually, and a tract of several hectares at 0.5 or 1 m (:func:`make_tract`), with stands of different
-age and open ground.
+A block of 128 x 112 m at 25 cm has trees that can be counted; a tract of several hectares at 0.5 or 1 m has stands of
+different age and open ground.
 """
 
 import zlib

@@ -1,8 +1,4 @@
-"""Drawn wheat ears from above; the number and position of every ear are known.
-
-Always marked as synthetic. Ears are upright, leaning or lying, cross each other and are hidden by leaves; awns,
-ripeness and light differ between pictures.
-"""
+"""Drawn wheat ears from above: upright, leaning or lying, some hidden; number and position of each are known."""
 
 import math
 import zlib

@@ -59,11 +59,7 @@ def _listing(name: str, entry: Mapping[str, Any]) -> Listing:
 
 
 def agml_adapter(source: str) -> Adapter:
-    """Return the adapter of ``agml:NAME``.
-
-    Raises:
-        UsageError: AgML has no such data set, or there are no questions about its subject.
-    """
+    """Return the adapter of ``agml:NAME``; UsageError if there is no such data set, or no question about it."""
     name = source.removeprefix("agml:")
     if name not in described():
         close = get_close_matches(name, described(), 3, 0.5)

@@ -28,9 +28,7 @@ def change_subjects(
 ) -> list[Subject]:
     """Return the subjects of a pair of pictures (``files``: before, after), as a whole and by its halves.
 
-    Args:
-        mask: True for changed pixels.
-        changed: the kind of change, as a participle that follows "was".
+    ``mask``: True for changed pixels; ``changed``: the kind of change, as a participle that follows "was".
     """
     across, down = halves(mask.shape[1], mask.shape[0])
 
@@ -112,11 +110,9 @@ _BINS_M = (2.0, 5.0, 10.0, 15.0, 20.0)
 def canopy_subjects(
     name: str, file: SampleFile, heights: NDArray[np.float32], rng: np.random.Generator
 ) -> list[Subject]:
-    """Return subjects of one raster: the whole raster, its halves, its quarters, and three boxes drawn by ``rng``.
+    """Return subjects of the raster ``file``: the whole, its halves, its quarters, and three boxes drawn by ``rng``.
 
-    Args:
-        file: the raster, without its final name.
-        heights: metres (rows, columns), NaN without data (less than a tenth of the raster).
+    ``heights``: metres (rows, columns), NaN without data (less than a tenth of the raster).
     """
     file = file.model_copy(update={"name": _CANOPY_FILE})
     rows, columns = heights.shape

@@ -29,10 +29,7 @@ class Item(NamedTuple):
 def read_rows(path: Path, of: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a list: the groups of ``pattern`` in its lines, or the ``columns`` of a CSV file.
 
-    ``values``: pattern of the values of a column, and what they are.
-
-    Raises:
-        BenchmarkError: the file cannot be read, has no row or too many, or a row does not match.
+    ``values``: pattern of a column's values. BenchmarkError: unreadable, empty, too many, or a row does not match.
     """
     if "pattern" in of:
         matches = [(number, line, re.fullmatch(of["pattern"], line)) for number, line in read_lines(path)]
@@ -113,11 +110,7 @@ def _finder(root: Path, of: Mapping[str, Any]) -> Callable[[str], Path]:
 
 
 def existing_items(data: DataSet, root: Path, items: Sequence[Item]) -> list[Item]:
-    """Return the items whose files exist; the missing files are counted if the user or ``may_lack`` allows it.
-
-    Raises:
-        BenchmarkError: files are missing and that is not allowed, or no item has all its files.
-    """
+    """Return the items whose files exist; missing ones are counted if allowed, else BenchmarkError."""
     paths = dict.fromkeys(path for item in items for path in item.files.values())
     missing = {path for path in paths if not path.is_file()}
     there = [item for item in items if missing.isdisjoint(item.files.values())]
@@ -132,11 +125,7 @@ def existing_items(data: DataSet, root: Path, items: Sequence[Item]) -> list[Ite
 
 
 def matched_items(data: DataSet, root: Path) -> list[Item]:
-    """Return the items, listed or all, whose files of every role share a name once ``date`` is removed from it.
-
-    The dates in names are told by role. Items without a file of a role, with several, or with dates in the wrong order
-    are counted as left out.
-    """
+    """Return the items whose files of every role share a name once ``date``, told by role, is removed from it."""
     of, date = data.layout, re.compile(data.layout.get("date", "(?!)"))
     found: dict[str, dict[str, list[Path]]] = {}
     for role, files in of["files"].items():

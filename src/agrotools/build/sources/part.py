@@ -173,10 +173,7 @@ def photo_subject(
     of: str,
     stem: str = "image",
 ) -> Subject:
-    """Return a subject with one thing per picture, whose file is called ``stem`` and its place in the sample.
-
-    ``thing``: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
-    """
+    """Return a subject of pictures called ``stem`` and place; ``thing`` takes file, facts, and place from 1."""
 
     def shown(index: int, place: int) -> Thing:
         file, known = photos[index]
@@ -240,14 +237,9 @@ class Adapter:
     def __call__(
         self, folder: Path, scratch: Path | None = None, samples: int | None = None, allow_missing: bool = False
     ) -> Part:
-        """Read the data set in ``folder`` as a part of at most ``samples`` samples.
+        """Read the data set in ``folder`` as at most ``samples`` samples, with ``scratch`` for derived files.
 
-        Args:
-            scratch: folder for derived files.
-            allow_missing: use the files that exist if some of the listed ones do not.
-
-        Raises:
-            BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
+        ``allow_missing``: use what exists of the listed files. BenchmarkError: it is not in the layout of its authors.
         """
         listing = self.listing or listing_of(self.name)
         with hint_on_error(listing.get_it):

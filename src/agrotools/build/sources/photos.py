@@ -69,10 +69,7 @@ TOGETHER = 3
 def apple_subject(
     name: str, files: tuple[SampleFile, SampleFile], fruits: Sequence[tuple[tuple[int, ...], float]]
 ) -> Subject:
-    """Return a subject of fruits in one picture, with a box and a diameter in millimetres for each.
-
-    ``files``: the picture and its depth.
-    """
+    """Return a subject of fruits in a picture and its depth, each with a box and a diameter in millimetres."""
     image, depth = named(files[0], "image", 1), named(files[1], "depth", 1)
 
     def shown(index: int, place: int) -> Thing:
@@ -105,10 +102,7 @@ def fruit_subjects(
 
 
 def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
-    """Return the methods that separated crop from weeds in the recorded observations, and the heads that were used.
-
-    With method ``none`` the observation has no crop and no weeds, so an agent that trusts the tool cannot answer.
-    """
+    """Return the methods that told crop from weeds in recorded observations, and the heads that were used."""
     observations = [
         step.observation.result
         for sample in samples

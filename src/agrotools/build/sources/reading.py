@@ -34,13 +34,7 @@ _HALF_OF_GREY = 128
 
 
 def find_root(folder: Path, markers: Sequence[str]) -> Path:
-    """Return the folder at or up to three levels below ``folder`` that holds all of ``markers``.
-
-    Archives often contain nested folders.
-
-    Raises:
-        BenchmarkError: there is no such folder.
-    """
+    """Return the folder, at most three levels down, that holds all ``markers``; BenchmarkError if none does."""
     level = [folder] if folder.is_dir() else []
     for _ in range(_DEPTH + 1):
         for place in level:
@@ -68,12 +62,7 @@ def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
 
 
 def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> list[Path]:
-    """Return the files with these suffixes, sorted by name; empty if the folder does not exist.
-
-    Hidden files are skipped, because archives made on a Mac have one for each picture, with the same suffix.
-
-    ``deep``: also search subfolders.
-    """
+    """Return the visible files with these suffixes, sorted by name, ``deep``: also of subfolders; perhaps none."""
     if not place.is_dir():
         return []
     there = sorted(place.rglob("*")) if deep else _visible(place)
@@ -133,13 +122,7 @@ def as_data_set_error(path: Path) -> Iterator[None]:
 
 
 def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
-    """Return a picture as tools and people see it, rotated according to its EXIF orientation.
-
-    ``shape``: rows and columns of its mask.
-
-    Raises:
-        BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
-    """
+    """Return an upright picture; BenchmarkError if it is none, or has another ``shape`` than its mask."""
     with as_data_set_error(path):
         picture = read_image(path, shown_as=str(path), may_be_blank=True)
     if shape is not None:
@@ -160,14 +143,9 @@ def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int])
 
 
 def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np.int32]:
-    """Return the values of a mask, rows x columns.
+    """Return the values of a mask, rows x columns; those of a JPEG become 0 and 255, by the middle of the range.
 
-    Values of a JPEG, which compression blurs, become 0 below the middle of the range and 255 above it.
-
-    ``codings``: sets of values; all values must be in one of them.
-
-    Raises:
-        BenchmarkError: the file cannot be read, its channels differ, or its values fit none of the codings.
+    BenchmarkError: it cannot be read, its channels differ, or its values fit none of the sets ``codings``.
     """
     with as_data_set_error(path):
         kind = file_format(path)
@@ -190,10 +168,9 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
 
 
 def read_bands(path: Path) -> NDArray[Any]:
-    """Return all bands of a GeoTIFF, bands x rows x columns, ignoring declared alpha bands and "no data" values.
+    """Return all bands of a GeoTIFF, bands x rows x columns, whatever it declares as alpha or "no data".
 
-    Raises:
-        BenchmarkError: the file cannot be read, or is too large.
+    BenchmarkError: it cannot be read, or is too large.
     """
     with as_data_set_error(path), open_raster(path) as raster:
         if raster.width * raster.height > MAX_PIXELS:

@@ -58,13 +58,9 @@ def field_picture(
     height: int,
     noun: str = "photo",
 ) -> FieldPicture:
-    """Return a picture for questions about crop, weeds and soil.
+    """Return a picture (``files[0]``, called ``noun``) that the tool measures with ``arguments``.
 
-    Args:
-        files: the files shown, the picture first.
-        arguments: arguments of the measuring tool.
-        area: returns the true counts of a region, or of the whole picture for None.
-        noun: word for the picture in questions.
+    ``area`` returns the true counts of a region, or of the whole picture for None.
     """
     name = files[0].name
     return FieldPicture(

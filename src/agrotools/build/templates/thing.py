@@ -154,10 +154,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class QuestionInstance:
-    """A question about given things with its answer: everything that a sample needs except the observations.
-
-    ``words`` fill the wording.
-    """
+    """A question about given things with its answer: a sample without observations. ``words`` fill the wording."""
 
     files: tuple[SampleFile, ...]
     calls: tuple[PlannedCall, ...]

@@ -42,11 +42,7 @@ def fresh_version(version: str, seed: int) -> str:
 
 
 def share_of(samples: Sequence[Sample], count: int) -> list[Sample]:
-    """Return the answerable ones of about ``count`` samples, twins counted, in the shares of all these samples.
-
-    Raises:
-        UsageError: there are fewer samples.
-    """
+    """Return the answerable ones of about ``count`` samples, in the shares of all; UsageError if that is too many."""
     if count > len(samples):
         hint = "draw several benchmarks, each with another --seed"
         raise UsageError(f"at most {len(samples)} questions are drawn together, not {count}", hint=hint)
@@ -118,9 +114,7 @@ def scene_samples(
 ) -> tuple[list[Sample], Tally]:
     """Copy the files of the questions ``chosen``, by kind of scene, to the empty ``folder``, and run their calls.
 
-    Raises:
-        BenchmarkError: more than half of the chains of calls break.
-        InfrastructureError: no tool worker can be started.
+    Errors are those of :func:`~agrotools.build.building.build_samples`.
     """
     (folder / FILES_FOLDER).mkdir(parents=True)
     for stored in {file.path for items in chosen.values() for item in items for file in item.instance.files}:

@@ -29,10 +29,7 @@ _PENS = ("blue", "magenta", "cyan")
 
 @dataclass(frozen=True)
 class Disease:
-    """A disease named in the question, so that it need not be recognised in a drawing.
-
-    ``lesion`` is the kind of drawn lesions, ``entry`` its entry in the knowledge base.
-    """
+    """A disease named in the question: the kind of drawn lesions, and its entry in the knowledge base."""
 
     crop: str
     lesion: str

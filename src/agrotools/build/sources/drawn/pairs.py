@@ -122,11 +122,7 @@ def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path, 
 
 
 def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``field_pair``: a whole pair; ``field_sites`` and ``field_kind``: its sites and their new use, after a closer
-    inspection; ``field_marked``: the part inside the mark on the first picture.
-    """
+    """Return ``field_pair`` (a whole pair), ``field_sites``, ``field_kind`` (a closer look), or ``field_marked``."""
 
     def words(gsd_m: float) -> dict[str, str]:
         return {"least": str(LEAST_SITE_PX), "metres": f"{gsd_m:g}"}
@@ -199,11 +195,7 @@ def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> 
 
 
 def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``pond``: the event in one pair; ``pond_water``: the water of each pair; ``pond_marked``: the part inside a mark on
-    the first picture.
-    """
+    """Return ``pond`` (the event in a pair), ``pond_water`` (the water of each), or ``pond_marked`` (inside a mark)."""
 
     def words(gsd_m: float) -> dict[str, str]:
         return {"gsd_m": f"{round_significant(gsd_m, 4):g}"}
@@ -219,11 +211,7 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
-    """Return the result of a perfect ``detect_change`` of the ponds in the region.
-
-    The change consists of ponds that were built, demolished, dried or filled; water is counted on both dates, including
-    changes of level.
-    """
+    """Return a perfect ``detect_change`` in the region: ponds with an event changed; water counts on both dates."""
     was, now = (int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region))) for name in ("before", "after"))
     changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
     events: list[str] = []

@@ -65,11 +65,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_five``: these and a fifth one,
-    about as tall as one of them.
-    """
+    """Return ``pot_growth`` (one plant in four weeks), ``pot_row`` (four plants in one), ``pot_five`` (one more)."""
     record = cast("dict[str, Any]", drawn.record)
     species = str(record["species"])
     entry = next(iter(shipped_names().all_of_name(species)))

@@ -109,12 +109,7 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``row_part``: the part of a photo
-    inside a red box (of both, open and dense stands apart); ``composite``: three bands of a raster each, with surveyed
-    squares.
-    """
+    """Return ``field``, ``row_part`` (inside a red box, open and dense apart) and ``composite`` (three bands each)."""
     record = cast("dict[str, Any]", drawn.record)
     view: View = turn_of(drawn.seed, ("photo", "bands"))
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]

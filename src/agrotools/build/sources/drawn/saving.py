@@ -105,10 +105,7 @@ def save_png(path: Path, plane: NDArray[Any]) -> None:
 
 
 def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd_m: float, number: int) -> None:
-    """Save reflectance times 10,000 (bands, rows, columns) as a GeoTIFF in UTM zone 32.
-
-    ``number`` shifts the position, so that no two rasters are at the same place.
-    """
+    """Save reflectance x 10,000 (bands, rows, columns) as a GeoTIFF in UTM zone 32, moved by ``number``."""
     from rasterio.transform import from_origin
 
     place = {"crs": "EPSG:32632", "transform": from_origin(500_000 + 10 * number, 5_800_000, gsd_m, gsd_m)}
@@ -116,10 +113,7 @@ def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd
 
 
 def save_heights(path: Path, heights: NDArray[np.float32], gsd_m: float) -> None:
-    """Save metres above ground (rows, columns), NaN without data, as a GeoTIFF in UTM zone 33.
-
-    Heights are rounded to centimetres, which is finer than a laser resolves and compresses better than noise.
-    """
+    """Save metres above ground (rows, columns), NaN without data, to the centimetre, as a GeoTIFF in UTM zone 33."""
     from rasterio.transform import from_origin
 
     rounded = np.round(heights.astype(np.float64), 2).astype(np.float32)
@@ -154,11 +148,7 @@ def measured_in_mark(
 ) -> Thing:
     """Return ``thing`` measured inside the only mark on ``image``, which a first call finds.
 
-    Args:
-        mark: result of a perfect ``extract_marked_region``.
-        question: continuation of "I need to know" for the first call's thought.
-        thought: thought of the measurement.
-        changes: further fields of the thing.
+    ``mark``: result of a perfect ``extract_marked_region``; ``question`` continues "I need to know" in its thought.
     """
     look = PlannedCall("extract_marked_region", {"image": image}, {**mark}, thought=f"I need to know {question}.")
     words = {**thing.words, "colour": mark["regions"][0]["color"]}

@@ -174,12 +174,9 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
 
 
 def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Outline]]:
-    """Read the pieces of every numbered apple, by picture and number, from a file of the VGG Image Annotator.
+    """Read the pieces of numbered apples, by picture and number, from a file of the VGG Image Annotator.
 
-    ``left_out``: counter of unusable outlines, by reason.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or has another format.
+    ``left_out`` counts unusable ones. BenchmarkError: the file has another format.
     """
     outlines: dict[str, dict[int, Outline]] = {}
     for name, marks, _ in read_marks(path, "apple_ID") or ():

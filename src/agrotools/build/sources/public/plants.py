@@ -131,11 +131,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, DiseasedPlant]]:
-    """Pair pictures of one plant, alternating between pairs with one disease and with two.
-
-    Neither can thus be assumed. Diseases take turns as well, because some have a hundred times as many pictures as
-    others.
-    """
+    """Pair pictures of one plant, in turn with one disease and with two; diseases take turns as well."""
     waiting: dict[str, list[DiseasedPlant]] = {}
     for picture in spread(pictures, lambda picture: picture.disease.label, len(pictures), _SEED):
         waiting.setdefault(picture.disease.label, []).append(picture)

@@ -96,10 +96,9 @@ def _chosen(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
 
 
 def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int) -> dict[str, int]:
-    """Return the number of each species in the masks, which the authors do not publish.
+    """Return the number of each species in the masks, which is not published: the most frequent one among its plants.
 
-    It is the most frequent number among the plants of its pictures. Numbers are unique: if two species share one, the
-    species with more pictures gets it, and the pictures of the other are not used.
+    Numbers are unique: of two species, the one with more pictures gets it, and the pictures of the other are not used.
     """
     frames_of_count: Counter[tuple[str, int]] = Counter()
     for frame, values in zip(frames, masks, strict=True):
