@@ -4,13 +4,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from agrotools.build.own_photos.names import ColumnNames
 from PIL import Image
 
 from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos
-from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import kind_of, propose_plan
 from agrotools.build.own_photos.questions import (

@@ -117,7 +117,7 @@ def test_summary_counts_and_says_why_kappa_is_undefined(folder: Path):
     assert said.returncode == 0
     assert "undecided 3, accepted 1, rejected 1" in said.stdout
     assert "Ada: accept 1, reject 1" in said.stdout
-    assert "Ada and Bo: kappa undefined (both gave one and the same verdict" in said.stdout
+    assert "Ada and Bo: kappa is undefined: both gave one and the same verdict" in said.stdout
     assert "n = 1" in said.stdout
     before = sorted(path.name for path in folder.iterdir())
     data = json.loads(run_command("review", folder, "--summary", "--json").stdout)

@@ -16,8 +16,8 @@ from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ref
 from agrotools.build.scenes.processes import Order, look_of, read_record
+from agrotools.build.sources.drawn import find_mark, save_jpeg, save_png
 from agrotools.build.sources.drawn.drawing import draw_all, draw_each, subjects_of
-from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.thing import Subject, Thing

@@ -113,7 +113,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
-    from agrotools.build.export.croissant import Tally
+    from agrotools.build.export.card import Tally
     from agrotools.build.references import build_notes
     from agrotools.build.review.journal import REVIEW_FILE
     from agrotools.cli.validate import print_findings

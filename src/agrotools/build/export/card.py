@@ -1,22 +1,308 @@
-"""Dataset card of a benchmark folder: ``README.md`` and its figures in ``card/``.
+"""Description of a benchmark folder: ``croissant.json``, and a dataset card, ``README.md`` with figures in ``card/``.
 
-The card describes the questions, the files, their sources and licences. It contains one example question of each task
-type and no answers.
+``croissant.json`` is Croissant 1.1 with the RAI vocabulary 1.0 (MLCommons). It requires three properties that a local
+folder does not have: the URL of its page (by default, the card), its publication date (the day of writing, or
+``SOURCE_DATE_EPOCH``), and its creator (the header's metadata may name one). The card has one example question of each
+task type and no answers.
 """
 
+import contextlib
+import hashlib
 import html
 import io
+import mimetypes
+import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
+import orjson
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, without_omissions
+from agrotools import __version__
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import read_table, write_whole
-from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
+from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, CROISSANT_FILE, BenchmarkHeader
+
+_WORDS = ("absent", "dropped", "left_out", "unread")
+"""Words that mark a metadata key as a record of omissions: the key is one or ends in one (``tiles_dropped``)."""
+
+
+def omissions(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+    """Return omissions with their number or names, sorted: (``weedmap, tiles dropped, empty``, ``3``)."""
+    texts = ((" ".join(where.replace("_", " ").split()), text) for where, text in _iter_omissions(metadata, "") if text)
+    return sorted(texts)
+
+
+def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the metadata without the records of omissions."""
+    rest: dict[str, JsonValue] = {}
+    for key, value in metadata.items():
+        if _is_omission(key):
+            continue
+        rest[key] = without_omissions(value) if isinstance(value, dict) else value
+    return rest
+
+
+def as_words(value: JsonValue) -> str:
+    """Format a metadata value as words."""
+    if isinstance(value, list):
+        return ", ".join(map(as_words, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {as_words(item)}" for key, item in sorted(value.items()))
+    return "" if value is None else str(value)
+
+
+def _iter_omissions(metadata: Mapping[str, JsonValue], at: str) -> Iterator[tuple[str, str]]:
+    for key, value in metadata.items():
+        where = f"{at}, {key}" if at else key
+        if _is_omission(key):
+            if isinstance(value, dict):
+                yield from ((f"{where}, {reason}", as_words(what)) for reason, what in value.items())
+            else:
+                yield where, as_words(value)
+        elif isinstance(value, dict):
+            yield from _iter_omissions(value, where)
+
+
+def _is_omission(key: str) -> bool:
+    return key in _WORDS or key.endswith(tuple(f"_{word}" for word in _WORDS))
+
+
+_CJK = re.compile(r"[㐀-鿿豈-﫿]")
+
+
+class Tally:
+    """Counts over samples.
+
+    ``tasks`` is keyed by task type and answer type. ``tools`` counts reference calls. ``distinct_tools``, ``calls`` and
+    ``files`` count samples by their number of each. ``kinds`` counts distinct files.
+    """
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        called = [sample.reference.tools if sample.reference else () for sample in samples]
+        self.samples = len(samples)
+        self.families = Counter(sample.family for sample in samples)
+        self.tasks = Counter((sample.task_type, sample.answer_type) for sample in samples)
+        self.task_types = Counter(sample.task_type for sample in samples)
+        self.answer_types = Counter(sample.answer_type for sample in samples)
+        self.slots = Counter(slot.type for sample in samples for slot in sample.answer)
+        self.sources = Counter(sample.source for sample in samples)
+        self.templates = len({sample.template for sample in samples})
+        self.tools = Counter(tool for tools in called for tool in tools)
+        self.distinct_tools = Counter(len(set(tools)) for tools in called)
+        self.calls = Counter(map(len, called))
+        self.files = Counter(len(sample.files) for sample in samples)
+        self.kinds = Counter({file.path: file.kind for sample in samples for file in sample.files}.values())
+        self.languages = Counter("zh" if _CJK.search(sample.query) else "en" for sample in samples)
+        self.without_tools = Counter("yes" if sample.no_tool_eligible else "no" for sample in samples)
+
+
+TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
+"""Fixed parts of the description.
+
+These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, the names that ``[metadata.rai]`` of
+a header may set, each to a text or a list of texts, and their default values.
+"""
+
+
+def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
+    """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
+    described: dict[str, Any] = {
+        **TERMS["rai"],
+        **TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"],
+        "dataCollection": _collection(header),
+        "machineAnnotationTools": [f"agrotools {__version__} (reference calls)"],
+        "dataBiases": _biases(counted),
+        "dataLimitations": _limitations(header, counted),
+    }
+    if missing := omissions(header.metadata):
+        described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(
+            f"{where}: {what}" for where, what in missing
+        )
+    rai = header.metadata.get("rai")
+    if isinstance(rai, Mapping):
+        described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
+    return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
+
+
+def _collection(header: BenchmarkHeader) -> str:
+    names = "; ".join(f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources)
+    begun = "Drawn by a program from fixed seeds." if header.synthetic else "Taken from data sets of others."
+    return f"{begun} Sources: {names}." if names else begun
+
+
+def _biases(counted: Tally) -> list[str]:
+    biases: list[str] = []
+    for what, counts in (("source", counted.sources), ("task type", counted.task_types)):
+        if counts:
+            name, most = counts.most_common(1)[0]
+            share = 100 * most / counted.samples
+            biases.append(f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; {share:.0f} % of samples are {name}.")
+    languages = {"en": "English", "zh": "Chinese"}
+    biases.append(f"Questions are in {' and '.join(languages[name] for name in sorted(counted.languages))}.")
+    return biases
+
+
+def _limitations(header: BenchmarkHeader, counted: Tally) -> list[str]:
+    limits: list[str] = []
+    if header.synthetic:
+        limits.append("Synthetic: a score on drawings does not say how well a model does on photographs.")
+    limits.append(
+        f"{counted.samples} samples on {counted.kinds.total()} unique files: samples that share files are not "
+        "independent, so intervals are over clusters of them."
+    )
+    if not header.synthetic:
+        limits.append("Labels are as good as the sources'; crops, regions and seasons are the sources'.")
+    return limits
+
+
+CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+_SAMPLES = "samples.jsonl"
+_MEDIA_TYPES = {".jsonl": "application/jsonlines", ".toml": "application/toml", ".tif": "image/tiff"}
+
+
+def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Write ``croissant.json`` into the benchmark folder ``folder``, whose other files exist already."""
+    described = croissant(folder, header, tuple(samples))
+    content = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    write_whole(folder / CROISSANT_FILE, content)
+
+
+def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return Croissant JSON-LD of the benchmark in ``folder``, with the SHA-256 of all files, but no gold."""
+    counted = Tally(samples)
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
+    creator = header.metadata.get("creator")
+    url = header.metadata.get("url")
+    return {
+        "@context": TERMS["context"],
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS_TO),
+        "name": header.name,
+        "description": _description(header),
+        "version": _version(header.version),
+        "license": _spdx(header.licence),
+        "url": url if isinstance(url, str) else CARD_FILE,
+        "creator": {
+            "@type": "Organization",
+            "name": creator if isinstance(creator, str) else f"agrotools {__version__}, from the sources it names",
+        },
+        "datePublished": _today().isoformat(),
+        "citeAs": f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools "
+        "(arXiv 2605.22366)" + "".join(f"; {source.citation}" for source in header.sources if source.citation),
+        "inLanguage": sorted(counted.languages),
+        "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
+        "isBasedOn": [
+            {
+                "@type": "CreativeWork",
+                "name": source.name,
+                "license": _spdx(source.licence),
+                **({"url": source.url} if source.url else {}),
+            }
+            for source in header.sources
+        ],
+        **rai_fields(header, counted),
+        "distribution": [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()],
+        "recordSet": [_record_set()],
+    }
+
+
+def _spdx(licence: str) -> str:
+    """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
+    return TERMS["licences"].get(licence, {}).get("spdx", licence)
+
+
+def _description(header: BenchmarkHeader) -> str:
+    text = header.description or "Questions on agricultural images for models that use tools."
+    return f"SYNTHETIC, drawn by a program. {text}" if header.synthetic else text
+
+
+def _version(version: str) -> str:
+    """Pad ``2`` and ``2.1`` to ``2.0.0`` and ``2.1.0``, the form that Croissant recommends; return others unchanged."""
+    return version + ".0" * (2 - version.count(".")) if re.fullmatch(r"\d+(\.\d+)?", version) else version
+
+
+def _today() -> date:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.date()
+
+
+def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
+    place = folder / path
+    if sha256 is None:
+        with place.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "@type": "cr:FileObject",
+        "@id": quote(path),
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{place.stat().st_size} B",
+        "encodingFormat": _media_type(place),
+        "sha256": sha256,
+    }
+
+
+def _media_type(path: Path) -> str:
+    suffix = path.suffix.lower()
+    return _MEDIA_TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0] or "application/octet-stream"
+
+
+def _record_set() -> dict[str, Any]:
+    def field(
+        name: str, description: str, column: str, type: str = "sc:Text", part: str | None = None
+    ) -> dict[str, Any]:
+        source: dict[str, Any] = {"fileObject": {"@id": _SAMPLES}, "extract": {"column": column}}
+        if part is not None:
+            source["transform"] = {"jsonPath": part}
+        several = {"isArray": True, "arrayShape": "-1"} if part is not None else {}
+        return {
+            "@type": "cr:Field",
+            "@id": f"samples/{name}",
+            "name": name,
+            "description": description,
+            "dataType": type,
+            **several,
+            "source": source,
+        }
+
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "samples",
+        "name": "samples",
+        "description": "One record for each question. The reference calls and the values of the answers stand beside "
+        f"it in {_SAMPLES}.",
+        "key": {"@id": "samples/id"},
+        "field": [
+            *(field(**one, column=one["name"]) for one in TERMS["fields"]),
+            *(field(**one) for one in TERMS["lists"]),
+        ],
+    }
+
+
+def check_croissant(path: Path) -> list[str] | None:
+    """Return errors and warnings of ``mlcroissant`` on the file; None if it is not installed."""
+    try:
+        import mlcroissant
+    except ImportError:
+        return None
+    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
+        except mlcroissant.ValidationError as error:
+            return str(error).strip().splitlines()
+    return sorted({*issues.errors, *issues.warnings})
+
 
 _COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open_text": "#CC79A7", "image": "#56B4E9",
             "": "#0072B2"}  # fmt: skip

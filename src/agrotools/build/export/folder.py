@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agrotools.build.export.card import write_card
-from agrotools.build.export.croissant import write_croissant
+from agrotools.build.export.card import write_card, write_croissant
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import artifact_path
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, resolve_file

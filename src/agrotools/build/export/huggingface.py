@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from PIL import Image
 
-from agrotools.build.export.card import TEXTS, write_card
-from agrotools.build.export.croissant import TERMS, Tally
+from agrotools.build.export.card import TERMS, TEXTS, Tally, write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet

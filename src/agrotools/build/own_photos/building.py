@@ -11,11 +11,18 @@ from typing import Any
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
-from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
-from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for, tolerance_of
+from agrotools.build.own_photos.questions import (
+    ColumnNames,
+    Pictured,
+    grouped,
+    note_of,
+    subjects_of,
+    templates_for,
+    tolerance_of,
+)
 from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
 from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.names import ColumnNames, kinds_of_name
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
+from agrotools.build.own_photos.questions import ColumnNames, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names

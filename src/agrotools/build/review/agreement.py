@@ -169,6 +169,11 @@ class Agreement(FrozenModel):
     """Cohen's kappa, -1 to 1; None if undefined, with the reason in ``why``"""
     why: str = ""
 
+    @property
+    def described(self) -> str:
+        kappa = f"Cohen's kappa {self.kappa:.2f}" if self.kappa is not None else f"kappa is undefined: {self.why}"
+        return f"{' and '.join(self.reviewers)}: {kappa} (n = {self.n}, {self.agreed} alike)"
+
 
 class ReviewSummary(FrozenModel):
     """Status of a review, as printed by ``--summary --json``."""
@@ -236,16 +241,17 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
         for decision in decisions:
             verdicts[decision.reviewer][sample] = decision.verdict
     agreements: list[Agreement] = []
-    for first, second in combinations(sorted(verdicts), 2):
-        both = [
-            (verdict, verdicts[second][sample])
-            for sample, verdict in verdicts[first].items()
-            if sample in verdicts[second]
-        ]
-        kappa, why = cohens_kappa(both)
-        agreed = sum(a == b for a, b in both)
-        agreements.append(Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why))
+    for pair in combinations(sorted(verdicts), 2):
+        first, second = (verdicts[reviewer] for reviewer in pair)
+        agreements.append(agreement_of(pair, [(first[sample], second[sample]) for sample in first.keys() & second]))
     return tuple(agreements)
+
+
+def agreement_of(reviewers: tuple[str, str], categories: Sequence[tuple[str, str]]) -> Agreement:
+    """Return the agreement of two reviewers on what both judged."""
+    kappa, why = cohens_kappa(categories)
+    agreed = sum(a == b for a, b in categories)
+    return Agreement(reviewers=reviewers, n=len(categories), agreed=agreed, kappa=kappa, why=why)
 
 
 def summary_of(

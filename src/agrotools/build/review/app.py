@@ -81,15 +81,12 @@ def summary_parts(summary: ReviewSummary) -> list[dict[str, Any]]:
             "rows": [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()],
         },
     ]
-    for pair in summary.agreements:
-        kappa = f"Cohen's kappa {pair.kappa:.2f}" if pair.kappa is not None else f"kappa is undefined: {pair.why}"
-        parts.append({"text": f"{' and '.join(pair.reviewers)}: {kappa} (n = {pair.n}, {pair.agreed} alike)"})
+    parts += [{"text": pair.described} for pair in summary.agreements]
     if not summary.agreements:
         parts.append({"text": "Agreement needs two reviewers who decided the same samples."})
     if summary.outdated:
-        parts.append(
-            {"text": f"{summary.outdated} decisions are on samples that have changed since; they do not count."}
-        )
+        text = f"{summary.outdated} decisions are on samples that have changed since; they do not count."
+        parts.append({"text": text})
     return parts
 
 

@@ -128,8 +128,7 @@ class Grading(Review):
         return {"saved": True, "row": self._row(self.journal.decisions(), item, grade.reviewer)}
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
-        trajectory = self.sheet.items[key].record.trajectory
-        return [step for step in trajectory.steps if step.call] if trajectory else []
+        return self.sheet.items[key].calls
 
 
 class GradingPages:

@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
@@ -25,7 +24,18 @@ from agrotools.build.scenes.countryside import (
     second_stages,
     value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_thread, smooth_field
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    cloud_shadow,
+    fractal_field,
+    levels,
+    one_thread,
+    photographed,
+    shifted,
+    smooth_field,
+)
 
 _BASE_GSD_M = 0.5
 """Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""

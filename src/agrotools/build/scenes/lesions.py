@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.foliage import Colour, Plane, Rng
+from agrotools.build.scenes.fruits import Colour, Plane, Rng
 from agrotools.build.scenes.scene import TABLES, blurred, fractal_field, resized, smooth_field, spectra, spectrum
 
 TONES = spectra("lesions")

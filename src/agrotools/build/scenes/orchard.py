@@ -8,21 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import depth_frame, infrared_frame, snapshot
-from agrotools.build.scenes.foliage import (
+from agrotools.build.scenes.fruits import (
     FOLIAGE,
+    KINDS,
     Colour,
+    Fruit,
+    FruitKind,
     LeafAt,
     Rng,
+    Seen,
     Sunlight,
     View,
     backdrop,
+    lay_fruit,
     lay_leaf,
     leaf_sprites,
     twig,
 )
-from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_of, one_thread
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    depth_frame,
+    fractal_field,
+    infrared_frame,
+    levels,
+    one_of,
+    one_thread,
+    snapshot,
+)
 
 
 @dataclass(frozen=True)

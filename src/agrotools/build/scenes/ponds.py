@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
@@ -26,9 +25,12 @@ from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
     Scene,
+    cloud_shadow,
     fractal_field,
     levels,
     one_thread,
+    photographed,
+    shifted,
     smooth_field,
     spectra,
 )

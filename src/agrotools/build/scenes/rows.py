@@ -7,8 +7,20 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import BANDS, SOILS, SURFACES, Canvas, Leaf, Sun, paint_soil
-from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
+from agrotools.build.scenes.plants import (
+    BANDS,
+    CROPS,
+    SOILS,
+    SURFACES,
+    WEEDS,
+    Canvas,
+    Habit,
+    Leaf,
+    Species,
+    Sun,
+    paint_plant,
+    paint_soil,
+)
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,

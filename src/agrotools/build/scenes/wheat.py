@@ -7,9 +7,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import infrared_frame, snapshot
-from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, blurred, fractal_field, levels, one_thread, spectrum
+from agrotools.build.scenes.fruits import Colour, Rng, Sunlight, View
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    blurred,
+    fractal_field,
+    infrared_frame,
+    levels,
+    one_thread,
+    snapshot,
+    spectrum,
+)
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25

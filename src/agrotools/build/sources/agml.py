@@ -15,11 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.sources.layout import Item, existing_items
 from agrotools.build.sources.part import Adapter, DataSet, Listing, Part, named, pairs_of
 from agrotools.build.sources.public.counts import boxed
 from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects, pictures_by_class, weeds
-from agrotools.build.sources.reading import SUFFIXES, by_stem, files_in, find_root, read_photo, spread
+from agrotools.build.sources.reading import (
+    SUFFIXES,
+    Item,
+    by_stem,
+    existing_items,
+    files_in,
+    find_root,
+    read_photo,
+    spread,
+)
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError

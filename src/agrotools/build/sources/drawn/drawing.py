@@ -19,15 +19,16 @@ from agrotools.build.scenes.processes import RECORD_FILE, DrawingProcesses, Orde
 from agrotools.build.sources.drawn import (
     DrawnScene,
     SceneKind,
+    can_be_blank,
     every_file,
     fruit,
     leaf_lesions,
     pairs,
     pots,
     rows,
+    save_blank,
     trees,
 )
-from agrotools.build.sources.drawn.saving import can_be_blank, save_blank
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject
 from agrotools.core import InfrastructureError, SampleFile

@@ -19,8 +19,7 @@ from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard, 
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg, save_png
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, absent_colour, find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Subject, Thing

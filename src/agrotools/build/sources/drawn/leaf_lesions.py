@@ -14,8 +14,7 @@ from agrotools.build.references import ref
 from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.marks import grown, mark_each
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, absent_colour, find_mark, save_jpeg
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile

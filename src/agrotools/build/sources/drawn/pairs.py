@@ -15,8 +15,7 @@ from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmlan
 from agrotools.build.scenes.marks import Box, MarkShape, draw_colour, marked, random_box
 from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
-from agrotools.build.sources.drawn.saving import measured_in_mark
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, measured_in_mark, turn_of
 from agrotools.build.sources.land import LEAST_SITE_PX, change_truth, look_closer, site_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing

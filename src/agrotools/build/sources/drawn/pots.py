@@ -9,8 +9,7 @@ from pydantic import JsonValue
 
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
+from agrotools.build.sources.drawn import INSIDE, DrawnScene, Only, SceneKind, find_outline, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile

@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.marks import outlined
+from agrotools.build.scenes.plants import BANDS
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, UNSURVEYED, make_scene, surveyed
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
-from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_png, save_raster
+from agrotools.build.sources.drawn import (
+    INSIDE,
+    DrawnScene,
+    Only,
+    SceneKind,
+    find_outline,
+    save_jpeg,
+    save_png,
+    save_raster,
+    turn_of,
+)
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Thing, field
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture

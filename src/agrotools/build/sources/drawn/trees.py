@@ -10,8 +10,7 @@ from agrotools.build.area_truth import Region
 from agrotools.build.scenes.marks import draw_colour, marked, random_box
 from agrotools.build.scenes.scene import Difficulty, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
-from agrotools.build.sources.drawn.saving import measured_in_mark, save_heights
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, measured_in_mark, save_heights, turn_of
 from agrotools.build.sources.land import BREAK_M, height_truth
 from agrotools.build.sources.part import TABLES, Originals, named
 from agrotools.build.templates import Thing

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.sources.land import change_subjects, change_truth, look_closer, site_truth
-from agrotools.build.sources.layout import Item, matched_items
 from agrotools.build.sources.part import DataSet, Part
 from agrotools.build.sources.reading import (
     JPEG,
+    Item,
     find_root,
     is_blank,
+    matched_items,
     png_of,
     read_bands,
     read_mask,

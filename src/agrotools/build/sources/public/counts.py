@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from agrotools.build.boxes import count_marks, read_marks, yolo_marks
-from agrotools.build.sources.layout import Item, Row, existing_items, with_files
+from agrotools.build.sources.land import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.part import TABLES, DataSet, Part, first_few, photo_pairs, photo_thing
-from agrotools.build.sources.photos import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
+    Item,
+    Row,
     by_stem,
+    existing_items,
     find_root,
     first_of,
     folders_below,
     photo_file,
     read_json,
     spread,
+    with_files,
 )
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject

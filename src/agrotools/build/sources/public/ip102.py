@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.layout import read_rows, with_files
+from agrotools.build.sources.land import diagnosis_of
 from agrotools.build.sources.part import DataSet, Part, listed, listing_of, photo_subject, photo_thing
-from agrotools.build.sources.photos import diagnosis_of
-from agrotools.build.sources.reading import find_root, png_of, spread
+from agrotools.build.sources.reading import find_root, png_of, read_rows, spread, with_files
 from agrotools.build.templates import Thing
 from agrotools.build.templates.key_facts import facts_about
 from agrotools.build.templates.slot_draft import JOINED

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.boxes import read_marks
-from agrotools.build.sources.layout import Item, Row, read_rows, with_files
+from agrotools.build.sources.land import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part
-from agrotools.build.sources.photos import TOGETHER, apple_subject
-from agrotools.build.sources.reading import find_root, first_of, read_photo, spread
+from agrotools.build.sources.reading import Item, Row, find_root, first_of, read_photo, read_rows, spread, with_files
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.tools.fruit.camera import read_depth

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agrotools.build.sources.layout import listed_items, read_rows, with_files
+from agrotools.build.sources.land import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.part import (
     DataSet,
     Part,
@@ -25,16 +25,18 @@ from agrotools.build.sources.part import (
     photo_subject,
     photo_thing,
 )
-from agrotools.build.sources.photos import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
     files_in,
     find_root,
     first_of,
     folders_below,
+    listed_items,
     read_mask,
     read_photo,
+    read_rows,
     spread,
+    with_files,
 )
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED

@@ -18,8 +18,8 @@ from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
+from agrotools.build.sources.land import describe_separation
 from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_thing
-from agrotools.build.sources.photos import describe_separation
 from agrotools.build.sources.reading import folders_below, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.sources.layout import listed_items
 from agrotools.build.sources.part import DataSet, Part, photo_subject, photo_thing, reasons
-from agrotools.build.sources.reading import find_root, read_mask, read_photo, spread
+from agrotools.build.sources.reading import find_root, listed_items, read_mask, read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
