@@ -48,7 +48,7 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 }
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
-_SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
+_SHARED_BY_SCENES = ("sources/drawn/__init__.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
 _FULL_BELOW, _KEPT_S = 1 << 20, 60.0
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
