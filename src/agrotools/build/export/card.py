@@ -7,7 +7,6 @@ task type and no answers.
 """
 
 import contextlib
-import hashlib
 import html
 import io
 import mimetypes
@@ -15,7 +14,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -27,27 +26,30 @@ from pydantic import JsonValue
 
 from agrotools import __version__
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
-from agrotools.core.files import read_table, write_whole
+from agrotools.core.files import read_table, sha256_of_file, write_whole
 from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, CROISSANT_FILE, BenchmarkHeader
 
 _WORDS = ("absent", "dropped", "left_out", "unread")
 """Words that mark a metadata key as a record of omissions: the key is one or ends in one (``tiles_dropped``)."""
 
 
-def omissions(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+def omissions(metadata: Mapping[str, JsonValue], at: str = "") -> list[tuple[str, str]]:
     """Return omissions with their number or names, sorted: (``weedmap, tiles dropped, empty``, ``3``)."""
-    texts = ((" ".join(where.replace("_", " ").split()), text) for where, text in _iter_omissions(metadata, "") if text)
-    return sorted(texts)
+    found: list[tuple[str, str]] = []
+    for key, value in metadata.items():
+        where = f"{at}, {key}" if at else key
+        if isinstance(value, dict) and not _is_omission(key):
+            found += omissions(value, where)
+        elif _is_omission(key):
+            several = value.items() if isinstance(value, dict) else ()
+            found += [(f"{where}, {reason}", as_words(what)) for reason, what in several] or [(where, as_words(value))]
+    return sorted((" ".join(where.replace("_", " ").split()), text) for where, text in found if text)
 
 
 def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the metadata without the records of omissions."""
-    rest: dict[str, JsonValue] = {}
-    for key, value in metadata.items():
-        if _is_omission(key):
-            continue
-        rest[key] = without_omissions(value) if isinstance(value, dict) else value
-    return rest
+    rest = {key: value for key, value in metadata.items() if not _is_omission(key)}
+    return {key: without_omissions(value) if isinstance(value, dict) else value for key, value in rest.items()}
 
 
 def as_words(value: JsonValue) -> str:
@@ -57,18 +59,6 @@ def as_words(value: JsonValue) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {as_words(item)}" for key, item in sorted(value.items()))
     return "" if value is None else str(value)
-
-
-def _iter_omissions(metadata: Mapping[str, JsonValue], at: str) -> Iterator[tuple[str, str]]:
-    for key, value in metadata.items():
-        where = f"{at}, {key}" if at else key
-        if _is_omission(key):
-            if isinstance(value, dict):
-                yield from ((f"{where}, {reason}", as_words(what)) for reason, what in value.items())
-            else:
-                yield where, as_words(value)
-        elif isinstance(value, dict):
-            yield from _iter_omissions(value, where)
 
 
 def _is_omission(key: str) -> bool:
@@ -114,53 +104,30 @@ a header may set, each to a text or a list of texts, and their default values.
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
     """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
+    names = "; ".join(f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources)
+    shares = [
+        f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; "
+        f"{100 * counts.most_common(1)[0][1] / counted.samples:.0f} % of samples are {counts.most_common(1)[0][0]}."
+        for what, counts in (("source", counted.sources), ("task type", counted.task_types))
+        if counts
+    ]
+    languages = " and ".join({"en": "English", "zh": "Chinese"}[name] for name in sorted(counted.languages))
+    shared = TERMS["shared_files"].format(counted.samples, counted.kinds.total())
     described: dict[str, Any] = {
         **TERMS["rai"],
-        **TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"],
-        "dataCollection": _collection(header),
+        **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
+        "dataCollection": defaults["dataCollection"] + (f" Sources: {names}." if names else ""),
         "machineAnnotationTools": [f"agrotools {__version__} (reference calls)"],
-        "dataBiases": _biases(counted),
-        "dataLimitations": _limitations(header, counted),
+        "dataBiases": [*shares, f"Questions are in {languages}."],
+        "dataLimitations": [*defaults["dataLimitations"], shared],
     }
     if missing := omissions(header.metadata):
-        described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(
-            f"{where}: {what}" for where, what in missing
-        )
+        listed = "; ".join(f"{where}: {what}" for where, what in missing)
+        described["dataCollectionMissingData"] = f"Left out while building: {listed}"
     rai = header.metadata.get("rai")
     if isinstance(rai, Mapping):
         described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
     return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
-
-
-def _collection(header: BenchmarkHeader) -> str:
-    names = "; ".join(f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources)
-    begun = "Drawn by a program from fixed seeds." if header.synthetic else "Taken from data sets of others."
-    return f"{begun} Sources: {names}." if names else begun
-
-
-def _biases(counted: Tally) -> list[str]:
-    biases: list[str] = []
-    for what, counts in (("source", counted.sources), ("task type", counted.task_types)):
-        if counts:
-            name, most = counts.most_common(1)[0]
-            share = 100 * most / counted.samples
-            biases.append(f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; {share:.0f} % of samples are {name}.")
-    languages = {"en": "English", "zh": "Chinese"}
-    biases.append(f"Questions are in {' and '.join(languages[name] for name in sorted(counted.languages))}.")
-    return biases
-
-
-def _limitations(header: BenchmarkHeader, counted: Tally) -> list[str]:
-    limits: list[str] = []
-    if header.synthetic:
-        limits.append("Synthetic: a score on drawings does not say how well a model does on photographs.")
-    limits.append(
-        f"{counted.samples} samples on {counted.kinds.total()} unique files: samples that share files are not "
-        "independent, so intervals are over clusters of them."
-    )
-    if not header.synthetic:
-        limits.append("Labels are as good as the sources'; crops, regions and seasons are the sources'.")
-    return limits
 
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -180,54 +147,42 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     counted = Tally(samples)
     known = {file.path: file.sha256 for sample in samples for file in sample.files}
     paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
-    creator = header.metadata.get("creator")
-    url = header.metadata.get("url")
+    facts = {name: value for name in ("creator", "url") if isinstance(value := header.metadata.get(name), str)}
+    begun = "SYNTHETIC, drawn by a program. " * header.synthetic
+    citations = [source.citation for source in header.sources if source.citation]
+    citation = f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools"
+    sources = [
+        {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
+        | ({"url": source.url} if source.url else {})
+        for source in header.sources
+    ]
+    maker = facts.get("creator", f"agrotools {__version__}, from the sources it names")
+    # The form of versions that Croissant recommends has three numbers.
+    short = re.fullmatch(r"\d+(\.\d+)?", header.version)
     return {
         "@context": TERMS["context"],
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS_TO),
         "name": header.name,
-        "description": _description(header),
-        "version": _version(header.version),
+        "description": begun + (header.description or TERMS["description"]),
+        "version": header.version + ".0" * (2 - header.version.count(".") if short else 0),
         "license": _spdx(header.licence),
-        "url": url if isinstance(url, str) else CARD_FILE,
-        "creator": {
-            "@type": "Organization",
-            "name": creator if isinstance(creator, str) else f"agrotools {__version__}, from the sources it names",
-        },
+        "url": facts.get("url", CARD_FILE),
+        "creator": {"@type": "Organization", "name": maker},
         "datePublished": _today().isoformat(),
-        "citeAs": f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools "
-        "(arXiv 2605.22366)" + "".join(f"; {source.citation}" for source in header.sources if source.citation),
+        "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
         "inLanguage": sorted(counted.languages),
         "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
-        "isBasedOn": [
-            {
-                "@type": "CreativeWork",
-                "name": source.name,
-                "license": _spdx(source.licence),
-                **({"url": source.url} if source.url else {}),
-            }
-            for source in header.sources
-        ],
+        "isBasedOn": sources,
         **rai_fields(header, counted),
         "distribution": [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()],
-        "recordSet": [_record_set()],
+        "recordSet": [TERMS["record_set"]],
     }
 
 
 def _spdx(licence: str) -> str:
     """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
     return TERMS["licences"].get(licence, {}).get("spdx", licence)
-
-
-def _description(header: BenchmarkHeader) -> str:
-    text = header.description or "Questions on agricultural images for models that use tools."
-    return f"SYNTHETIC, drawn by a program. {text}" if header.synthetic else text
-
-
-def _version(version: str) -> str:
-    """Pad ``2`` and ``2.1`` to ``2.0.0`` and ``2.1.0``, the form that Croissant recommends; return others unchanged."""
-    return version + ".0" * (2 - version.count(".")) if re.fullmatch(r"\d+(\.\d+)?", version) else version
 
 
 def _today() -> date:
@@ -237,55 +192,16 @@ def _today() -> date:
 
 
 def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
-    place = folder / path
-    if sha256 is None:
-        with place.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    place, suffix = folder / path, Path(path).suffix.lower()
+    known_type = _MEDIA_TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0]
     return {
         "@type": "cr:FileObject",
         "@id": quote(path),
         "name": path,
         "contentUrl": path,
         "contentSize": f"{place.stat().st_size} B",
-        "encodingFormat": _media_type(place),
-        "sha256": sha256,
-    }
-
-
-def _media_type(path: Path) -> str:
-    suffix = path.suffix.lower()
-    return _MEDIA_TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0] or "application/octet-stream"
-
-
-def _record_set() -> dict[str, Any]:
-    def field(
-        name: str, description: str, column: str, type: str = "sc:Text", part: str | None = None
-    ) -> dict[str, Any]:
-        source: dict[str, Any] = {"fileObject": {"@id": _SAMPLES}, "extract": {"column": column}}
-        if part is not None:
-            source["transform"] = {"jsonPath": part}
-        several = {"isArray": True, "arrayShape": "-1"} if part is not None else {}
-        return {
-            "@type": "cr:Field",
-            "@id": f"samples/{name}",
-            "name": name,
-            "description": description,
-            "dataType": type,
-            **several,
-            "source": source,
-        }
-
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "samples",
-        "name": "samples",
-        "description": "One record for each question. The reference calls and the values of the answers stand beside "
-        f"it in {_SAMPLES}.",
-        "key": {"@id": "samples/id"},
-        "field": [
-            *(field(**one, column=one["name"]) for one in TERMS["fields"]),
-            *(field(**one) for one in TERMS["lists"]),
-        ],
+        "encodingFormat": known_type or "application/octet-stream",
+        "sha256": sha256 or sha256_of_file(place),
     }
 
 

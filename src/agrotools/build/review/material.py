@@ -14,7 +14,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import copy_files, write_benchmark
-from agrotools.build.quality.checking import BLIND_CHECK, CHECKS, Finding
+from agrotools.build.quality import BLIND_CHECK, CHECKS, Finding
 from agrotools.build.review.agreement import Decision, apply_edits, reason_key, review_status, valid_decisions
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
