@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from agrotools.build.own_photos.names import ColumnNames
 from PIL import Image
 
 from agrotools.benchmarks.leaks import step_words
@@ -14,6 +13,7 @@ from agrotools.build.own_photos.building import agreed_answers, answers_of, buil
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import kind_of, propose_plan
 from agrotools.build.own_photos.questions import (
+    ColumnNames,
     Pictured,
     arguments_of,
     grouped,

@@ -288,7 +288,6 @@ def with_levels(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value from 0 to 1; equal values share the middle of theirs."""
     ordered = sorted(values)
     return [
         (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1) for value in values

@@ -33,7 +33,6 @@ class Chosen:
 
     @property
     def query(self) -> str:
-        """The question as the user asks it."""
         return self.instance.query(self.wording)
 
     @property

@@ -106,7 +106,6 @@ class Tally:
     first: BenchmarkError | None = None
 
     def count_broken(self, error: ChainBroken) -> None:
-        """Count a chain that gives no sample."""
         self.dropped[error.reason] += 1
         self.first = self.first or error
 

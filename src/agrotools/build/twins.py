@@ -62,7 +62,6 @@ class Withholding(FrozenModel):
     skip: tuple[str, ...] = ()
 
     def suits(self, question: Template) -> bool:
-        """Return True if questions of a template lose their answer in this way."""
         return (not self.of or question.of in self.of) and question.template not in self.skip
 
     def without(self, file: SampleFile, subject: Subject, answer: Slot | None) -> SampleFile:

@@ -457,7 +457,6 @@ class _Conversation:
         ]
 
     async def ask(self, model: Model) -> None:
-        """Request wordings and store them for :meth:`judge`; errors are those of :meth:`Model.generate`."""
         self._fresh = None
         reply = await model.generate(self._messages, (), _SETTINGS)
         self._fresh = variants_of(reply.text)

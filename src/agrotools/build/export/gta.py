@@ -64,7 +64,6 @@ def gta_path(sample: Sample, file: SampleFile) -> str:
 
 
 def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
-    """Copy the files of samples."""
     for sample in samples:
         (made / IMAGE_FOLDER / sample.id).mkdir(parents=True)
         for file in sample.files:

@@ -158,7 +158,6 @@ class AnswerReader:
         return at | self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
 
     def _label(self, value: Any, aliases: Sequence[str], wrong: Sequence[str]) -> Plain:
-        """Return the slot of yes or no, a file, an option of the question, or a name."""
         if (truth := _truth([str(value), *aliases])) is not None:
             return {"type": "boolean", "value": truth}
         if isinstance(value, str) and not aliases and value in self.files:

@@ -205,7 +205,6 @@ def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, s
 
 
 def _fault_of(path: Path, column: Column) -> ToolError | None:
-    """Return the error of a picture that cannot be used, or None if it can."""
     try:
         if column.ask == "canopy_height":
             with open_raster(path) as raster:

@@ -146,7 +146,6 @@ class Column(FrozenModel):
 
     @property
     def is_asked(self) -> bool:
-        """True if a measure was chosen."""
         return self.ask not in (UNDECIDED, *self.UNASKED)
 
 
@@ -169,7 +168,6 @@ class Plan(FrozenModel):
     columns: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """Return the column of that name, or None."""
         return next((column for column in self.columns if column.column == name), None)
 
 

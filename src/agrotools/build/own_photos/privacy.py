@@ -57,7 +57,6 @@ def _as_jpeg(path: Path) -> bytes:
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield name and bytes of each PNG chunk."""
     at = len(_PNG)
     while at < len(content):
         end = at + 12 + int.from_bytes(content[at : at + 4])

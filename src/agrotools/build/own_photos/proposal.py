@@ -107,7 +107,6 @@ def _all_unknown(names: ColumnNames) -> list[str]:
 
 
 def _which_names(column: Column, unknown: Sequence[str]) -> str:
-    """Return the question about names that no result of the tool can match."""
     listed = ", ".join(map(repr, unknown[:_CROPS_NAMED])) + ", ..." * (len(unknown) > _CROPS_NAMED)
     return (
         f"The knowledge base has none of the names of {column.column!r} ({listed}), so that no tool result can match "

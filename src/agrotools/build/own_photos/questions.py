@@ -42,7 +42,6 @@ class ColumnNames:
 
     @classmethod
     def of(cls, column: Column, names: Iterable[str]) -> "ColumnNames":
-        """Resolve all names in a column."""
         labels = sorted(set(names))
         if column.ask == "weed":
             entries = {name: kb_names().of_name(name, _WEED_KINDS) for name in labels}
@@ -55,7 +54,6 @@ class ColumnNames:
         return None if self.is_healthy(name) else self.labels.entries[name]
 
     def is_healthy(self, name: str) -> bool:
-        """Return True if a name among diseases, pests or classes means a healthy plant."""
         return healthy_crop(name) is not None and self.column.ask != "weed"
 
     def is_known(self, name: str) -> bool:
@@ -90,7 +88,6 @@ class ColumnNames:
         return entry.names.en if entry and re.search(f"[{CJK}]", name) else _spaced(name)
 
     def chinese(self, name: str) -> str:
-        """Return a name as used in Chinese questions."""
         if self.is_healthy(name):
             return "健康叶片"
         entry = self.entry_of(name)
@@ -109,7 +106,6 @@ class ColumnNames:
 
 @cache
 def _crops_of_the_net() -> tuple[str, ...]:
-    """Return the crops of which the shipped net knows healthy leaves."""
     labels = (label for entry in kb_names().entries for label in entry.names.datasets.get(SHIPPED_LABELS, ()))
     return tuple(sorted(filter(None, map(healthy_crop, labels))))
 

@@ -55,7 +55,6 @@ class Images:
         return len(self.paths)
 
     def some_names(self) -> list[str]:
-        """Return the first names, for messages."""
         return sorted(path.name for path in self.paths[:1000])[:3]
 
     def find(self, cell: str) -> Path | None:

@@ -148,7 +148,6 @@ class Review:
         self.pictures = Pictures(material)
 
     def application(self) -> ASGIApp:
-        """Return the application behind its guard."""
         routes = [
             Route("/", self.front),
             Route("/index", self.index),
@@ -196,7 +195,6 @@ class Review:
         )
 
     def page_values(self) -> dict[str, Any]:
-        """Return the values of the page that depend on what is decided."""
         return {"checks": CHECKS}
 
     async def index(self, request: Request) -> Response:
@@ -217,7 +215,6 @@ class Review:
         return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary_parts(summary)}
 
     async def sample_page(self, request: Request) -> Response:
-        """Return the page of one sample as an HTML fragment."""
         self._sample(request)
         return HTMLResponse(await run_in_threadpool(self._render_sample, request.path_params["sample_id"]))
 
@@ -293,7 +290,6 @@ class Review:
     # --- files ------------------------------------------------------------------------------------------------------
 
     async def picture(self, request: Request) -> Response:
-        """Return a file of a sample as a picture."""
         file = self._file(request)
         return picture_answer(await run_in_threadpool(self.pictures.of_file, file, picture_size(request)))
 
@@ -321,12 +317,10 @@ class Review:
         raise HTTPException(404, "there is no such artifact")
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
-        """Return the steps whose artifacts are shown."""
         sample = self._known(key)
         return sample.reference.steps if sample.reference else ()
 
     async def original(self, request: Request) -> Response:
-        """Return a file of a sample unchanged, as a download."""
         file = self._file(request)
         path = await run_in_threadpool(self.pictures.path_of_file, file)
         if isinstance(path, Absent):

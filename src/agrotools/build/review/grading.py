@@ -85,7 +85,6 @@ class Scheme(FrozenModel):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
     def rubrics_of(self, item: "Item") -> tuple[Rubric, ...]:
-        """Return the rubrics that are asked about an answer."""
         return tuple(each for each in self.rubric if item.has_calls or not each.steps)
 
     def complaint(self, item: "Item", grade: Grade) -> str:
@@ -105,7 +104,6 @@ class Scheme(FrozenModel):
         return ""
 
     def needs_class(self, grade: Grade) -> bool:
-        """Return True if an error class belongs to the grade."""
         return bool(self.error) and (not self.rubric or any(value < 1 for value in grade.grades.values()))
 
 
@@ -134,7 +132,6 @@ class Item:
 
     @property
     def calls(self) -> list[Step]:
-        """Steps with a call."""
         return [step for step in self.record.trajectory.steps if step.call] if self.record.trajectory else []
 
     @property
@@ -164,7 +161,6 @@ class Sheet:
         return [f"{m} ({run.name})" if models.count(m) > 1 else m for m, run in zip(models, self.runs, strict=True)]
 
     def masked(self, text: str) -> str:
-        """Return ``text`` with the names of models replaced."""
         return self.mask.sub(MASK, text)
 
 

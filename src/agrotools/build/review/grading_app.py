@@ -107,7 +107,6 @@ class Grading(Review):
         return {"mine": mine.model_dump(mode="json") if mine else None, "others": [], "hidden": 0, "sources": sources}
 
     def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
-        """Return the name of the run that gave an answer, and its place in the report."""
         run = self.sheet.runs[at]
         place = quote(f"{name_of(run)}/{item.record.mode}/{item.record.sample.id}/{epoch}")
         report = self.reports.get(run)

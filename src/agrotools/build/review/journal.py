@@ -123,7 +123,6 @@ class ReviewJournal(Generic[Entry]):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on lines that do not contain an entry."""
         if not self.bad_lines:
             return []
         first, count = self.bad_lines[0], len(self.bad_lines)
@@ -132,7 +131,6 @@ class ReviewJournal(Generic[Entry]):
 
 
 def _write_whole_line(number: int, line: bytes) -> None:
-    """Write a line completely or not at all."""
     end = os.fstat(number).st_size
     written = 0
     try:

@@ -60,7 +60,6 @@ class Material:
     notes: list[str] = field(default_factory=list)
 
     def sample(self, sample_id: str) -> Sample | None:
-        """Return the sample with this id, or None."""
         if sample_id not in self.facts:
             return None
         if self.benchmark is not None:
@@ -317,7 +316,6 @@ def _remaining(
 
 
 def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
-    """Copy the automatic flags of the remaining samples unchanged."""
     if not source.is_file():
         return
     with target.open("wb") as file:
@@ -328,7 +326,6 @@ def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
 
 
 def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
-    """Return the header of the reviewed benchmark, with a new version and its origin."""
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal

@@ -90,7 +90,6 @@ def _is_numbers(value: Sequence[Any], count: int) -> bool:
 
 
 def _label_of(fields: Mapping[str, Any]) -> str:
-    """Return the short name of a located object: its number or its label."""
     for key in ("label", "name", "id", "number"):
         if isinstance(fields.get(key), str | int) and not isinstance(fields[key], bool):
             return str(fields[key])[:24]
@@ -141,7 +140,6 @@ class Pictures:
         return _rendered(path, artifact.name, "mask" if artifact.kind == "mask" else "image", None, size)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
-        """Return the path of a sample's file, if its content is unchanged."""
         return self._places.of_file(file, self._roots)
 
 

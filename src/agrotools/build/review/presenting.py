@@ -135,7 +135,6 @@ def present(
 def _file(
     file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
 ) -> dict[str, Any]:
-    """Return a file of the sample: a picture with the shapes of the steps, the first rows of a table, or neither."""
     shapes_of_file = [shape for shape in shapes if shape.file == file.name]
     width, height = sizes.get(file.name, (file.width_px, file.height_px))
     return {
@@ -176,7 +175,6 @@ def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
 
 
 def _first_rows(path: Path) -> list[list[str]]:
-    """Return the first rows of a comma-separated file; empty for other files."""
     with path.open("rb") as file:
         text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
     try:
@@ -187,7 +185,6 @@ def _first_rows(path: Path) -> list[list[str]]:
 
 
 def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
-    """Return a reference call: arguments with their origins, observation and truth."""
     observation = step.observation
     result = dict(observation.result) if observation and observation.result else {}
     notes, flags = (value if isinstance(value := result.pop(name, []), list) else [] for name in ("notes", "flags"))
@@ -213,7 +210,6 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 
 def _argument(value: JsonValue) -> tuple[str, str]:
-    """Return the literal value of an argument, and the steps that it comes from."""
     origins = dict.fromkeys(_REF.sub(lambda at: f"step {int(at[1]) + 1} · ", ref) for ref in _refs(value))
     return value_text(literal_value(value)), ", ".join(origins)
 

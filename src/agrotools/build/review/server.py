@@ -72,7 +72,6 @@ class Doorkeeper:
             return self._session
 
     def has_session(self, cookies: Mapping[str, str]) -> bool:
-        """True if a request belongs to the session."""
         token = cookies.get(self.cookie, "")
         return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())
 

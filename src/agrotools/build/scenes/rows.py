@@ -153,7 +153,6 @@ def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = N
 
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
-    """Paint straw and dead leaves of the previous crop."""
     rows, columns = canvas.bands.shape[:2]
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
     for _ in range(straws):

@@ -231,7 +231,6 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
 def _photographed(
     rng: np.random.Generator, radiance: Plane, level: Level, blur_px: float, quality: int
 ) -> NDArray[np.uint8]:
-    """Return the picture, uint8 (rows, columns, 3), after JPEG compression."""
     linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))

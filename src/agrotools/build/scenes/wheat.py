@@ -88,7 +88,6 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
 
 
 def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
-    """Return positions of ears, in rows and not on top of each other."""
     spacing, angle = 88.0 * scale, rng.uniform(0, np.pi)
     c, s = math.cos(angle), math.sin(angle)
     shift = rng.uniform(0, spacing)

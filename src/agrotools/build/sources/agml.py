@@ -126,7 +126,6 @@ def is_healthy(name: str) -> bool:
 
 
 def _noun(name: str) -> str:
-    """Return a class name as lower-case words: ``green_cabbage`` gives ``green cabbage``."""
     return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
 
 

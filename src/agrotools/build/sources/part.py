@@ -132,7 +132,6 @@ class Originals:
         return self.file(path, kind="raster", bands=bands, gsd_m=gsd_m, width_px=width, height_px=height, note=note)
 
     def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
-        """Return the entry of a raster of heights in metres, like :meth:`raster`."""
         return self.raster(path, size, ("height",), note, gsd_m)
 
 

@@ -41,7 +41,6 @@ class FieldPicture(Thing):
     area: Callable[[Region | None], AreaTruth] = field(kw_only=True)
 
     def part(self, region: Region) -> "FieldPicture":
-        """Return the same picture with only ``region`` measured."""
         return replace(
             self,
             arguments={**self.arguments, "region": list(region)},

@@ -150,7 +150,6 @@ def _other_agents(text: str) -> list[str]:
 
 
 def _unsaid(facts: Sequence[Fact], text: str) -> list[Fact]:
-    """Return the facts that a text does not name."""
     return [fact for fact in facts if not _names(text, fact)]
 
 
@@ -217,6 +216,5 @@ def _contrary_kind(fact: Fact, topic: str) -> str | None:
 
 
 def _source(entry: Entry, claims: Iterable[Claim]) -> dict[str, str]:
-    """Return source and date of the first claim."""
     source = entry.sources[next(iter(claims)).sources[0]]
     return {"source": f"{source.publisher}: {source.title}", "date": source.checked.isoformat()}

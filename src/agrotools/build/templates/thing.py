@@ -92,7 +92,6 @@ class Thing:
 
     @property
     def measured(self) -> PlannedCall:
-        """The measuring call with its true result."""
         return PlannedCall(self.tool, self.arguments, dict(self.truth), thought=self.thought)
 
 
@@ -163,5 +162,4 @@ class QuestionInstance:
     words: Mapping[str, str]
 
     def query(self, wording: str) -> str:
-        """Return the question as the user asks it."""
         return wording.format(**self.words)

@@ -158,7 +158,6 @@ def _new_questions(
 
 
 def _order(sample: Sample, seed: int, attempt: int) -> Order:
-    """Return the scene that replaces the scene of a sample."""
     scene = _SCENE.fullmatch(str(sample.metadata["subject"]))
     assert scene is not None
     new_seed = int(scene["seed"]) + STRIDE * (1 + attempt + _ATTEMPTS * seed)

@@ -38,7 +38,6 @@ class Disease:
 
     @property
     def words(self) -> dict[str, str]:
-        """Words of the templates."""
         return {"disease": self.english, "entry": self.entry, "crop": self.crop, "cause": self.cause}
 
 
@@ -121,7 +120,6 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _result(leaf: Mapping[str, Any], scale: GradeScale) -> dict[str, JsonValue]:
-    """Return the result of a perfect ``analyze_lesions``."""
     return {
         "leaf_area_px": leaf["leaf_area_px"],
         "lesion_area_px": leaf["lesion_area_px"],

@@ -70,7 +70,6 @@ class _Compared:
         ]
 
     def thing(self, index: int, number: int) -> Thing:
-        """Return a whole pair."""
         pair = self.pairs[index]
         files: tuple[SampleFile, ...] = tuple(named(file, date, number) for date, file in self._files[index].items())
         before, after = (file.name for file in files)
@@ -154,7 +153,6 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
 
 
 def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    """Return the result of a perfect ``detect_change``."""
     kinds = [BECOMES[int(value) - 1] for value in np.unique(lost) if value]
     transition = f"cropland->{kinds[0]}" if kinds else None
     px = int(np.count_nonzero(lost))
@@ -226,7 +224,6 @@ def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str,
 
 
 def _ponds(scene: Scene) -> list[Mask]:
-    """Return a mask of each pond, on either date."""
     import cv2
 
     either = scene.masks["basins_before"] | scene.masks["basins_after"]
@@ -235,7 +232,6 @@ def _ponds(scene: Scene) -> list[Mask]:
 
 
 def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
-    """Return the event of a pond, and the water concerned."""
     wet = [(scene.masks[f"water_{name}"] > 0) & pond for name in ("before", "after")]
     event = _EVENTS[bool(wet[0].any()), bool(wet[1].any())]
     dug = [bool((scene.masks[f"basins_{name}"] > 0)[pond].any()) for name in ("before", "after")]

@@ -88,7 +88,6 @@ def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _counted(facts: dict[str, Any], region: Region | None) -> dict[str, Any]:
-    """Return the result of a perfect ``count_objects``: trees whose stem is in the region."""
     x0, y0, x1, y1 = region or (0, 0, *facts["size"])
     heights = [height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1]
     area_ha = (x1 - x0) * (y1 - y0) * facts["gsd_m"] ** 2 / 10_000

@@ -78,7 +78,6 @@ def _codes(path: Path, data: DataSet) -> NDArray[np.int32]:
 
 
 def _kind(codes: NDArray[np.int32], data: DataSet) -> Hashable:
-    """Return the events and the number of ponds, or the class of the changed share."""
     if "events" not in data.layout:
         share = 100 * float((codes > 0).mean())
         return sum(share > size for size in _SIZES_PCT)

@@ -83,7 +83,6 @@ class Pest:
         return rank.order is not None and group.order == rank.order
 
     def like(self, other: "Pest") -> bool:
-        """Return True if one name might be right for both."""
         return self.covers(other) or other.covers(self)
 
 
@@ -271,7 +270,6 @@ def _words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
 
 
 def _pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str]:
-    """Return words about several pests: the pest, the order and the damage to look for."""
     sought = pests[int(rng.integers(len(pests)))]
     order, trait = sought.entry.taxonomy.order or "", _told_trait(pests)
     return {

@@ -196,7 +196,6 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
 
 
 def _mask_of(outline: Outline, box: Sequence[int]) -> NDArray[np.bool_]:
-    """Return the mask of pixels in the box that are inside one of the pieces."""
     drawn = np.zeros((box[3] - box[1], box[2] - box[0]), np.uint8)
     for piece in outline:
         # Pieces are drawn one by one, because overlapping pieces drawn together would leave a hole.

@@ -210,7 +210,6 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
 
 
 def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
-    """Return ids as a list that an expression can contain."""
     return str([one.entry.id for one in diseases if one.cause == cause])
 
 

@@ -56,7 +56,6 @@ class TileTruth(NamedTuple):
     names: tuple[str, ...]
 
     def area(self, region: Region | None) -> AreaTruth:
-        """Return the areas in a region, or in the whole tile for None."""
         return count_area(self.classes, None, region, self.valid)
 
     def ranking(self, names: Sequence[str]) -> JsonValue:
