@@ -1,16 +1,15 @@
 """Atomic writing, copying and rewriting of benchmark folders, with their card and Croissant file."""
 
-import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from agrotools.build.export.card import write_card, write_croissant
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import artifact_path
-from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, resolve_file
+from agrotools.formats.benchmark import BenchmarkHeader, resolve_file
 from agrotools.formats.writing import replace_folder, write_samples
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -70,22 +69,8 @@ def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[S
     folder = folder.resolve()
     samples = tuple(samples)
     with replace_folder(folder) as partial:
-        shutil.copytree(folder, partial, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(folder, partial, symlinks=True, dirs_exist_ok=True)
         write_benchmark(partial, header, samples)
-
-
-def _copy_from(folder: Path) -> Callable[[str, str], str]:
-    def copy(source: str, target: str) -> str:
-        # Files of samples are never modified, so a hard link is enough for them.
-        if Path(source).is_relative_to(folder / FILES_FOLDER):
-            try:
-                os.link(source, target)
-                return target
-            except OSError:
-                pass
-        return shutil.copy2(source, target)
-
-    return copy
 
 
 EXPORT_FILE = "agrotools-export.toml"

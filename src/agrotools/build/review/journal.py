@@ -4,6 +4,7 @@ Several servers and processes may have it open at once. An incomplete last line 
 removed before the next line is written.
 """
 
+import errno
 import fcntl
 import os
 import threading
@@ -86,7 +87,9 @@ class ReviewJournal(Generic[Entry]):
                 self._refresh()
                 if any(decision.id == stored.id for stored in self._decisions):
                     return False
-                _write_whole_line(number, decision.model_dump_json(exclude_defaults=True).encode() + b"\n")
+                line = decision.model_dump_json(exclude_defaults=True).encode() + b"\n"
+                if os.write(number, line) < len(line):  # the next line that is stored removes this part of one
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(number)
                 self._refresh()
                 return True
@@ -128,14 +131,3 @@ class ReviewJournal(Generic[Entry]):
         first, count = self.bad_lines[0], len(self.bad_lines)
         what = self._kind.__name__.lower()
         return [f"{self.path}: {count} line{'s' * (count > 1)} without a {what} ignored (first: line {first})"]
-
-
-def _write_whole_line(number: int, line: bytes) -> None:
-    end = os.fstat(number).st_size
-    written = 0
-    try:
-        while written < len(line):
-            written += os.write(number, line[written:])
-    except OSError:
-        os.ftruncate(number, end)
-        raise
