@@ -339,7 +339,7 @@ def write(
     from agrotools.tools import AGROTOOLS, get_tool
 
     backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
-    from agrotools.build.twins import with_twins
+    from paired import with_twins
 
     kinds = {id(item.subject): scene.name for scene, item in items}
     asked = [item for _, item in items]
