@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.review.agreement import Decision
-from agrotools.build.review.journal import ReviewJournal
+from agrotools.build.review.agreement import Decision, ReviewJournal
 from agrotools.core import BenchmarkError
 
 

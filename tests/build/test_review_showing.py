@@ -8,8 +8,7 @@ import pytest
 from agrotools.build.review.agreement import Edits, apply_edits, checks_of, edit_text, effective_edits
 from agrotools.build.review.app import render
 from agrotools.build.review.material import TOOL_FAILED, TOOLS_DIFFER, facts_of_sample, open_material, read_flags
-from agrotools.build.review.pictures import shapes_of
-from agrotools.build.review.presenting import compared_fields, present
+from agrotools.build.review.presenting import compared_fields, present, shapes_of
 from agrotools.core import Sample
 from agrotools.core.slot import SLOT_TYPES
 from support.review_server import review_benchmark, review_sample

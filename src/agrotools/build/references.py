@@ -55,13 +55,10 @@ class ChainBroken(BenchmarkError):
 
 
 def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: bool) -> None:
-    """Raise an error that concerns the chain rather than the picture.
+    """Raise ChainBroken if the tool broke down, or rejected arguments that come from the source itself.
 
-    ``follows``: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
-    region without pixels, an unknown name) are not errors of the chain, and the sample stays.
-
-    Raises:
-        ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.
+    ``follows``: an argument comes from an earlier call. What follows from a wrong earlier answer (a region without
+    pixels, an unknown name) is no error of the chain, and the sample stays.
     """
     if error is None or error.kind in (MISSING_BACKEND, *_ANSWERS):
         return
@@ -180,19 +177,10 @@ async def record_reference(
 ) -> ReferenceTrajectory:
     """Run a chain and record the observations of the real tools together with the true results.
 
-    A real tool may find nothing, or leave a field empty that a later call needs; that error is recorded. A tool that
-    breaks down or times out tells nothing about the question, and with true values no call may fail at all (see
-    :mod:`agrotools.build.references`). Files made by the real tools (masks, charts, small overlays) are kept in
-    ``root/artifacts`` for reviewers; no sample lists them among its files, so no policy or tool can reach them.
-
-    Args:
-        files: the sample's files, ``path`` relative to ``root``.
-        to_failure: True if the question has no answer: the chain ends after a failed call or before a call for which an
-            earlier one gave no value, and the truth is what the real tools return.
-
-    Raises:
-        ChainBroken: a tool broke down, timed out or rejected arguments that come from the source; or a call fails on
-            true values or refers to a field that the truth does not have.
+    Errors are handled as :mod:`agrotools.build.references` says. Files made by the real tools (masks, charts, small
+    overlays) are kept in ``root/artifacts`` for reviewers; no sample lists them, so no policy or tool can reach them.
+    ``to_failure``: the question has no answer; the chain ends after a failed call or before a call that lacks a value,
+    and the truth is what the real tools return. ChainBroken: the chain gives no sample.
     """
     placed = tuple(file.model_copy(update={"path": str(root / file.path)}) for file in files)
     steps: list[ReferenceStep] = []

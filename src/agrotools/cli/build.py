@@ -115,7 +115,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.assist.screening import screen_folder
     from agrotools.build.export.card import Tally
     from agrotools.build.references import build_notes
-    from agrotools.build.review.journal import REVIEW_FILE
+    from agrotools.build.review.agreement import REVIEW_FILE
     from agrotools.cli.validate import print_findings
     from agrotools.core.base import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS

@@ -43,8 +43,7 @@ def review(
     """
 
     from agrotools.build.review import require_extra
-    from agrotools.build.review.agreement import LONGEST_NAME, Decision, summary_of
-    from agrotools.build.review.journal import ReviewJournal
+    from agrotools.build.review.agreement import LONGEST_NAME, Decision, ReviewJournal, summary_of
     from agrotools.build.review.material import apply_review, open_material
     from agrotools.core import UsageError
 

@@ -95,11 +95,7 @@ class Tally:
 
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
-"""Fixed parts of the description.
-
-These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, the names that ``[metadata.rai]`` of
-a header may set, each to a text or a list of texts, and their default values.
-"""
+"""Fixed parts: context, record set, licences, the names that ``[metadata.rai]`` may set, and their default values."""
 
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:

@@ -137,9 +137,6 @@ def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
 
     An object with a question is an entry, with what else its folder holds if it is the only one there. Rows of several
     files complete the entry with their id, if they have no question or agree with it.
-
-    Raises:
-        BenchmarkError: a file cannot be read.
     """
     files, query, rows = entry_files(folder, fields), fields.sample["query"], list[Any]()
     contents = {path: content_of(path) for path in files if path.suffix == ".json"}

@@ -64,11 +64,8 @@ _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", 
 def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
     """Convert ``place``, a folder with GTA-shaped JSON or a field map (TOML), into the benchmark folder ``out``.
 
-    The folder may contain its own map, ``agrotools-map.toml``. The target is written completely or not at all.
-
-    Raises:
-        BenchmarkError: a file is missing, the JSON is invalid, the map has unknown keys, no entry is readable, or
-            ``out`` contains something else.
+    The folder may contain its own map, ``agrotools-map.toml``. BenchmarkError: no entry is readable, the map has
+    unknown keys, or ``out`` contains something else, which stays.
     """
     folder, fields = _map_of(place)
     return import_entries(entries_in(folder, fields), folder, fields, out, progress)

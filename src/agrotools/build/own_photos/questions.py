@@ -128,12 +128,8 @@ def templates_for(
 ) -> list[Template]:
     """Return the templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
 
-    Columns with the same kind of measure share wordings: each gets every n-th, so that no sentence is used twice.
-
-    Args:
-        place: index of the column among the plan's columns with the same kind of measure.
-        values: numbers of the column, from which limits are derived.
-        counted_per_area: True if the size of a pixel is known, so that counts per hectare can be computed.
+    Columns with the same kind of measure share wordings: each, by its ``place`` among them, gets every n-th, so that no
+    sentence is used twice. Limits derive from ``values``. ``counted_per_area``: counts per hectare can be computed.
     """
     measure = measures()[column.ask]
     alike = sum(each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns)

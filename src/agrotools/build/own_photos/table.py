@@ -24,13 +24,9 @@ _ELSEWHERE = re.compile(r"/|~|\w+:", re.ASCII)  # a path of this machine or anot
 
 
 class Images:
-    """All pictures in a folder and its subfolders, found by path, name, or name without suffix.
+    """All pictures in a folder and its subfolders (not links), found by path, name, or name without suffix.
 
     Case, Unicode form of accents (macOS has another than spreadsheets) and kind of spaces of a name do not matter.
-    Links to folders are not followed.
-
-    Raises:
-        BenchmarkError: the folder does not exist, or contains no pictures or over a million.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from agrotools.build.review.agreement import (
     CHECKS,
     Decision,
+    ReviewJournal,
     ReviewSummary,
     edit_text,
     effective_edits,
@@ -28,10 +29,8 @@ from agrotools.build.review.agreement import (
     summary_of,
     valid_decisions,
 )
-from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import Material
-from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
-from agrotools.build.review.presenting import present
+from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
 from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
 from agrotools.report.html.page import LOOK

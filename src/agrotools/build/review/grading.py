@@ -175,20 +175,11 @@ def open_sheet(
     log: Path | None = None,
     data_root: Path | None = None,
 ) -> Sheet:
-    """Return the answers of ``runs`` to grade.
+    """Return the answers of ``runs`` to grade, of ``samples`` samples in the order of ``seed`` (None: all).
 
-    Args:
-        scheme: rubrics and error classes; None for the default ones.
-        mode: default: end-to-end if all runs have it.
-        seed: seed of the order.
-        samples: number of samples, the first in that order; None for all.
-        wrong: take only answers without the full score, for error classes.
-        log: file of the grades; default: ``grades.jsonl`` in the folder that holds the runs.
-        data_root: folder of the benchmark, if it has moved.
-
-    Raises:
-        UsageError: runs of different benchmarks, or no answers.
-        RunStoreError: a run cannot be read.
+    ``mode``: default end-to-end if all runs have it. ``wrong``: only answers without the full score. ``log``: default
+    ``grades.jsonl`` in the folder that holds the runs. ``data_root``: folder of the benchmark, if it has moved.
+    UsageError: runs of different benchmarks, or no answers. RunStoreError: a run cannot be read.
     """
     manifests = tuple(read_manifest(run) for run in runs)
     if len({run.resolve() for run in runs}) < len(runs):

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
+from agrotools.build.review.agreement import ReviewJournal
 from agrotools.build.review.app import Review, render
 from agrotools.build.review.grading import (
     Item,
@@ -21,7 +22,6 @@ from agrotools.build.review.grading import (
     summarise_grades,
     summary_parts,
 )
-from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, RunningReview, review_server
 from agrotools.core import ReferenceStep, Step, first_error

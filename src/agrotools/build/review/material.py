@@ -15,8 +15,14 @@ from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import copy_files, write_benchmark
 from agrotools.build.quality import BLIND_CHECK, CHECKS, Finding
-from agrotools.build.review.agreement import Decision, apply_edits, reason_key, review_status, valid_decisions
-from agrotools.build.review.journal import REVIEW_FILE
+from agrotools.build.review.agreement import (
+    REVIEW_FILE,
+    Decision,
+    apply_edits,
+    reason_key,
+    review_status,
+    valid_decisions,
+)
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
@@ -76,16 +82,9 @@ def open_material(
 ) -> Material:
     """Open a benchmark folder, a benchmark known by name, or a run folder for review.
 
-    Args:
-        what: a folder, or a name such as ``embedded``.
-        log: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
-            rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory.
-        data_root: the folder of a run's benchmark, if it has moved.
-
-    Raises:
-        BenchmarkError: the folder is not a benchmark, or is broken.
-        RunStoreError: the run has no records, or cannot be read.
-        UsageError: ``what`` is neither a folder nor the name of a benchmark.
+    ``log``: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
+    rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory. ``data_root``: the folder of a
+    run's benchmark, if it has moved. BenchmarkError, RunStoreError, UsageError: ``what`` is broken, or neither.
     """
     folder = Path(what).expanduser()
     if what in BENCHMARKS:
@@ -233,13 +232,9 @@ def apply_review(
     """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
     Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
-    samples are kept. ``disputed`` determines what happens to samples on which reviewers differ.
-
-    Raises:
-        UsageError: a run is under review; ``out`` overlaps the reviewed folder; or samples are disputed and
-            ``disputed`` is None.
-        BenchmarkError: no sample would be left, an edit does not fit, or ``out`` is not writable or contains something
-            other than a benchmark.
+    samples are kept. ``disputed``: what happens to others; UsageError if that is needed and None, if ``out`` overlaps
+    the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not fit, ``out`` holds something
+    else.
     """
     benchmark = reviewed_benchmark(material)
     root, target = benchmark.root, out.expanduser().resolve()

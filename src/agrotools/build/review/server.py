@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agrotools.build.review.journal import ReviewJournal
+from agrotools.build.review.agreement import ReviewJournal
 from agrotools.core import UsageError
 
 if TYPE_CHECKING:

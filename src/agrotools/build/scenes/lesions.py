@@ -309,7 +309,4 @@ def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
 
 _PAINTERS = (ring_spots, dead_spots, blotches, angular, rust, mildew)
 KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {each.__name__: each for each in _PAINTERS}
-"""Painting functions by name.
-
-Each paints about ``goal`` pixels of the leaf and returns the mask of diseased ones; ``strength``: 0.5 (faint) to 1.
-"""
+"""Functions that paint about ``goal`` pixels at ``strength`` 0.5 (faint) to 1 and return the mask of diseased ones."""

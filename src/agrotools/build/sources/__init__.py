@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from agrotools.build.allocation import QUERIES
+from agrotools.build.choosing import QUERIES
 from agrotools.build.sources.public import DATASETS, build_all, build_one
 from agrotools.core import Registry, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
@@ -35,13 +35,8 @@ def build_sources(
 ) -> BenchmarkHeader:
     """Build one benchmark from sources (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
 
-    Several public data sets contribute in proportion to their shares of the published benchmark, or of ``queries``
-    samples in total.
-
-    Raises:
-        UsageError: a source is not of the form ``NAME=DIR``, there is no such source (with the closest names), or
-            several are given and one is not a public data set or is named twice.
-        BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
+    Several public data sets contribute by their shares of the published benchmark, or of ``queries`` samples.
+    UsageError: an unknown source, or ones that cannot be joined. BenchmarkError: a data set is incomplete.
     """
     folders = [_parse_source(source) for source in sources]
     is_joined = len(folders) != 1 or queries is not None

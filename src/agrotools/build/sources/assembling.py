@@ -9,9 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools import __version__
-from agrotools.build.allocation import Marginals, composition
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, choose, choose_allocated
+from agrotools.build.choosing import Chosen, Marginals, choose, choose_allocated, composition
 from agrotools.build.export import write_benchmark
 from agrotools.build.sources.part import REACH, Part
 from agrotools.build.templates.thing import Subject
@@ -38,21 +37,12 @@ def assembled(
     paired: Callable[[list[Chosen], list[Subject]], Sequence[Chosen]] | None = None,
     wanted: Marginals | None = None,
 ) -> BenchmarkHeader:
-    """Write the benchmark of these parts to ``out``, completely or not at all.
+    """Write the benchmark of these parts to ``out``, completely or not at all; its licence lists the terms of all.
 
-    Args:
-        shares: entries for the absent parts in the metadata ``shares``.
-        paired: returns the chosen questions with unanswerable twins, which the numbers of samples do not count.
-        wanted: marginals that the questions of all parts together meet as closely as possible. Without them, those of
-            each part are spread evenly over its templates.
-
-    Returns:
-        The header; its licence lists the terms of every data set used.
-
-    Raises:
-        BenchmarkError: ``out`` holds something other than a benchmark, most chains of calls break, or nothing can be
-            asked.
-        InfrastructureError: no tool worker can be started.
+    ``shares``: entries for absent parts in the metadata. ``paired`` returns the chosen questions with unanswerable
+    twins, which the numbers of samples do not count. ``wanted``: marginals of all parts together; without them, the
+    questions of each part are spread evenly over its templates. BenchmarkError: most chains break, or nothing can be
+    asked.
     """
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()

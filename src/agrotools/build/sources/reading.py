@@ -287,8 +287,7 @@ def listed_items(data: DataSet, root: Path) -> list[Item]:
 def with_files(data: DataSet, root: Path, rows: Iterable[Row], path: str) -> list[Item]:
     """Return the items that the rows of the list ``path`` name, each once; incomplete ones are counted as left out.
 
-    Raises:
-        BenchmarkError: rows of an item differ and ``drop_contradictions`` is not set, or files are missing.
+    BenchmarkError: rows of an item differ and ``drop_contradictions`` is not set, or files are missing.
     """
     by_name: dict[str, Row] = {}
     contradicted: set[str] = set()

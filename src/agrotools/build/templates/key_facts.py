@@ -34,9 +34,7 @@ FEWEST_PEERS = 6
 """Minimum number of other entries of the same kind with facts on the topic; with fewer, guesses are right too often."""
 
 _AGENTS = ("water mould", "fungus", "bacterium", "virus")
-"""Kinds of causes of a disease. A kind that the entry does not name contradicts it, except that a water mould may be
-called a fungus.
-"""
+"""Kinds of causes of a disease; one that the entry does not name contradicts it (a water mould may be a fungus)."""
 
 _ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
 """Kinds and topics with a single right answer: naming that of another entry as well is a contradiction."""

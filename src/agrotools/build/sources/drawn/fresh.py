@@ -69,13 +69,10 @@ def write_fresh(
     progress: Progress,
     workers: int = 2,
 ) -> BenchmarkHeader:
-    """Draw new scenes and write the benchmark to ``folder``, completely or not at all. Scenes are kept until then.
+    """Draw new scenes and write the benchmark, called ``name``, to ``folder``, completely or not at all.
 
-    With ``quick``, only the samples of the quick part are replaced. ``name``: that of the benchmark, if another.
-
-    Raises:
-        BenchmarkError: the samples do not say which scenes they were made from, or most calls fail.
-        InfrastructureError: a scene cannot be drawn, or no tool worker can be started.
+    ``quick``: only its quick part. BenchmarkError: it is not made of drawn scenes, or most calls fail.
+    InfrastructureError: a scene cannot be drawn.
     """
     samples = [each for each in published.samples if not quick or each.id in published.header.quick]
     asked = [each for each in samples if each.answerable]

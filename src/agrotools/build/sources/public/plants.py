@@ -82,14 +82,9 @@ class DiseasedPlant(NamedTuple):
 def disease_subjects(
     name: str, pictures: Sequence[DiseasedPlant], diseases: Mapping[str, Disease], data: DataSet
 ) -> list[Subject]:
-    """Return at most as many pairs as samples, with names that begin with ``name``.
+    """Return at most as many pairs as samples, opening no more pictures than needed.
 
-    No more pictures are opened than needed.
-
-    ``diseases``: all diseases that may be offered as choices.
-
-    Raises:
-        BenchmarkError: many pictures cannot be read, or no plant has two readable ones.
+    ``diseases``: all that may be offered as choices. BenchmarkError: many pictures cannot be read.
     """
     by_plant: dict[str, list[DiseasedPlant]] = {}
     for picture in pictures:
