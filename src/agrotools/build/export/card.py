@@ -266,11 +266,8 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
 
 
 def _contents(header: BenchmarkHeader, counted: Tally) -> str:
-    def listed(counts: Mapping[str, int]) -> str:
-        return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-
-    def by_number(counts: Mapping[int, int]) -> str:
-        return ", ".join(f"{number}: {count}" for number, count in sorted(counts.items()))
+    def listed(counts: Mapping[Any, int]) -> str:
+        return ", ".join(f"{key}{':' * isinstance(key, int)} {count}" for key, count in sorted(counts.items()))
 
     rows = [
         ("samples", str(counted.samples)),
@@ -279,10 +276,10 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("answer types", listed(counted.answer_types)),
         ("answer slots", listed(counted.slots)),
         ("unique files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
-        ("files of a sample", by_number(counted.files)),
+        ("files of a sample", listed(counted.files)),
         ("reference calls", str(counted.tools.total())),
-        ("calls of a sample", by_number(counted.calls)),
-        ("distinct tools of a sample", by_number(counted.distinct_tools)),
+        ("calls of a sample", listed(counted.calls)),
+        ("distinct tools of a sample", listed(counted.distinct_tools)),
         ("templates", str(counted.templates)),
         ("languages of the questions", listed(counted.languages)),
         ("answerable without tools", f"{counted.without_tools['yes']} (no raster, no table, no figure to draw)"),

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, FiniteFloat, StringConstraints, ValidationError, model_validator
 
-from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, PlotSlot, Sample, Slot, ToleranceSlot
+from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, Sample, Slot, ToleranceSlot
 from agrotools.core.files import read_table, sync
 from agrotools.report.judges import Grade
 
@@ -89,14 +89,10 @@ class Decision(FrozenModel):
 def checks_of(sample: Sample) -> list[CheckName]:
     """Return the checks that apply to ``sample``; for example, ``plot_inputs`` requires a figure."""
     steps = sample.reference.steps if sample.reference else ()
-    applies = {
-        "tool_order": len(steps) > 0,
-        "arguments": len(steps) > 0,
-        "executable": True,
-        "plot_inputs": any(step.tool == "plot" for step in steps)
-        or any(isinstance(s, PlotSlot) for s in sample.answer),
-        "open_answer": any(slot.type == "open_text" for slot in sample.answer),
-    }
+    types = {slot.type for slot in sample.answer}
+    applies: dict[str, bool] = dict.fromkeys(("tool_order", "arguments"), len(steps) > 0)
+    applies |= {"executable": True, "open_answer": "open_text" in types}
+    applies["plot_inputs"] = "plot" in types or any(step.tool == "plot" for step in steps)
     return [name for name in CHECKS if applies[name]]
 
 

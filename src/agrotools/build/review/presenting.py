@@ -296,20 +296,16 @@ def _file(
 
 
 def _facts_text(file: SampleFile) -> str:
-    facts: list[str] = [file.kind]
-    if file.width_px and file.height_px:
-        facts.append(f"{file.width_px} × {file.height_px} px")
-    if file.gsd_m:
-        facts.append(f"{file.gsd_m:g} m/px")
-    if file.bands:
-        facts.append(f"bands {', '.join(file.bands)}")
-    if file.depth_unit_mm:
-        facts.append(f"depth in {file.depth_unit_mm:g} mm")
-    if file.intrinsics:
-        facts.append(f"focal length {file.intrinsics.fx_px:g} px")
-    if file.classes:
-        facts.append(", ".join(f"{number} = {meaning}" for number, meaning in file.classes.items()))
-    return " · ".join(facts)
+    facts = (
+        file.kind,
+        file.width_px and file.height_px and f"{file.width_px} × {file.height_px} px",
+        file.gsd_m and f"{file.gsd_m:g} m/px",
+        file.bands and f"bands {', '.join(file.bands)}",
+        file.depth_unit_mm and f"depth in {file.depth_unit_mm:g} mm",
+        file.intrinsics and f"focal length {file.intrinsics.fx_px:g} px",
+        ", ".join(f"{number} = {meaning}" for number, meaning in (file.classes or {}).items()),
+    )
+    return " · ".join(str(fact) for fact in facts if fact)
 
 
 def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:

@@ -41,10 +41,9 @@ def _save_pair(
     rng: np.random.Generator, folder: Path, number: int, before: NDArray[np.uint8], after: NDArray[np.uint8]
 ) -> dict[str, str]:
     quality = int(rng.integers(88, 95))
-    names = {date: f"{date}_{number}.jpg" for date in ("before", "after")}
-    save_picture(folder / names["before"], before, quality)
-    save_picture(folder / names["after"], after, quality)
-    return names
+    for date, pixels in (("before", before), ("after", after)):
+        save_picture(folder / f"{date}_{number}.jpg", pixels, quality)
+    return {date: f"{date}_{number}.jpg" for date in ("before", "after")}
 
 
 class _Compared:
