@@ -312,7 +312,7 @@ def variant_of(order: Any) -> str | None:
     if order.name == "fruit_counts":
         return list(COUNTED)[order.seed % len(COUNTED)]
     if order.name == "leaf_lesions":
-        return DISEASES[order.seed % len(DISEASES)].lesion
+        return DISEASES[order.seed % len(DISEASES)]["lesion"]
     if order.name == "blocks":
         kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
         return f"{kind} {turn_of(order.seed, MODES_OF_BLOCKS)}"

@@ -61,7 +61,7 @@ def export(
     A folder that holds anything else is never overwritten.
     """
     from agrotools.benchmarks import load_benchmark
-    from agrotools.build.export import copy_benchmark, describe_benchmark
+    from agrotools.build.export.folder import copy_benchmark, describe_benchmark
     from agrotools.build.export.gta import export_gta
     from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError

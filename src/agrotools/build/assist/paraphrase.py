@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.leaks import has_word, named_means, revealed_answer
-from agrotools.build.export import rewrite_benchmark
+from agrotools.build.export.folder import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
 from agrotools.core import AgrotoolsError, BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Sample
 from agrotools.core.base import Progress, no_progress

@@ -22,6 +22,7 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
 ``agrotools serve mcp --record``.
 """
 
+_PUBLIC = ", ".join(sorted(DATASETS))
 for _name in DATASETS:
     SOURCES.add(_name, partial(build_one, _name))
 
@@ -43,7 +44,7 @@ def build_sources(
     alone = [name for name, _ in folders if name not in DATASETS]
     if is_joined and (alone or len({name for name, _ in folders}) < len(folders)):
         what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
-        raise UsageError(what, hint=f"several --source may be given of: {_public()}")
+        raise UsageError(what, hint=f"several --source may be given of: {_PUBLIC}")
     for _, folder in folders:
         if not folder.exists():
             hint = "give the folder of the data set: --source NAME=DIR"
@@ -54,14 +55,10 @@ def build_sources(
     if name in DATASETS or name.startswith("agml:"):
         return build_one(name, folder, out.expanduser(), progress, allow_missing)
     if allow_missing:
-        raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_public()}, agml:NAME")
+        raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_PUBLIC}, agml:NAME")
     build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
-
-
-def _public() -> str:
-    return ", ".join(sorted(DATASETS))
 
 
 def _parse_source(source: str) -> tuple[str, Path]:

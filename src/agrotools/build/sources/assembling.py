@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, Marginals, choose, choose_allocated, composition
-from agrotools.build.export import write_benchmark
+from agrotools.build.export.folder import write_benchmark
 from agrotools.build.sources.part import REACH, Part
 from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import sentences

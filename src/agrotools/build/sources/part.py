@@ -2,8 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -241,12 +240,15 @@ class Adapter:
         ``allow_missing``: use what exists of the listed files. BenchmarkError: it is not in the layout of its authors.
         """
         listing = self.listing or listing_of(self.name)
-        with hint_on_error(listing.get_it):
-            wanted = listing.samples if samples is None else samples
+        wanted = listing.samples if samples is None else samples
+        try:
             part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
             if wanted and not part.subjects:
                 why = reasons(part.dropped) or "it has none"
                 raise BenchmarkError(f"no item of {folder} can be asked about ({why})")
+        except BenchmarkError as error:
+            error.hint = error.hint or listing.get_it
+            raise
         if not listing.reader:
             return part
         decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
@@ -257,16 +259,6 @@ class Adapter:
 def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:
     """Return a decorator that makes a function the adapter of a data set."""
     return partial(Adapter, name)
-
-
-@contextmanager
-def hint_on_error(get_it: str) -> Iterator[None]:
-    """Add instructions for getting a data set to errors that have no hint."""
-    try:
-        yield
-    except BenchmarkError as error:
-        error.hint = error.hint or get_it
-        raise
 
 
 @cache

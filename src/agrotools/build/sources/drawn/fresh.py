@@ -15,7 +15,7 @@ from pathlib import Path
 from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject, worded
-from agrotools.build.export import write_benchmark
+from agrotools.build.export.folder import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.scenes.processes import Order
 from agrotools.build.sources.drawn import DrawnScene
