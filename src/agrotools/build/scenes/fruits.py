@@ -38,10 +38,9 @@ FOLIAGE = spectra("foliage")
 
 @dataclass(frozen=True)
 class Sunlight:
-    """Direct and scattered light.
+    """Direct and scattered light, and the ``share`` of all light that comes directly from the sun.
 
-    ``towards``: unit vector to the sun, with x to the right, y down, z away from the camera; ``share``: share of all
-    light that comes directly from the sun, the rest coming from the whole sky.
+    ``towards``: unit vector to the sun, with x to the right, y down, z away from the camera.
     """
 
     towards: tuple[float, float, float]
@@ -110,9 +109,7 @@ class View:
 def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[NDArray[np.float32], Plane]:
     """Return the background: sky, the next row of trees, and the ground.
 
-    Args:
-        sky: its brightness (1 is white paper in the sun; higher values burn out in a photograph).
-        horizon: lower edge of the sky, as a share of the height from the top.
+    ``sky``: its brightness, 1 for white paper in the sun; ``horizon``: its lower edge, as a share of the height.
     """
     y = np.linspace(0.0, 1.0, rows, dtype=np.float32)[:, None]
     skyline = horizon + 0.10 * smooth_field(rng, rows, columns, 110) + 0.05 * fractal_field(rng, rows, columns, 34, 3)

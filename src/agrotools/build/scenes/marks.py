@@ -57,7 +57,7 @@ def grown(box: Sequence[int], by_px: int) -> Box:
 def marked(
     rng: np.random.Generator, pixels: NDArray[np.uint8], inside: Box, shape: MarkShape, colour: StrokeColour
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-    """Return a copy of a picture with a mark around ``inside``, and the perfect ``extract_marked_region`` result.
+    """Return a copy with a mark around ``inside``, and the perfect ``extract_marked_region`` result.
 
     A box runs along ``inside``; an ellipse passes through its corners, so it needs 0.21 of each side more room.
     """

@@ -42,10 +42,7 @@ draw_orders()
 
 @dataclass(frozen=True)
 class Order:
-    """A subject to be drawn; ``name`` is its kind in ``SCENE_KINDS``.
-
-    ``files``: the files to draw alone; empty: all files, and the record of the scene.
-    """
+    """A subject of the kind ``name`` to be drawn; ``files``: the files to draw alone, empty for all and the record."""
 
     name: str
     seed: int
@@ -75,10 +72,9 @@ def each_finished(
 
 
 class DrawingProcesses:
-    """Processes that draw scenes: one for each thread that asks at the same time, kept for a minute.
+    """Processes that draw scenes, one for each thread that asks at the same time: fresh interpreters.
 
-    They are fresh interpreters that only import the drawing code, because pictures must not depend on what the caller
-    has imported or seeded, and the caller's script must not be run again.
+    Pictures must not depend on what the caller has imported or seeded, and its script must not be run again.
     """
 
     def __init__(self) -> None:
@@ -142,8 +138,7 @@ def _plain_arithmetic() -> dict[str, str]:
 class Look(FrozenModel):
     """The decoded pixels of a file: their hash, and a coarse picture to tell rounding from another picture.
 
-    ``blocks``: mean of each of 6 by 6 parts of the picture over all bands, as hexadecimal bytes, 255 for the
-    ``brightest``.
+    ``blocks``: mean of each of 6 by 6 parts over all bands, as hexadecimal bytes, 255 for the ``brightest``.
     """
 
     pixels: str

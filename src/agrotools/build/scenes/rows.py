@@ -111,11 +111,8 @@ class _Field:
 def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None) -> Scene:
     """Draw a scene of 640 x 480 px, 1.9 x 1.4 m at 3 mm per pixel. The same arguments give the same scene.
 
-    ``weed_pct``: approximate share of the ground covered by weeds, percent; None: drawn, 1 to 12 by difficulty.
-
-    Returns:
-        ``images``: ``rgb`` uint8 (480, 640, 3), ``bands`` uint16 (5, 480, 640) reflectance x 10,000. ``masks``:
-        ``classes`` uint8, see :data:`CLASSES`. ``truth``: ``weed_pct``.
+    ``weed_pct``: approximate weed cover, percent; None: drawn, 1 to 12 by difficulty. ``images``: ``rgb`` uint8 (480,
+    640, 3), ``bands`` uint16 (5, 480, 640) reflectance x 10,000. ``masks``: ``classes`` uint8, see :data:`CLASSES`.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = levels("rows")[difficulty]

@@ -37,12 +37,9 @@ def levels(scene: str) -> tuple[Level, ...]:
 class Scene:
     """A drawn scene.
 
-    Attributes:
-        images: arrays as a camera or sensor delivers them, e.g. ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16
-            (bands, rows, columns) reflectance x 10,000, ``depth`` uint16.
-        sidecar: metadata of the images (gsd_m, bands, intrinsics).
-        truth: numbers and labels.
-        masks: truth per pixel, e.g. ``classes`` uint8.
+    ``images``: arrays as a camera or sensor delivers them, e.g. ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16
+    (bands, rows, columns) reflectance x 10,000, ``depth`` uint16; ``sidecar``: their metadata (gsd_m, bands,
+    intrinsics); ``truth``: numbers and labels; ``masks``: truth per pixel, e.g. ``classes`` uint8.
     """
 
     images: Mapping[str, NDArray[Any]]
@@ -172,17 +169,11 @@ def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
 def photographed(
     rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
-    """Simulate a satellite or aircraft camera.
+    """Return a natural picture after JPEG, uint8 (rows, columns, 3), and reflectance x 10,000, uint16 (4, rows,
+    columns).
 
-    Args:
-        reflectance: (rows, columns, 4): blue, green, red, near infrared.
-        noise: standard deviation of the sensor noise at full scale.
-        haze: reflectance that air adds to blue.
-        balance: standard deviation of the white-balance gains.
-
-    Returns:
-        A natural-colour picture after JPEG compression, uint8 (rows, columns, 3), and calibrated reflectance x 10,000,
-            uint16 (4, rows, columns).
+    ``reflectance``: (rows, columns, 4): blue, green, red, near infrared. ``noise``: deviation of the sensor noise at
+    full scale; ``haze``: reflectance that air adds to blue; ``balance``: deviation of the white-balance gains.
     """
     sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
     grain = rng.standard_normal(sharp.shape, dtype=np.float32)

@@ -74,15 +74,11 @@ def listing_of(name: str) -> Listing:
 
 @dataclass(frozen=True)
 class Part:
-    """The contribution of one data set to a benchmark.
+    """The contribution of one data set: at most ``samples`` samples, with ids that begin with ``name``.
 
-    Attributes:
-        name: prefix of the ids of its samples.
-        samples: maximum number of samples.
-        files: originals by their path in the benchmark; those that a sample shows are copied unchanged.
-        described: returns further metadata for the benchmark, given the finished samples.
-        dropped: number of items of the data set that were left out, by reason.
-        reach: value of the group :data:`REACH` by template; samples of an empty one are not in the group.
+    ``files``: originals by their path in the benchmark, copied unchanged if a sample shows them; ``described``: further
+    metadata, given the finished samples; ``dropped``: items left out, by reason; ``reach``: value of the group
+    :data:`REACH` by template.
     """
 
     name: str
@@ -197,8 +193,7 @@ def photo_pairs(
 class DataSet:
     """A data set while it is read. ``originals`` holds the files to show, ``dropped`` counts the items left out.
 
-    ``wanted`` is the number of pictures that gives a sufficient choice of questions. With ``allow_missing``, listed
-    files that do not exist are counted as left out instead of being an error.
+    ``wanted``: number of pictures that gives a choice of questions. ``allow_missing``: listed files may be missing.
     """
 
     def __init__(

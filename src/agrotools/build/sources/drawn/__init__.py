@@ -52,15 +52,10 @@ class DrawnScene:
 class SceneKind:
     """A kind of scene: its drawing and its questions.
 
-    Attributes:
-        number: offset that separates its seeds from those of other kinds.
-        templates: files of its templates.
-        draw: ``draw(seed, difficulty, folder, only)`` draws one subject (a pair of dates, four plots...), writes its
-            files into the empty ``folder`` and returns all truth that is needed later as plain JSON, unless some files
-            are left out. A file is the same whatever else is drawn: every picture has a generator of its own. It
-            depends on its arguments only and may run in another process.
-        subjects: turns a drawn scene into subjects of questions.
-        backends: back-ends of its reference calls, if not the default.
+    ``number``: offset of its seeds; ``templates``: files of its templates; ``subjects``: makes subjects of a drawn
+    scene; ``backends``: of its reference calls, if not the default. ``draw(seed, difficulty, folder, only)`` draws a
+    subject (a pair of dates, four plots...), writes its files into the empty ``folder`` and returns all truth as plain
+    JSON, unless some files are left out. A file is the same whatever else is drawn, and depends on the arguments only.
     """
 
     number: int
