@@ -96,7 +96,8 @@ class AreaTruth:
         """
         plants = {"veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
         pixels = {"total": self.total_px, **plants, "soil": self.soil_px}
-        area_m2 = gsd_m and {name: round_significant(count * gsd_m**2, digits) for name, count in pixels.items()}
+        areas = {name: round_significant(count * (gsd_m or 0) ** 2, digits) for name, count in pixels.items()}
+        area_m2: JsonValue = None if gsd_m is None else {**areas}
         weed_share = 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
         return {
             **{f"{name}_px": count for name, count in pixels.items()},

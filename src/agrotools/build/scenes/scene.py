@@ -169,8 +169,7 @@ def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
 def photographed(
     rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
-    """Return a natural picture after JPEG, uint8 (rows, columns, 3), and reflectance x 10,000, uint16 (4, rows,
-    columns).
+    """Return natural colours after JPEG, uint8 (rows, columns, 3), and reflectance x 10,000, uint16 (4, rows, columns).
 
     ``reflectance``: (rows, columns, 4): blue, green, red, near infrared. ``noise``: deviation of the sensor noise at
     full scale; ``haze``: reflectance that air adds to blue; ``balance``: deviation of the white-balance gains.
