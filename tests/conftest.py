@@ -104,7 +104,7 @@ def small_benchmark(_own_cache: None) -> Path:
     """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
     changed."""
     from agrotools.build.choosing import choose
-    from agrotools.build.export import write_benchmark
+    from agrotools.build.export.folder import write_benchmark
     from agrotools.build.scenes.processes import Order
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
     from agrotools.build.sources.drawn.fresh import scene_samples

@@ -312,7 +312,7 @@ def variant_of(order: Any) -> str | None:
     if order.name == "fruit_counts":
         return list(COUNTED)[order.seed % len(COUNTED)]
     if order.name == "leaf_lesions":
-        return DISEASES[order.seed % len(DISEASES)].lesion
+        return DISEASES[order.seed % len(DISEASES)]["lesion"]
     if order.name == "blocks":
         kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
         return f"{kind} {turn_of(order.seed, MODES_OF_BLOCKS)}"
@@ -339,7 +339,7 @@ def write(
     from agrotools.tools import AGROTOOLS, get_tool
 
     backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
-    from agrotools.build.twins import with_twins
+    from paired import with_twins
 
     kinds = {id(item.subject): scene.name for scene, item in items}
     asked = [item for _, item in items]

@@ -5,10 +5,9 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import photographed
 from agrotools.build.scenes.countryside import build_town, draw_stages, lay_ground, light_of, paint_date, paint_objects
 from agrotools.build.scenes.ponds import COLUMNS_PX, ROWS_PX
-from agrotools.build.scenes.scene import Difficulty, levels, one_thread
+from agrotools.build.scenes.scene import Difficulty, levels, one_thread, photographed
 
 
 @one_thread()

@@ -117,7 +117,7 @@ def _call_tool(bench: Bench, **arguments: Any) -> Any:
 
 
 def _save_picture(bench: Bench, name: str, pixels: "NDArray[Any]") -> Path:
-    from agrotools.build.sources.drawn.saving import save_jpeg, save_png
+    from agrotools.build.sources.drawn import save_jpeg, save_png
 
     path = bench.scratch / name
     (save_jpeg if path.suffix == ".jpg" else save_png)(path, pixels)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.allocation import ANSWER_TYPES, SOURCE_PCTS, Offer, allocate, apportioned, published
+from agrotools.build.choosing import ANSWER_TYPES, SOURCE_PCTS, Offer, allocate, apportioned, published
 from agrotools.core import BenchmarkError
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.build.own_photos import match_rows
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.proposal import propose_plan
+from agrotools.build.own_photos.table import match_rows
 from agrotools.core import BenchmarkError
 
 BOX = [10, 10, 20, 20]

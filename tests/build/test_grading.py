@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from agrotools.build.review.agreement import ReviewJournal
 from agrotools.build.review.grading import (
     DEFAULT_SCHEME,
     Item,
@@ -19,7 +20,6 @@ from agrotools.build.review.grading import (
     summary_parts,
     weighted_kappa,
 )
-from agrotools.build.review.journal import ReviewJournal
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.report.judges import Grade

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.build.quality.order import order_faults, sequences_that_answer
+from agrotools.build.quality import order_faults, sequences_that_answer
 from agrotools.core import (
     BooleanSlot,
     ExactSlot,
@@ -109,7 +109,8 @@ NOT_UNIQUE = {
 def test_orders_that_are_not_unique(case):
     sample, other = NOT_UNIQUE[case]
     assert other in sequences_that_answer(sample)
-    assert other in [fault.other for fault in order_faults(sample)]
+    named = " -> ".join(other) or "no call at all"
+    assert any(fault.startswith(f"{named} gives the answer") for fault in order_faults(sample))
 
 
 def test_a_member_of_a_group_that_nothing_uses_is_idle():
@@ -118,7 +119,7 @@ def test_a_member_of_a_group_that_nothing_uses_is_idle():
         {"name": "weed", "label": "weed", "value": True, "from": "steps[0].observation.is_weed"}
     )
     (fault,) = order_faults(_sample(steps, answer))
-    assert "step 1 (identify_weed)" in fault.message
+    assert "step 1 (identify_weed)" in fault
 
 
 def test_a_label_told_alone_is_the_answer_and_one_beside_its_rivals_is_not():
@@ -133,7 +134,7 @@ def test_a_label_told_alone_is_the_answer_and_one_beside_its_rivals_is_not():
 
     assert order_faults(larger("red", "blue")) == []
     (fault,) = order_faults(larger("red", "red"))
-    assert fault.other == ("extract_marked_region",)
+    assert fault.startswith("extract_marked_region gives the answer")
 
 
 def test_equal_small_numbers_are_no_shortcut_and_long_chains_not_searched():
@@ -142,4 +143,4 @@ def test_equal_small_numbers_are_no_shortcut_and_long_chains_not_searched():
     assert order_faults(_sample(steps, _number(4, "2.value"))) == []
     steps = [_step("count_objects", {"count": 1})]
     steps += [_step("calculate", {"value": k}, f"{(k - 1) % 10}.value") for k in range(1, 14)]
-    assert "too many" in order_faults(_sample(steps, _number(13, "9.value")))[-1].message
+    assert "too many" in order_faults(_sample(steps, _number(13, "9.value")))[-1]

@@ -8,12 +8,12 @@ from PIL import Image
 
 from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
-from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_questions, read_plan, write_plan
+from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.building import agreed_answers, answers_of, build_from_photos
-from agrotools.build.own_photos.names import ColumnNames
-from agrotools.build.own_photos.plan import SkippedRows
-from agrotools.build.own_photos.proposal import kind_of, propose_plan
+from agrotools.build.own_photos.plan import Column, Plan, SkippedRows, read_plan, write_plan
+from agrotools.build.own_photos.proposal import kind_of, open_questions, propose_plan
 from agrotools.build.own_photos.questions import (
+    ColumnNames,
     Pictured,
     arguments_of,
     grouped,
@@ -22,6 +22,7 @@ from agrotools.build.own_photos.questions import (
     subjects_of,
     templates_for,
 )
+from agrotools.build.own_photos.table import match_rows
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.slot_draft import evaluated
 from agrotools.core import BenchmarkError, SampleFile

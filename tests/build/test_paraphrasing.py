@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agrotools.build.assist.anchors import fixed_parts
-from agrotools.build.assist.paraphrase import REASONS, original_of, refusal, reworded
+from agrotools.build.assist.paraphrase import REASONS, fixed_parts, original_of, refusal, reworded
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BooleanSlot, ExactSlot, FileSlot, Sample, SampleFile, ToleranceSlot

@@ -8,16 +8,16 @@ import pytest
 from PIL import Image, ImageOps
 
 from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
-from agrotools.build.quality import Finding, write_findings
-from agrotools.build.quality.checking import (
+from agrotools.build.quality import (
+    Finding,
     check_implicit,
     check_near_duplicates,
-    check_queries,
     check_revealed,
     check_scale,
     check_written,
     near_pairs,
     picture_features,
+    write_findings,
 )
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.plain_sample import plain_sample
@@ -85,18 +85,6 @@ def test_near_duplicates_count_between_clusters_only(tmp_path: Path):
     assert "image_1.jpg of b" in found[0].message
     together = [sample.model_copy(update={"cluster": "one"}) for sample in samples]
     assert list(check_near_duplicates(together, tmp_path)) == []
-
-
-def test_questions_that_differ_in_numbers_and_files_alone_are_the_same():
-    queries = (
-        "How many trees stand in image_1.jpg? Give a number above 5.",
-        "How many trees stand in image_2.jpg? Give a number above 17.",
-        "How many trees stand in image_3.jpg? I need it today.",
-        "Is this crop short of water?",
-    )
-    samples = [plain_sample(f"q{number}", query=query) for number, query in enumerate(queries)]
-    found = list(check_queries(samples))
-    assert [(finding.id, finding.check) for finding in found] == [("q1", "same_query"), ("q2", "shared_sentence")]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The review page in a real browser: keys, decisions that survive a killed server and a closed tab, hostile text."""
 
 import asyncio
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -177,24 +176,6 @@ async def test_nothing_is_lost_when_the_server_is_killed_and_the_tab_reloaded(tm
             )
 
 
-async def test_a_tab_that_stays_open_stores_what_it_kept_once_the_new_address_is_opened(tmp_path: Path):
-    folder = review_benchmark(tmp_path / "benchmark", 4)
-    async with browser() as chromium:
-        server = start_review(folder, "--reviewer", "Ada")
-        page = await enter(chromium, server)
-        server.kill()
-        await page.type("a")
-        await page.until("document.getElementById('trouble').textContent.includes('1 decision is not stored yet')")
-        await page.until("document.getElementById('trouble').textContent.includes('does not answer')")
-        with reviewing(folder, "--reviewer", "Ada") as again:
-            await page.until("document.getElementById('trouble').textContent.includes('started again')")
-            assert decisions(folder) == []
-            other = await enter(chromium, again)
-            await page.until("document.getElementById('trouble').hidden")
-            assert [each["sample"] for each in decisions(folder)] == ["rows-0001"]
-            assert other.errors == []
-
-
 async def test_what_others_wrote_is_text_and_never_runs(tmp_path: Path):
     folder = review_benchmark(
         tmp_path / "benchmark", 2, rows_0001={"query": ATTACK, "source": ATTACK, "template": ATTACK}
@@ -317,46 +298,3 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
             await page.type("j")
             await shows(page, "rows-0002")
             await page.until("document.querySelector('.files .absent')?.textContent.includes('not found')")
-
-
-async def test_many_samples_are_paged_and_searched(tmp_path: Path):
-    folder = review_benchmark(tmp_path / "benchmark", 300)
-    async with browser() as chromium:
-        with reviewing(folder, "--reviewer", "Ada") as server:
-            page = await enter(chromium, server)
-            for number in range(2, 10):
-                await page.type("j")
-                await shows(page, f"rows-{number:04d}")
-            filtering = """(() => {
-                const field = document.getElementById("search");
-                field.value = "0299"; field.dispatchEvent(new Event("input", { bubbles: true }));
-                return document.getElementById("count").textContent;
-            })()"""
-            assert await page.evaluate(filtering) == "1 of 300"
-            await shows(page, "rows-0299")
-
-
-def long_sample() -> dict[str, Any]:
-    """Fields without a place to break a line."""
-    word = "long" * 60
-    seen = {"result": {word: word, "notes": [word], "flags": [word]}}
-    arguments = {word: {"$ref": f"steps[0].observation.{word}", "value": word}}
-    step = {"tool": "describe_region", "arguments": arguments, "observation": seen, "truth": {word: word + "er"}}
-    return {"query": word, "source": word, "template": word, "reference": {"steps": [step | {"thought": word}]}}
-
-
-async def test_nothing_is_wider_than_the_window_in_light_and_dark(tmp_path: Path):
-    folder = review_benchmark(tmp_path / "benchmark", 2, rows_0001=long_sample())
-    async with browser() as chromium:
-        with reviewing(folder, "--reviewer", "Ada") as server:
-            page = await enter(chromium, server)
-            colours = set()
-            for width, scheme in itertools.product((400, 1280), ("light", "dark")):
-                await page.resize(width, 800)
-                await page.prefer(scheme)
-                panes = [f"document.querySelector('{name}')" for name in ("#sample", ".asked", ".done", "#list")]
-                for element in ("document.documentElement", *panes):
-                    assert await page.evaluate(f"{element}.scrollWidth <= {element}.clientWidth"), element
-                colours.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            assert len(colours) == 2
-            assert page.errors == []

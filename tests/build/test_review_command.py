@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.build.review.agreement import Decision
-from agrotools.build.review.journal import ReviewJournal
+from agrotools.build.review.agreement import Decision, ReviewJournal
 from agrotools.build.review.material import open_material
 from support.command import run_command
 from support.made_runs import keep, made_sample, picture, right, write_files, write_run
@@ -117,7 +116,7 @@ def test_summary_counts_and_says_why_kappa_is_undefined(folder: Path):
     assert said.returncode == 0
     assert "undecided 3, accepted 1, rejected 1" in said.stdout
     assert "Ada: accept 1, reject 1" in said.stdout
-    assert "Ada and Bo: kappa undefined (both gave one and the same verdict" in said.stdout
+    assert "Ada and Bo: kappa is undefined: both gave one and the same verdict" in said.stdout
     assert "n = 1" in said.stdout
     before = sorted(path.name for path in folder.iterdir())
     data = json.loads(run_command("review", folder, "--summary", "--json").stdout)

@@ -8,8 +8,7 @@ import pytest
 from agrotools.build.review.agreement import Edits, apply_edits, checks_of, edit_text, effective_edits
 from agrotools.build.review.app import render
 from agrotools.build.review.material import TOOL_FAILED, TOOLS_DIFFER, facts_of_sample, open_material, read_flags
-from agrotools.build.review.pictures import count_things, drawn_shapes, shapes_of
-from agrotools.build.review.presenting import compared_fields, present
+from agrotools.build.review.presenting import compared_fields, present, shapes_of
 from agrotools.core import Sample
 from agrotools.core.slot import SLOT_TYPES
 from support.review_server import review_benchmark, review_sample
@@ -39,27 +38,6 @@ def test_boxes_and_points_lie_on_the_file_that_the_step_looked_at(tmp_path: Path
         ("truth", (0, 0, 2, 2)),
     ]  # fmt: skip
     assert [shape.label for shape in shapes][1:5] == ["3", "3", "4", "leaf_box"]
-
-
-def test_an_object_with_a_box_and_a_centre_is_counted_once(tmp_path: Path):
-    data = sample_of(tmp_path).model_dump(mode="json", by_alias=True)
-    step = data["reference"]["steps"][0]
-    boxes = [[k, 1, k + 4, 5] for k in range(500)]
-    step["observation"]["result"] = {
-        "boxes": boxes,
-        "centres": [[k + 2, 3] for k in range(500)],
-        "crop_box": [0, 0, 9, 9],
-    }
-    step["truth"] = {"plants": [{"box": [1, 2, 3, 4], "centre_px": [2, 3]}, {"centre_px": [8, 9]}]}
-    marked = {"regions": [{"box": [1, 2, 30, 40], "inner_box": [3, 4, 28, 38]}], "crop_box": [3, 4, 28, 38]}
-    leaf = {"leaf_box": [1, 2, 30, 40]}
-    for result in (marked, leaf):
-        data["reference"]["steps"].append(
-            {**step, "truth": None, "observation": {**step["observation"], "result": result}}
-        )
-    shapes = shapes_of(Sample.model_validate(data))
-    assert count_things(shapes) == {"argument": "1 + 1 + 1", "observation": "500 + 1 + 1", "truth": "2"}
-    assert len(drawn_shapes(shapes)) == 1 + 400 + 3 + 1 + 3 + 1 + 1
 
 
 def test_a_step_on_two_files_of_one_size_is_drawn_on_both(tmp_path: Path):

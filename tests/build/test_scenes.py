@@ -1,9 +1,21 @@
+"""Drawn scenes: equal arguments draw the same, and what is drawn is what their truth says."""
+
 from functools import cache
 
 import numpy as np
 import pytest
 
+from agrotools.build.scenes.farmland import BECOMES, make_farmland_pair
+from agrotools.build.scenes.fruits import KINDS
+from agrotools.build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
+from agrotools.build.scenes.lesions import KINDS as LESIONS
+from agrotools.build.scenes.marks import mark_each
+from agrotools.build.scenes.orchard import make_orchard
+from agrotools.build.scenes.ponds import EVENTS, make_pond_pair
 from agrotools.build.scenes.rows import CLASSES, SOIL, make_scene
+from agrotools.build.scenes.stand_trees import LEAST_TREE_M, TALLEST_SHRUB_M
+from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
+from agrotools.build.scenes.wheat import make_wheat
 
 RED, INFRARED = 2, 4
 scene_of = cache(make_scene)
@@ -30,3 +42,148 @@ def test_weeds_cover_what_was_asked_for():
     scene = make_scene(5, 1, 20.0)
     assert (scene.images["bands"].shape, scene.masks["classes"].shape) == ((5, 480, 640), (480, 640))
     assert 15.0 < scene.truth["weed_pct"] < 30.0
+
+
+@pytest.mark.parametrize("becomes", BECOMES)
+def test_what_was_lost_is_of_one_kind_and_looks_changed(becomes):
+    scene = make_farmland_pair(21, 0, "aerial", becomes)
+    lost = scene.masks["lost"]
+    assert set(np.unique(lost)) == {0, 1 + BECOMES.index(becomes)}
+    assert 0.01 < (lost > 0).mean() < 0.5
+    assert scene.truth["becomes"] == becomes
+    differs = np.abs(scene.images["after"].astype(float) - scene.images["before"]).mean(axis=2)
+    assert differs[lost > 0].mean() > 8
+
+
+def test_nothing_is_lost_where_only_crops_change():
+    scene = make_farmland_pair(8, 3, "aerial", "none")
+    assert not scene.masks["lost"].any()
+    assert scene.truth["becomes"] == "none"
+    assert np.abs(scene.images["after"].astype(float) - scene.images["before"]).mean() > 5
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_masks_and_truth_tell_the_same_event(event):
+    scene = make_pond_pair(17, 0, event)
+    assert scene.truth == {"event": event}
+    for name in ("before", "after"):
+        assert scene.images[name].shape == (384, 512, 3)
+        assert not (scene.masks[f"water_{name}"] & ~scene.masks[f"basins_{name}"] & 1).any(), "water lies in basins"
+    pond, water = (
+        [scene.masks[f"{what}_{name}"].any() for name in ("before", "after")] for what in ("basins", "water")
+    )
+    dug = {"constructed": [False, True], "demolished": [True, False], "none": [pond[0], pond[0]]}
+    wet = {"dried": [True, False], "wetted": [False, True], "none": [water[0], water[0]]}
+    assert pond == dug.get(event, [True, True])
+    assert water == wet.get(event, pond)
+    if event not in ("constructed", "demolished"):
+        np.testing.assert_array_equal(scene.masks["basins_before"], scene.masks["basins_after"])
+
+
+@pytest.mark.parametrize(("seed", "difficulty", "kind"), [(1, 0, "orchard"), (2, 2, "forest"), (3, 3, "orchard")])
+def test_every_tree_of_the_truth_is_seen_where_it_is_said_to_stand(seed, difficulty, kind):
+    scene = make_block(seed, difficulty, kind)
+    trees = scene.truth["trees"]
+    crowns = scene.masks["crowns"]
+    assert len(trees) > 30
+    owners = [crowns[int(y), int(x)] for x, y, _, _ in trees]
+    assert min(owners) > 0
+    assert len(set(owners)) == len(owners), "each stands under its own crown"
+    tall = [height for _, _, height, _ in trees]
+    assert min(tall) >= LEAST_TREE_M > 2 > TALLEST_SHRUB_M
+    assert scene.masks["heights"].max() <= max(*tall, 60)
+
+
+@pytest.mark.parametrize(("difficulty", "gsd_m"), [(0, 0.25), (1, 0.5), (3, 1.0)])
+def test_the_height_model_covers_the_picture_and_gets_coarser(difficulty, gsd_m):
+    scene = make_block(2, difficulty, "forest")
+    rgb, chm = scene.images["rgb"], scene.images["chm"]
+    assert scene.sidecar == {"gsd_m": BLOCK_GSD_M, "chm_gsd_m": gsd_m}
+    assert rgb.dtype == np.uint8
+    assert chm.dtype == np.float32
+    factor = round(gsd_m / BLOCK_GSD_M)
+    assert (chm.shape[0] * factor, chm.shape[1] * factor) == rgb.shape[:2]
+    known = scene.masks["heights"]
+    assert known.shape == chm.shape
+    # Faults of the model: noise everywhere, pits in crowns, and errors of the ground where it is hard.
+    off = np.abs(chm - known)
+    assert 0 < np.median(off) < 0.5
+    assert (off > 2).any()
+
+
+orchard_of = cache(make_orchard)
+
+
+@pytest.mark.parametrize(("difficulty", "seeds"), [(0, range(11, 12)), (3, range(11, 16))])
+def test_fruit_is_as_large_as_its_depth_and_outline_say(difficulty, seeds):
+    checked = 0
+    for seed in seeds:
+        scene = orchard_of(seed, difficulty)
+        focal, depth, ids = scene.sidecar["fx_px"], scene.images["depth"], scene.masks["ids"]
+        assert (ids.shape, depth.dtype) == ((480, 640), np.uint16)
+        for fruit in scene.truth["fruits"]:
+            if fruit["visibility"] < 1:
+                continue
+            checked += 1
+            own = ids == fruit["id"]
+            middle = np.median(depth[own & (depth > 0)]) + 0.35 * fruit["diameter_mm"]
+            # An apple is up to a fourteenth less long than thick, and lies in any direction.
+            across = 2 * np.sqrt(own.sum() / np.pi) * middle / focal
+            assert across == pytest.approx(fruit["diameter_mm"], rel=0.08)
+    assert checked
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_fruit_is_seen_where_the_mask_says(kind):
+    scene = make_orchard(2, 0, kind)
+    fruit = scene.images["rgb"][scene.masks["ids"] > 0].astype(int)
+    rest = scene.images["rgb"][scene.masks["ids"] == 0].astype(int)
+    assert np.mean(fruit[:, 0] - fruit[:, 1]) > np.mean(rest[:, 0] - rest[:, 1])
+    assert len(np.unique(scene.masks["ids"])) > 1
+
+
+def test_ears_are_counted_as_asked_for_and_as_masked():
+    scene = make_wheat(8, 1, 20)
+    heads = {head["id"]: head["visibility"] for head in scene.truth["heads"]}
+    assert len(heads) == 20
+    assert set(np.unique(scene.masks["ids"])) - {0} == {number for number, seen in heads.items() if seen}
+    assert 15 < scene.truth["count"] == sum(seen >= 0.25 for seen in heads.values())
+    assert scene.truth["area_m2"] == pytest.approx(512 * 512 * scene.sidecar["gsd_m"] ** 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("lesion", LESIONS)
+def test_severity_is_exact_and_near_what_was_asked_and_lesions_look_unlike_the_leaf(lesion):
+    scene = make_leaf_photo(9, 0, "apple", lesion, severity_pct=15.0)
+    classes, (leaf,) = scene.masks["classes"], scene.truth["leaves"]
+    assert leaf["lesion_area_px"] == (classes == LESION).sum()
+    assert leaf["leaf_area_px"] == (classes >= HEALTHY).sum()
+    assert leaf["severity_pct"] == pytest.approx(100 * leaf["lesion_area_px"] / leaf["leaf_area_px"], abs=1e-3)
+    assert leaf["severity_pct"] == pytest.approx(15.0, abs=4.5)
+    # Healthy tissue is greener than red by far; all lesions lose that.
+    photo = scene.images["rgb"].astype(int)
+    green = photo[..., 1] - photo[..., 0]
+    assert np.median(green[classes == LESION]) < np.median(green[classes == HEALTHY]) - 15
+
+
+def test_leaves_side_by_side_are_told_apart():
+    scene = make_leaf_photo(3, 2, "bean", leaves=3)
+    first, second, third = (leaf["box"] for leaf in scene.truth["leaves"])
+    assert first[2] <= second[0]
+    assert second[2] <= third[0]
+    assert set(np.unique(scene.masks["leaves"])) == {0, 1, 2, 3}
+
+
+def test_marks_leave_alone_what_they_enclose_and_keep_apart():
+    photo = np.full((100, 120, 3), 90, np.uint8)
+    boxes = [(1, 30, 60, 80), (20, 30, 60, 80), (50, 40, 90, 70)]
+    (mark,) = mark_each(photo, boxes, ["blue", "cyan"], np.random.default_rng(1), shapes=("box",))
+    (region,) = mark["truth"]["regions"]
+    assert (mark["place"], mark["color"]) == (1, "blue")
+    assert region["box"] == [
+        20 - region["stroke_px"],
+        30 - region["stroke_px"],
+        60 + region["stroke_px"],
+        80 + region["stroke_px"],
+    ]
+    assert (photo[30:80, 20:60] == 90).all()
+    assert tuple(photo[28, 40]) == (0, 40, 255)

@@ -16,12 +16,12 @@ from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ref
 from agrotools.build.scenes.processes import Order, look_of, read_record
+from agrotools.build.sources.drawn import find_mark, save_jpeg, save_png
 from agrotools.build.sources.drawn.drawing import draw_all, draw_each, subjects_of
-from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.thing import Subject, Thing
-from agrotools.build.twins import listed_facts, unanswerable_twin, with_twin, with_twins, withholdings
+from agrotools.build.twins import unanswerable_twin, with_twin, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
 from agrotools.core.base import no_progress
 from agrotools.text.answer_form import answer_form
@@ -69,6 +69,10 @@ def built(tmp_path: Path, originals: Originals, *items: Chosen) -> list[Sample]:
     for stored, path in originals.files.items():
         (tmp_path / stored).write_bytes(path.read_bytes())
     return build_samples([Group("t", "made", items)], tmp_path, toolset=AGROTOOLS, workers=1)[0]
+
+
+def _listed(item: Chosen) -> list[dict]:
+    return [file.model_dump(exclude={"path", "sha256"}) for file in item.instance.files]
 
 
 def test_every_way_names_things_of_templates_that_exist() -> None:
@@ -123,7 +127,7 @@ def test_a_comparison_keeps_its_answer_without_the_focal_length_but_not_without_
     reasons: set[str] = set()
     for wording in item.question.wordings[:20]:
         twin = unanswerable_twin(replace(item, wording=wording))
-        assert listed_facts(twin) == listed_facts(item)
+        assert _listed(twin) == _listed(item)
         (lost,) = [file for file in twin.instance.files if file.path == "files/blank.png"]
         assert [each.reason for each in twin.slots if isinstance(each, AbstainSlot)] == ["no_scale"]
         assert lost.kind == "depth"
@@ -163,7 +167,10 @@ def test_a_missing_file_is_one_that_every_value_needs(originals, tmp_path) -> No
     assert unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None  # it also asks for each number
 
 
-def test_twins_make_up_a_share_and_reasons_take_turns(originals, tmp_path) -> None:
+def test_twins_make_up_a_share_and_reasons_take_turns(originals, tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "training")
+    from paired import with_twins  # pyright: ignore[reportMissingImports]
+
     rows = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
     marks = asked("drawn_apple_marks", "mark_diameter", (thing(originals, tmp_path, mark="blue"),))
     items = [
@@ -272,7 +279,7 @@ def test_one_of_several_pictures_is_blank_and_listed_as_the_other(pots, tmp_path
     item = pots["pot_taller"]
     twin = twins_of(item)["unfit_image"]
     assert twin.instance.calls == item.instance.calls
-    assert listed_facts(twin) == listed_facts(item)
+    assert _listed(twin) == _listed(item)
     pairs = zip(twin.instance.files, item.instance.files, strict=True)
     (blank,) = [file for file, shown in pairs if file.path != shown.path]
     assert blank.note

@@ -5,19 +5,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import load_folder
 from agrotools.cli.main import app
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import UsageError
 from agrotools.formats.benchmark import BenchmarkHeader, read_header
 from agrotools.formats.writing import replace_folder
 from agrotools.models import WireSettings
 from support.building_models import rewording
 from support.caches import separate_cache
-from support.fault_server import closed_port
-from support.openai_server import Body, error, serving
+from support.openai_server import serving
 
 
 @pytest.fixture
@@ -57,22 +55,6 @@ def test_paraphrases(build, tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "out"]
 
 
-@pytest.mark.parametrize("server", ["absent", "refuses", "nonsense"])
-def test_without_a_model_that_works_the_benchmark_is_built(build, small_benchmark: Path, tmp_path: Path, server):
-    def respond(_body: Body) -> web.Response:
-        return error(401, "no") if server == "refuses" else web.Response(text="<html>", content_type="text/html")
-
-    with serving(respond) as endpoint:
-        url = f"http://127.0.0.1:{closed_port()}/v1" if server == "absent" else endpoint.base_url
-        done = build("--paraphrase", "m", "--base-url", url)
-    assert done.exit_code == 0, done.output
-    assert "warning: " in done.output
-    assert "8 samples (" in done.output
-    samples, wanted = load_folder(tmp_path / "out").samples, load_folder(small_benchmark).samples
-    assert [sample.query for sample in samples] == [sample.query for sample in wanted]
-    assert "template kept: 8 questions" in done.output
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -98,11 +80,3 @@ def test_ctrl_c_while_a_model_helps_leaves_the_benchmark(build, tmp_path: Path, 
     assert done.exit_code == 130
     assert "run the same command again to resume" in done.output
     assert len(load_folder(tmp_path / "out").samples) == 8
-
-
-def test_a_target_that_cannot_be_written_is_said(build, tmp_path: Path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("mine")
-    done = build("--paraphrase", "m", "--base-url", "http://127.0.0.1:9/v1")
-    assert isinstance(done.exception, BenchmarkError)
-    assert (tmp_path / "out" / "mine.txt").read_text() == "mine"

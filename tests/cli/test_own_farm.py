@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.own_photos import read_plan
+from agrotools.build.own_photos.plan import read_plan
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.files import sha256_of_file

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark, load_folder, with_clusters
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export import write_benchmark
+from agrotools.build.export.folder import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
 from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, LazySamples, SourceNote, facts_of

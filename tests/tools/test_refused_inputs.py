@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.sources.drawn.saving import save_blank, save_heights, save_jpeg, save_png
+from agrotools.build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
 from agrotools.core import ToolError
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.vision.reading import read_image, refuse_blank

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from agrotools.build.sources.land import diagnosis_of
 from agrotools.build.sources.part import DataSet, Part, Photo, adapter, photo_pairs, photo_subject, photo_thing
-from agrotools.build.sources.photos import diagnosis_of
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import SampleFile

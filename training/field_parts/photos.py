@@ -10,6 +10,15 @@ import numpy as np
 
 from agrotools.benchmarks.field.conversion import Box, Mark
 from agrotools.build.references import ref
+from agrotools.build.sources.land import (
+    NO_WEED,
+    TOGETHER,
+    apple_subject,
+    fruit_subjects,
+    named_weeds,
+    weed_subjects,
+    weed_thing,
+)
 from agrotools.build.sources.part import (
     Adapter,
     DataSet,
@@ -20,15 +29,6 @@ from agrotools.build.sources.part import (
     photo_pairs,
     photo_subject,
     photo_thing,
-)
-from agrotools.build.sources.photos import (
-    NO_WEED,
-    TOGETHER,
-    apple_subject,
-    fruit_subjects,
-    named_weeds,
-    weed_subjects,
-    weed_thing,
 )
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.slot_draft import JOINED

@@ -21,8 +21,8 @@ from scipy import ndimage
 from agrotools.benchmarks.field.conversion import Box
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.references import ref
+from agrotools.build.sources.land import describe_separation
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, photo_thing
-from agrotools.build.sources.photos import describe_separation
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject

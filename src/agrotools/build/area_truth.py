@@ -75,39 +75,17 @@ class AreaTruth:
         return self._share(self.veg_px)
 
     @property
-    def soil_pct(self) -> float:
-        return self._share(self.soil_px)
-
-    @property
-    def crop_pct(self) -> float:
-        return self._share(self.crop_px)
-
-    @property
     def weed_pct(self) -> float:
         return self._share(self.weed_px)
-
-    @property
-    def weed_share_pct(self) -> float:
-        """Weeds as a share of the vegetation labelled crop or weed, in percent; NaN without such vegetation."""
-        return 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
-
-    @property
-    def ratio(self) -> float | None:
-        """Weed area divided by crop area; None without crop."""
-        return self.weed_px / self.crop_px if self.crop_px else None
 
     def _share(self, pixels: int) -> float:
         return 100.0 * pixels / self.total_px if self.total_px else math.nan
 
     def readings(self) -> tuple["AreaTruth", ...]:
         """Return this count, and the counts if all unlabelled vegetation were weeds or all of it crop."""
-        if not self.unnamed_px:
-            return (self,)
-        return (
-            self,
-            replace(self, weed_px=self.weed_px + self.unnamed_px, unnamed_px=0),
-            replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0),
-        )
+        weeds = replace(self, weed_px=self.weed_px + self.unnamed_px, unnamed_px=0)
+        crop = replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0)
+        return (self, weeds, crop) if self.unnamed_px else (self,)
 
     def as_result(self, gsd_m: float | None = None, digits: int | None = _DIGITS) -> dict[str, JsonValue]:
         """Return the result of a perfect ``measure_crop_weed_area``.
@@ -118,14 +96,14 @@ class AreaTruth:
         """
         plants = {"veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
         pixels = {"total": self.total_px, **plants, "soil": self.soil_px}
-        area_m2: JsonValue = None
-        if gsd_m is not None:
-            area_m2 = {name: round_significant(count * gsd_m**2, digits) for name, count in pixels.items()}
+        areas = {name: round_significant(count * (gsd_m or 0) ** 2, digits) for name, count in pixels.items()}
+        area_m2: JsonValue = None if gsd_m is None else {**areas}
+        weed_share = 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
         return {
             **{f"{name}_px": count for name, count in pixels.items()},
             **{f"{name}_pct": round_significant(self._share(pixels[name]), digits) for name in (*plants, "soil")},
-            "weed_share_of_veg_pct": round_significant(self.weed_share_pct, digits),
-            "weed_to_crop_ratio": None if self.ratio is None else round_significant(self.ratio, digits),
+            "weed_share_of_veg_pct": round_significant(weed_share, digits),
+            "weed_to_crop_ratio": round_significant(self.weed_px / self.crop_px, digits) if self.crop_px else None,
             "area_m2": area_m2,
             "gsd_m": gsd_m,
         }

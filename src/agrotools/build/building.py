@@ -57,19 +57,10 @@ def build_samples(
     workers: int = 2,
     backends: Mapping[str, str] | None = None,
 ) -> tuple[list[Sample], Tally]:
-    """Run the call chain of every chosen question on the files in ``root``.
+    """Run the call chain of every chosen question on the files in ``root``; also count broken chains.
 
-    Tool results go into the user's result cache, where the first evaluation finds them.
-
-    Args:
-        backends: back-ends by tool, for tools that do not use the default one.
-
-    Returns:
-        The samples, and the counts of broken chains, which give no sample.
-
-    Raises:
-        BenchmarkError: more than half of the chains break.
-        InfrastructureError: no tool worker can be started.
+    Results go into the user's result cache, where the first evaluation finds them. ``backends``: by tool, where not the
+    default. BenchmarkError: more than half of the chains break. InfrastructureError: no tool worker starts.
     """
     items = [(group, item) for group in groups for item in group.chosen]
 
@@ -208,11 +199,10 @@ def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
 
 
 def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajectory) -> dict[str, float]:
-    """Return measures of the reference.
+    """Return measures of the reference: ``calls``, different ``tools``, ``files``, ``unused_files`` and ``margin``.
 
-    Keys: number of ``calls``, of different ``tools``, of ``files`` shown and of ``unused_files`` among these, and
-    ``margin``, the share (at most 1) by which values may be wrong before the answer is: the smallest tolerance of a
-    number, or the smallest tried change of the measured values that changes a label.
+    The margin is the share, at most 1, by which values may be wrong before the answer is: the smallest tolerance of a
+    number, or the smallest tried change of measured values that changes a label.
     """
     names = {file.name for file in instance.files}
     used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
@@ -288,7 +278,6 @@ def with_levels(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value from 0 to 1; equal values share the middle of theirs."""
     ordered = sorted(values)
     return [
         (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1) for value in values

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import cast
 
 from pydantic import JsonValue
@@ -35,27 +34,16 @@ from agrotools.core.record import Results, iter_refs, literal_value, resolve_ref
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
-ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_mismatch")
-"""Errors that are answers about the picture.
-
-``shape_mismatch`` is one because a tool may take two pictures of one place for misaligned ones; sources ensure that
-their sizes agree.
-"""
-UNFOUND: Mapping[ToolErrorKind, str] = MappingProxyType({"missing_metadata": "scale_marker"})
-"""Errors that are answers about the picture if they concern this argument.
-
-The scale can be taken from a marker in the picture, but the tool does not find it.
-"""
 MISSING_BACKEND: ToolErrorKind = "backend_unavailable"
-BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
-"""Errors of the tool itself."""
+_ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_mismatch")
+"""Errors that are answers about the picture, possibly wrong ones: a tool may take two pictures for misaligned ones."""
+_BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
 _PACK = f"use a pack (agrotools tools packs train, then eval --backend {{tool}}=pack:NAME), {_VLM}"
-BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
-    {"diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": f"install the extra learned, {_VLM}"}
-)
+_BACKEND_HINTS = {
+    "diagnose_pest_disease": _PACK, "identify_weed": _PACK, "count_objects": f"install the extra learned, {_VLM}"
+}  # fmt: skip
 """Instructions for obtaining a missing back-end, by tool."""
-_OTHER_HINT = "see its back-ends: agrotools tools describe {tool}"
 
 
 class ChainBroken(BenchmarkError):
@@ -67,29 +55,21 @@ class ChainBroken(BenchmarkError):
 
 
 def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: bool) -> None:
-    """Raise an error that concerns the chain rather than the picture.
+    """Raise ChainBroken if the tool broke down, or rejected arguments that come from the source itself.
 
-    ``follows``: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
-    region without pixels, an unknown name) are not errors of the chain, and the sample stays.
-
-    Raises:
-        ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.
+    ``follows``: an argument comes from an earlier call. What follows from a wrong earlier answer (a region without
+    pixels, an unknown name) is no error of the chain, and the sample stays.
     """
-    if error is None or error.kind == MISSING_BACKEND or is_answer(error):
+    if error is None or error.kind in (MISSING_BACKEND, *_ANSWERS):
         return
-    if error.kind in BREAKDOWNS:
+    if error.kind == "missing_metadata" and error.argument == "scale_marker":
+        return  # The marker in the picture was not found.
+    if error.kind in _BREAKDOWNS:
         why = f"step {index} ({tool}) could not be run: {error.message}"
         hint = "a benchmark is built with working tools only; try again on a machine with less to do"
         raise ChainBroken(f"{tool}: {error.kind}", why, hint=hint)
     if not follows:
         raise ChainBroken(f"{tool}: {error.kind}", f"step {index} ({tool}) refuses its arguments: {error.message}")
-
-
-def is_answer(error: ErrorInfo) -> bool:
-    """Return True if an error is an answer about the picture, possibly a wrong one; the sample then stays."""
-    if error.kind in ANSWERS:
-        return True
-    return error.argument is not None and UNFOUND.get(error.kind) == error.argument
 
 
 @dataclass
@@ -106,7 +86,6 @@ class Tally:
     first: BenchmarkError | None = None
 
     def count_broken(self, error: ChainBroken) -> None:
-        """Count a chain that gives no sample."""
         self.dropped[error.reason] += 1
         self.first = self.first or error
 
@@ -125,20 +104,12 @@ class Tally:
 
     def metadata(self) -> dict[str, JsonValue]:
         """Return the counts for the header of a benchmark; empty if nothing was dropped or lacks a back-end."""
-        entries: dict[str, JsonValue] = {}
-        if self.dropped:
-            entries["dropped"] = {**self.dropped}
-        if self.lacking:
-            entries["needs_backend"] = {**self.lacking}
-        return entries
+        entries: dict[str, JsonValue] = {"dropped": {**self.dropped}, "needs_backend": {**self.lacking}}
+        return {name: counts for name, counts in entries.items() if counts}
 
 
 def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
-    """Return one line for each kind of missing or restricted samples in a benchmark's metadata.
-
-    These are samples that a source could not give or left out, that were dropped, and that need a back-end that this
-    machine lacks.
-    """
+    """Return a line for each kind of samples that are missing, dropped, or need a back-end that this machine lacks."""
     lines: list[str] = []
     for source, share in _table(metadata, "shares").items():
         facts = share if isinstance(share, dict) else {}
@@ -157,7 +128,7 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
         lines.append(f"dropped: {_listed_counts(dropped)}")
     for tool, count in _table(metadata, "needs_backend").items():
         many = "samples need" if count != 1 else "sample needs"
-        hint = BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)
+        hint = _BACKEND_HINTS.get(tool, "see its back-ends: agrotools tools describe {tool}").format(tool=tool)
         lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {hint}")
     return lines
 
@@ -172,10 +143,7 @@ def _listed_counts(reasons: Mapping[str, JsonValue]) -> str:
 
 
 MOST_KEPT_BYTES = 200_000
-"""Maximum size of the artifacts of reference calls that are kept with a benchmark.
-
-Overlays of whole photos would make a benchmark ten times as large.
-"""
+"""Maximum size of artifacts that are kept; overlays of whole photos would make a benchmark ten times as large."""
 
 
 @dataclass(frozen=True)
@@ -209,19 +177,10 @@ async def record_reference(
 ) -> ReferenceTrajectory:
     """Run a chain and record the observations of the real tools together with the true results.
 
-    A real tool may find nothing, or leave a field empty that a later call needs; that error is recorded. A tool that
-    breaks down or times out tells nothing about the question, and with true values no call may fail at all (see
-    :mod:`agrotools.build.references`). Files made by the real tools (masks, charts, small overlays) are kept in
-    ``root/artifacts`` for reviewers; no sample lists them among its files, so no policy or tool can reach them.
-
-    Args:
-        files: the sample's files, ``path`` relative to ``root``.
-        to_failure: True if the question has no answer: the chain ends after a failed call or before a call for which an
-            earlier one gave no value, and the truth is what the real tools return.
-
-    Raises:
-        ChainBroken: a tool broke down, timed out or rejected arguments that come from the source; or a call fails on
-            true values or refers to a field that the truth does not have.
+    Errors are handled as :mod:`agrotools.build.references` says. Files made by the real tools (masks, charts, small
+    overlays) are kept in ``root/artifacts`` for reviewers; no sample lists them, so no policy or tool can reach them.
+    ``to_failure``: the question has no answer; the chain ends after a failed call or before a call that lacks a value,
+    and the truth is what the real tools return. ChainBroken: the chain gives no sample.
     """
     placed = tuple(file.model_copy(update={"path": str(root / file.path)}) for file in files)
     steps: list[ReferenceStep] = []
@@ -254,13 +213,11 @@ async def record_reference(
 def _keep_artifacts(observation: Observation | None, folder: Path, root: Path) -> None:
     for artifact in observation.artifacts if observation else ():
         source = folder / artifact.name
-        if artifact.sha256 is None or source.is_symlink() or not source.is_file():
-            continue
-        if source.stat().st_size > MOST_KEPT_BYTES:
-            continue
-        stored = artifact_path(root, artifact.sha256, source.suffix)
-        stored.parent.mkdir(exist_ok=True)
-        shutil.copyfile(source, stored)
+        is_there = source.is_file() and not source.is_symlink()
+        if artifact.sha256 is not None and is_there and source.stat().st_size <= MOST_KEPT_BYTES:
+            stored = artifact_path(root, artifact.sha256, source.suffix)
+            stored.parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, stored)
 
 
 async def _true_result(

@@ -22,23 +22,20 @@ lacks a value, and a question that the tools answer all the same is dropped.
 import re
 import tomllib
 import zlib
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from agrotools.build.choosing import Chosen, ask_subject, in_turn
-from agrotools.build.quality.order import steps_in, steps_used
+from agrotools.build.choosing import Chosen, ask_subject
+from agrotools.build.quality import steps_in, steps_used
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FileSlot, FrozenModel, SampleFile, Slot
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
-SHARE = 0.17
-"""Share of unanswerable samples in a benchmark; some of them break."""
 LABEL = "the files do not allow an answer"
 _SCALE_WORDS = re.compile(r"\{(?:\w+_)?(?:gsd_m|metres|disc|disc_cm)\}")
 """Words of a wording that give the scale."""
@@ -62,7 +59,6 @@ class Withholding(FrozenModel):
     skip: tuple[str, ...] = ()
 
     def suits(self, question: Template) -> bool:
-        """Return True if questions of a template lose their answer in this way."""
         return (not self.of or question.of in self.of) and question.template not in self.skip
 
     def without(self, file: SampleFile, subject: Subject, answer: Slot | None) -> SampleFile:
@@ -100,45 +96,13 @@ def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen 
 def with_twin(item: Chosen) -> tuple[Chosen, ...]:
     """Return a question and its unanswerable twin, in an order that does not tell which is which."""
     twin = unanswerable_twin(item)
-    return (item,) if twin is None else _paired(item, twin)
+    return (item,) if twin is None else paired(item, twin)
 
 
-def _paired(item: Chosen, twin: Chosen) -> tuple[Chosen, Chosen]:
+def paired(item: Chosen, twin: Chosen) -> tuple[Chosen, Chosen]:
+    """Return both in an order that does not tell which is which."""
     asked = replace(item, pair=twin.pair)
     return (asked, twin) if zlib.crc32(twin.pair.encode()) >> 8 & 1 else (twin, asked)
-
-
-def with_twins(
-    items: Sequence[Chosen], share: float = SHARE, listed: float = 1.0, subjects: Sequence[Subject] = ()
-) -> list[Chosen]:
-    """Return questions in their order, as many with a twin as make up ``share`` of the result, if so many have one.
-
-    Reasons take turns, and so do the templates of a reason. ``listed``: largest share of the twins that the list of
-    the files tells apart; ``subjects``: as in :func:`unanswerable_twin`.
-    """
-    most = round(len(items) * share / (1 - share))
-    twins = {
-        number: twin for number, item in enumerate(items) if (twin := unanswerable_twin(item, subjects)) is not None
-    }
-    waiting: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number, twin in twins.items():
-        reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
-        waiting[reason][twin.question.template].append(number)
-    told = {number for number, twin in twins.items() if listed_facts(items[number]) != listed_facts(twin)}
-    limit = most if listed >= 1 else int(min(most * listed, (len(twins) - len(told)) * listed / (1 - listed)))
-    order = in_turn(in_turn(templates.values()) for templates in waiting.values())
-    refused = {*[number for number in order if number in told][limit:]}
-    chosen = {*[number for number in order if number not in refused][:most]}
-    return [
-        each
-        for number, item in enumerate(items)
-        for each in (_paired(item, twins[number]) if number in chosen else (item,))
-    ]
-
-
-def listed_facts(item: Chosen) -> list[tuple[str, ...]]:
-    """Return the name of each file in the prompt and the facts given about it; a twin that lacks some can be told."""
-    return [(file.name, *file.model_dump(exclude_none=True)) for file in item.instance.files]
 
 
 def _withheld(item: Chosen, way: Withholding, shift: int, subjects: Sequence[Subject]) -> QuestionInstance | None:

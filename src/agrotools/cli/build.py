@@ -136,9 +136,9 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
-    from agrotools.build.export.croissant import Tally
+    from agrotools.build.export.card import Tally
     from agrotools.build.references import build_notes
-    from agrotools.build.review.journal import REVIEW_FILE
+    from agrotools.build.review.agreement import REVIEW_FILE
     from agrotools.cli.folder_check import print_findings
     from agrotools.core.base import benchmark_title
     from agrotools.scoring.statistics import MIN_CLUSTERS

@@ -61,7 +61,7 @@ def export(
     A folder that holds anything else is never overwritten.
     """
     from agrotools.benchmarks import load_benchmark
-    from agrotools.build.export import copy_benchmark, describe_benchmark
+    from agrotools.build.export.folder import copy_benchmark, describe_benchmark
     from agrotools.build.export.gta import export_gta
     from agrotools.build.export.huggingface import export_huggingface
     from agrotools.core import UsageError
@@ -143,7 +143,7 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 
 def _show_check(folder: Path) -> None:
-    from agrotools.build.export.croissant import check_croissant
+    from agrotools.build.export.card import check_croissant
     from agrotools.core.base import install_command
     from agrotools.formats.benchmark import CROISSANT_FILE
 

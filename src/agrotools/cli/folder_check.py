@@ -55,8 +55,7 @@ def print_findings(
     folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
 ) -> None:
     """Print the number of samples flagged by each check, with examples unless ``brief``, and skipped checks."""
-    from agrotools.build.quality import CHECKS
-    from agrotools.build.quality.checking import BLIND_CHECK, SEVERITIES
+    from agrotools.build.quality import BLIND_CHECK, CHECKS, SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
 
     blind = {finding.id for finding in findings if finding.check == BLIND_CHECK}

@@ -48,8 +48,8 @@ def grade(
     resumes. agrotools chart judges --grades compares the grades with those of models.
     """
     from agrotools.build.review import require_extra
+    from agrotools.build.review.agreement import ReviewJournal
     from agrotools.build.review.grading import open_sheet, read_scheme, summarise_grades, summary_parts
-    from agrotools.build.review.journal import ReviewJournal
     from agrotools.core import UsageError
     from agrotools.report.judges import Grade
 

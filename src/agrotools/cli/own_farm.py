@@ -10,8 +10,9 @@ import typer
 from agrotools.cli.output import NOT_DONE, command_line, count_text
 
 if TYPE_CHECKING:
-    from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
-    from agrotools.build.own_photos.plan import Column
+    from agrotools.build.own_photos.plan import Column, Plan
+    from agrotools.build.own_photos.proposal import OpenQuestion
+    from agrotools.build.own_photos.table import DetectedTable
     from agrotools.core.base import Progress
     from agrotools.formats.benchmark import BenchmarkHeader
 
@@ -30,7 +31,10 @@ def build_from_table(
         BenchmarkError: the table, the plan, the photos or the target cannot be used.
         typer.Exit: code 3, the plan was written and must be completed first.
     """
-    from agrotools.build.own_photos import build_from_photos, match_rows, open_questions, read_plan
+    from agrotools.build.own_photos.building import build_from_photos
+    from agrotools.build.own_photos.plan import read_plan
+    from agrotools.build.own_photos.proposal import open_questions
+    from agrotools.build.own_photos.table import match_rows
 
     _check_target(out)
     answers = answers.resolve() if answers.is_dir() else answers
@@ -80,9 +84,8 @@ def print_next_steps(out: Path) -> None:
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":
     """Propose a plan, let the user complete it if the session is interactive, and write it to ``plan_path``."""
-    from agrotools.build.own_photos import open_questions, write_plan
-    from agrotools.build.own_photos.plan import NOTHING, UNDECIDED
-    from agrotools.build.own_photos.proposal import propose_plan
+    from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, write_plan
+    from agrotools.build.own_photos.proposal import open_questions, propose_plan
 
     proposal = propose_plan(seen, out.name)
     plan = proposal.plan

@@ -10,7 +10,7 @@ from agrotools.cli.output import address_printer, count_text, print_json, termin
 
 if TYPE_CHECKING:
     from agrotools.build.review.agreement import ReviewSummary
-    from agrotools.build.review.apply import Applied
+    from agrotools.build.review.material import Applied
 
 
 def review(
@@ -43,10 +43,8 @@ def review(
     """
 
     from agrotools.build.review import require_extra
-    from agrotools.build.review.agreement import LONGEST_NAME, Decision, summary_of
-    from agrotools.build.review.apply import apply_review
-    from agrotools.build.review.journal import ReviewJournal
-    from agrotools.build.review.material import open_material
+    from agrotools.build.review.agreement import LONGEST_NAME, Decision, ReviewJournal, summary_of
+    from agrotools.build.review.material import apply_review, open_material
     from agrotools.core import UsageError
 
     if apply != (out is not None) or (apply and summary):
@@ -89,8 +87,7 @@ def _print_summary(title: str, state: "ReviewSummary") -> None:
     for name, verdicts in state.reviewers.items():
         typer.echo(f"  {name}: {', '.join(f'{verdict} {count}' for verdict, count in sorted(verdicts.items()))}")
     for pair in state.agreements:
-        kappa = f"Cohen's kappa {pair.kappa:.2f}" if pair.kappa is not None else f"kappa undefined ({pair.why})"
-        typer.echo(f"  {' and '.join(pair.reviewers)}: {kappa}, n = {pair.n}, {pair.agreed} alike")
+        typer.echo(f"  {pair.described}")
     if state.failed_checks:
         typer.echo(f"  checks that fail: {', '.join(f'{name} {n}' for name, n in state.failed_checks.items())}")
     if state.disputed:

@@ -65,8 +65,8 @@ from agrotools.plugin.installed import (
 if TYPE_CHECKING:
     from agrotools.benchmarks import Loading, with_clusters
     from agrotools.build.sources.assembling import assembled
+    from agrotools.build.sources.land import fruit_subjects
     from agrotools.build.sources.part import Originals, Part
-    from agrotools.build.sources.photos import fruit_subjects
     from agrotools.build.templates import load_templates
     from agrotools.core.base import Progress, no_progress
     from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 _MODULES = {
     **dict.fromkeys(("Loading", "with_clusters"), "agrotools.benchmarks"),
     "assembled": "agrotools.build.sources.assembling",
-    "fruit_subjects": "agrotools.build.sources.photos",
+    "fruit_subjects": "agrotools.build.sources.land",
     **dict.fromkeys(("Originals", "Part"), "agrotools.build.sources.part"),
     "load_templates": "agrotools.build.templates",
     **dict.fromkeys(("Progress", "no_progress"), "agrotools.core.base"),

@@ -10,7 +10,6 @@ from aiohttp import web
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.assist.paraphrase import ParaphraseResult, paraphrase_folder, refusal, variants_of
-from agrotools.core import UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, PricedModel, ScriptedModel, priced_model
 from support.building_models import question_of, rewording
@@ -73,16 +72,6 @@ def test_no_gold_is_sent(folder: Path):
             for slot in line["answer"]:
                 if slot["type"] == "tolerance":
                     assert str(slot["value"]) not in json.dumps(endpoint.requests)
-
-
-def test_replies_that_were_had_are_not_paid_for_again(small_benchmark: Path, tmp_path: Path):
-    folders = [Path(shutil.copytree(small_benchmark, tmp_path / name)) for name in ("first", "second")]
-    with serving(rewording) as endpoint:
-        for folder in folders:
-            reword(folder, endpoint.base_url)
-        assert len(endpoint.requests) == 8
-    first, second = ((folder / "samples.jsonl").read_bytes() for folder in folders)
-    assert first == second
 
 
 def test_a_second_request_says_what_was_wrong(folder: Path):
@@ -159,15 +148,6 @@ def test_a_budget_is_kept(folder: Path):
         assert 0 < len(endpoint.requests) < 8
     assert done.accepted == len(endpoint.requests)
     assert "are spent" in done.stopped.message
-
-
-def test_what_cannot_be_set_up_is_said_before_anything_is_asked():
-    with pytest.raises(UsageError, match="not a base URL"):
-        priced_model(Endpoint("m", "somewhere"))
-    with pytest.raises(UsageError, match="price of x is not known"):
-        priced_model(Endpoint("x", "https://example.org/v1", budget_usd=1))
-    with pytest.raises(UsageError, match="cannot read the script"):
-        priced_model(Endpoint("scripted:/nowhere.json"))
 
 
 def test_a_scripted_model_can_help(folder: Path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rasterio
 
-from agrotools.build.sources.drawn.saving import save_blank, save_heights, save_jpeg, save_png
+from agrotools.build.sources.drawn import save_blank, save_heights, save_jpeg, save_png
 
 RANDOM = np.random.default_rng(0)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from agrotools.build.export import write_benchmark
+from agrotools.build.export.folder import write_benchmark
 from agrotools.core import Sample
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote

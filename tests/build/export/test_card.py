@@ -6,9 +6,8 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export import describe_benchmark
-from agrotools.build.export.card import card_plots, write_card
-from agrotools.build.export.croissant import Tally
+from agrotools.build.export.card import Tally, card_plots, write_card
+from agrotools.build.export.folder import describe_benchmark
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,7 @@ from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.allocation import SOURCE_PCTS, apportioned, published
-from agrotools.build.choosing import choose_allocated
+from agrotools.build.choosing import SOURCE_PCTS, apportioned, choose_allocated, published
 from agrotools.build.sources.part import REACH, listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
 from agrotools.cli.main import app

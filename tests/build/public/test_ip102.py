@@ -12,7 +12,7 @@ from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public import adapter_of
-from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as, others_on, pests
+from agrotools.build.sources.public.ip102 import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.build.templates import Thing, load_templates
 from agrotools.knowledge.kb_names import kb_names
 

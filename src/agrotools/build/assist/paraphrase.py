@@ -1,86 +1,80 @@
 """Paraphrases of a benchmark's questions: a model proposes wordings, rules accept or reject them.
 
 The benchmark is complete before the model is called. A question without an accepted wording keeps the wording of its
-template.
+template. ``meaning.toml`` lists the words that decide the meaning of a question, in English and Chinese.
 """
 
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.leaks import has_word, named_means, revealed_answer
-from agrotools.build.assist.anchors import (
-    argument_words,
-    file_names,
-    fixed_parts,
-    has_label_word,
-    label_words,
-    meaning_of,
-    negated_word,
-    numbers_in,
-    options_in,
-    quotations,
-    units_in,
-    word_tables,
-)
-from agrotools.build.export import rewrite_benchmark
+from agrotools.build.export.folder import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
-from agrotools.core import AgrotoolsError, BooleanSlot, Sample
+from agrotools.core import AgrotoolsError, BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, Sample
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import read_table
+from agrotools.core.record import literal_value
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.text.loose_json import dumps, parsed_values
-from agrotools.text.normalise import CJK, normalise
+from agrotools.text.normalise import CJK, WORD_END, WORD_START, normalise
+from agrotools.text.units import unit_at
 
+T = TypeVar("T")
+_TABLES: dict[str, Any] = read_table(Path(__file__).with_name("meaning.toml"))
+REASONS: dict[str, str] = _TABLES["reasons"]
+"""Reasons for rejecting a wording, in the order in which they are checked."""
+SHORTEST, LONGEST = 0.5, 2.0
+"""Allowed length of a paraphrase, as a share of the original's characters."""
+_ENGLISH, _NOT_ENGLISH, _COMMON = (
+    frozenset(_TABLES["words"][name].split()) for name in ("english", "not_english", "common_en")
+)
+_COMMON_ZH = frozenset(_TABLES["words"]["common_zh"])
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _OTHER_EAST_ASIAN = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 _LATIN_WORD = re.compile(r"[a-z]{2,}")
-_ENGLISH = frozenset(word_tables()["words"]["english"].split())
-_NOT_ENGLISH = frozenset(word_tables()["words"]["not_english"].split())
-
-
-def _language(variant: str, original: str, _sample: Sample) -> str | None:
-    """Return evidence that ``variant`` is in another language than ``original``, or None."""
-    if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
-        return "Japanese or Korean letters"
-    mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
-    if theirs:
-        if mine < theirs / 2:
-            return "less Chinese"
-        strange = _words(variant) - _words(original)
-        return f"the words {', '.join(sorted(strange))}" if strange else None
-    if mine:
-        return "Chinese characters"
-    new = {letter for letter in variant if letter.isalpha() and not letter.isascii()} - set(original)
-    if new:
-        return f"the letters {''.join(sorted(new))}"
-    words, known = re.findall(r"[a-z]+", normalise(variant)), re.findall(r"[a-z]+", normalise(original))
-    if sum(word in _ENGLISH for word in known) < 2:
-        return None  # The original is too short to determine its language.
-    english, strange_words = (sum(word in those for word in words) for those in (_ENGLISH, _NOT_ENGLISH))
-    return "few English words" if english < 2 or strange_words >= english else None
-
-
-def _words(text: str) -> set[str]:
-    return set(_LATIN_WORD.findall(re.sub(f"[{CJK}]", " ", normalise(text))))
-
-
-T = TypeVar("T")
-
-SHORTEST, LONGEST = 0.5, 2.0
-"""Allowed length of a paraphrase, as a share of the original's characters."""
-
-REASONS: dict[str, str] = word_tables()["reasons"]
-"""Reasons for rejecting a wording, in the order in which they are checked."""
+_MARKUP = re.compile(r"[\x00-\x1f\x7f\ufffd\u2028\u2029\u202a-\u202e\u2066-\u2069{}<>\\|*~#]|https?://|\[|\]")
+_GOES_ON = r"(?=\s+(?:[\d{]|an?\b|the\b|half\b|that\b|this\b))"
+_NEGATING = ("un", "non", "in", "im", "dis", "ab", "ir")
+_IN_NAME = "[A-Za-z0-9_-]"
+_FILE = re.compile(
+    rf"(?<!{_IN_NAME})(?:{_IN_NAME}+\.)+(?:jpe?g|png|tiff?|csv|npy|bmp|json|xlsx|txt)(?!{_IN_NAME})", re.IGNORECASE
+)
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+_LIST = re.compile(r"[-+]?\d+(?:\.\d+)?(?:\s*[,，]\s*[-+]?\d+(?:\.\d+)?)+")
+_NUMBER_WORDS = {word: digits for digits, words in _TABLES["numbers"].items() for word in words.split()}
+_NUMBER_WORD = re.compile(
+    "|".join(
+        re.escape(word) if re.match(f"[{CJK}]", word) else rf"{WORD_START}{word}{WORD_END}"
+        for word in sorted(_NUMBER_WORDS, key=len, reverse=True)
+    )
+)
+_NOT_NUMBERS = re.compile(
+    r"十分|千克|千米|百分|万一|三角|四周|第[一二三四五六七八九十]|[一二三四五六七八九十]分之[一二三四五六七八九十]"
+)
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|「([^」\n]+)」|『([^』\n]+)』|《([^》\n]+)》|«([^»\n]+)»|`([^`\n]+)`")
+_WORD = re.compile(r"(?<![\w/^])(?=[^\W\d_])")
+_OPEN, _YES_NO = (re.compile("|".join(_TABLES["questions"][kind]), re.IGNORECASE) for kind in ("open", "yes_no"))
+VARIANTS = 4
+"""Number of wordings per request."""
+ROUNDS = 2
+"""Maximum number of requests per question; the second lists the faults of the first wordings."""
+_MOST_READ = 12
+_SETTINGS = ModelSettings(temperature=None)
+"""Wordings should vary, and some endpoints reject a temperature: the endpoint's default is used."""
+NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording passed"
 
 
 class Refusal(NamedTuple):
@@ -107,25 +101,25 @@ def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refus
 
     Numbers, their units and order, file names, quotations and options must be unchanged; words that decide the meaning
     must be of the same kinds; no tool, argument, step or answer may be named. An accepted wording may still be poor
-    English: a person decides that in review.
-
-    ``others``: sentences of the other questions of the benchmark, as returned by :func:`wording.sentences`.
+    English: a person decides that in review. ``others``: sentences of other questions, as of :func:`sentences`.
     """
     original = original_of(sample)
     for reason, rule in _RULES.items():
         if fault := rule(variant, original, sample):
             return Refusal(reason, fault)
     known = set(others)
-    shared = next((sentence for sentence in sentences(variant) if sentence in known), None)
-    if shared is not None:
+    if shared := next((sentence for sentence in sentences(variant) if sentence in known), None):
         return Refusal("sentence", repr(shared))
-    for slot in sample.answer:
-        if answer := revealed_answer(slot, variant):
-            return Refusal("leak", repr(answer))
-    return None
+    answer = next(filter(None, (revealed_answer(slot, variant) for slot in sample.answer)), None)
+    return Refusal("leak", repr(answer)) if answer else None
 
 
-_MARKUP = re.compile(r"[\x00-\x1f\x7f\ufffd\u2028\u2029\u202a-\u202e\u2066-\u2069{}<>\\|*~#]|https?://|\[|\]")
+# --- rules: each returns the fault of a wording, or None or "" -------------------------------------------------------
+
+
+def _length(variant: str, original: str, _sample: Sample) -> str | None:
+    share = len(variant) / len(original)
+    return None if SHORTEST <= share <= LONGEST else f"{share:.1f} times as long"
 
 
 def _form(variant: str, original: str, _sample: Sample) -> str | None:
@@ -136,69 +130,71 @@ def _form(variant: str, original: str, _sample: Sample) -> str | None:
 
 
 def _unchanged(variant: str, original: str, _sample: Sample) -> str | None:
-    def plain(text: str) -> str:
-        return re.sub(r"\W+", "", text).casefold()
-
-    return "only signs or capitals differ" if plain(variant) == plain(original) else None
+    plain = [re.sub(r"\W+", "", text).casefold() for text in (variant, original)]
+    return "only signs or capitals differ" if plain[0] == plain[1] else None
 
 
-def _length(variant: str, original: str, _sample: Sample) -> str | None:
-    share = len(variant) / len(original)
-    return None if SHORTEST <= share <= LONGEST else f"{share:.1f} times as long"
+def _language(variant: str, original: str, _sample: Sample) -> str | None:
+    if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
+        return "Japanese or Korean letters"
+    mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
+    if theirs:
+        new, old = (set(_LATIN_WORD.findall(re.sub(f"[{CJK}]", " ", normalise(text)))) for text in (variant, original))
+        return "less Chinese" if mine < theirs / 2 else f"the words {', '.join(sorted(new - old))}" * (not new <= old)
+    if mine:
+        return "Chinese characters"
+    letters = {letter for letter in variant if letter.isalpha() and not letter.isascii()} - set(original)
+    if letters:
+        return f"the letters {''.join(sorted(letters))}"
+    words, known = (re.findall(r"[a-z]+", normalise(text)) for text in (variant, original))
+    if sum(word in _ENGLISH for word in known) < 2:
+        return None  # The original is too short to determine its language.
+    english, strange = (sum(word in those for word in words) for those in (_ENGLISH, _NOT_ENGLISH))
+    return "few English words" if english < 2 or strange >= english else None
 
 
 def _number(variant: str, original: str, _sample: Sample) -> str | None:
-    mine, theirs = numbers_in(variant), numbers_in(original)
-    if mine.values != theirs.values:
-        return _difference(mine.values.elements(), theirs.values.elements(), " ".join)
-    if mine.words != theirs.words:
-        return _difference(mine.words.elements(), theirs.words.elements())
-    if mine.by_unit != theirs.by_unit:
+    (mine, my_words), (theirs, their_words) = numbers_in(variant), numbers_in(original)
+    if sorted(mine) != sorted(theirs):
+        return _difference(mine, theirs, " ".join)
+    if sorted(mine, key=itemgetter(1)) != sorted(theirs, key=itemgetter(1)):
         return "numbers of one unit are in another order"
-    if mine.lists != theirs.lists:
+    if Counter(_lists_in(variant)) != Counter(_lists_in(original)):
         return "numbers that stand together (a box) are torn apart"
-    return _difference(units_in(variant), units_in(original)) or None
-
-
-def _rearranged(what: str, mine: Sequence[str], theirs: Sequence[str]) -> str | None:
-    return _difference(mine, theirs) or (f"{what} are in another order" if mine != theirs else None)
+    return _difference(my_words, their_words) or _difference(units_in(variant), units_in(original))
 
 
 def _word(variant: str, original: str, sample: Sample) -> str | None:
     missing = [word for word in argument_words(original, sample) if not has_word(variant, word)]
-    missing += [word for word in sorted(label_words(original, sample)) if not has_label_word(variant, word)]
+    missing += sorted(label_words(original, sample) - _stems(variant) - _pairs(variant))
     return f"without {', '.join(map(repr, missing))}" if missing else None
 
 
 def _meaning(variant: str, original: str, _sample: Sample) -> str | None:
-    mine, theirs = meaning_of(variant), meaning_of(original)
-    if mine.kinds != theirs.kinds:
-        return _difference(sorted(mine.kinds), sorted(theirs.kinds), "a word for {}".format)
-    if mine.order != theirs.order:
+    (mine, my_order), (theirs, their_order) = meaning_of(variant), meaning_of(original)
+    if mine != theirs:
+        return _difference(sorted(mine), sorted(theirs), "a word for {}".format)
+    if my_order != their_order:
         return "before and after, or first and second, are in another order"
-    negated = negated_word(variant, original)
+    negated = _negated_word(variant, original) or _negated_word(original, variant)
     return f"{negated!r} turns the meaning round" if negated else None
 
 
-_OPEN, _YES_NO = (re.compile("|".join(word_tables()["questions"][kind]), re.IGNORECASE) for kind in ("open", "yes_no"))
-
-
 def _question(variant: str, original: str, sample: Sample) -> str | None:
-    def is_open(text: str) -> bool:
-        return _OPEN.search(text) is not None
-
-    def asks_yes_or_no(text: str) -> bool:
-        return not is_open(text) and _YES_NO.search(text) is not None
-
+    is_open, was_open = (_OPEN.search(text) is not None for text in (variant, original))
     if all(isinstance(slot, BooleanSlot) for slot in sample.answer):
-        return "it asks for more than yes or no" if is_open(variant) and not is_open(original) else None
-    return "it asks for yes or no" if asks_yes_or_no(variant) and not asks_yes_or_no(original) else None
+        return "it asks for more than yes or no" if is_open and not was_open else None
+    asks, asked = (_YES_NO.search(text) is not None for text in (variant, original))
+    return "it asks for yes or no" if asks and not is_open and (was_open or not asked) else None
 
 
 def _tool(variant: str, _original: str, sample: Sample) -> str | None:
-    for kind, named in named_means(variant, sample.toolset):
-        return repr(named) if kind == "steps" else f"the {kind} {named}"
-    return None
+    kind, named = next(iter(named_means(variant, sample.toolset)), ("", ""))
+    return repr(named) if kind == "steps" else f"the {kind} {named}" if kind else None
+
+
+def _rearranged(what: str, mine: Sequence[str], theirs: Sequence[str]) -> str | None:
+    return _difference(mine, theirs) or (f"{what} are in another order" if mine != theirs else None)
 
 
 _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
@@ -208,7 +204,7 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
     "language": _language,
     "number": _number,
     "file": lambda new, old, sample: _rearranged("files", file_names(new, sample), file_names(old, sample)),
-    "quotation": lambda new, old, _: _difference(quotations(new).elements(), quotations(old).elements()) or None,
+    "quotation": lambda new, old, _: _difference(quotations(new), quotations(old)),
     "option": lambda new, old, sample: _rearranged("options", options_in(new, sample), options_in(old, sample)),
     "word": _word,
     "meaning": _meaning,
@@ -228,15 +224,146 @@ def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str
     return "; ".join(parts)
 
 
-VARIANTS = 4
-"""Number of wordings per request."""
-ROUNDS = 2
-"""Maximum number of requests per question; the second lists the faults of the first wordings."""
-_MOST_READ = 12
-_SETTINGS = ModelSettings(temperature=None)
-"""Wordings should vary, and some endpoints reject a temperature: the endpoint's default is used."""
+# --- what a text holds -----------------------------------------------------------------------------------------------
 
-NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording passed"
+
+@cache
+def _deciding_words() -> tuple[re.Pattern[str], dict[str, tuple[str, bool]]]:
+    """Return a pattern of the words that decide the meaning, and the kind of each, with True if its order matters."""
+    entries = [("", False, _TABLES["ignored"]), *((name, False, words) for name, words in _TABLES["set"].items())]
+    entries += [(name, True, words) for name, words in _TABLES["order"].items()]
+    kinds: dict[str, tuple[str, bool]] = {}
+    patterns: dict[str, str] = {}
+    for name, ordered, words in entries:
+        for phrase in (*words["en"], *words["zh"]):
+            plain = phrase.removeprefix("~")
+            word = rf"{WORD_START}{re.escape(plain)}{WORD_END}" if phrase in words["en"] else re.escape(plain)
+            patterns[plain] = word + _GOES_ON * (plain != phrase)
+            kinds[plain] = name, ordered
+    longest_first = sorted(patterns, key=len, reverse=True)
+    return re.compile("|".join(patterns[phrase] for phrase in longest_first)), kinds
+
+
+def meaning_of(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the kinds of deciding words in ``text``, and those whose order matters, in the order of the text."""
+    pattern, kind_of = _deciding_words()
+    # "isn't" and "can't" contain a "not" that word patterns do not match.
+    plain = re.sub(r"n't\b", " not", normalise(text)).replace("\n", " ")
+    plain = re.sub(r",? or not(?=\s*(?:[?.!;:]|$))", "", plain)
+    found = [kind_of[match[0]] for match in pattern.finditer(plain)]
+    order: list[str] = []
+    for kind, ordered in found:
+        if kind and ordered and order[-1:] != [kind]:
+            order.append(kind)
+    return frozenset(kind for kind, _ in found if kind), tuple(order)
+
+
+def _negated_word(text: str, other: str) -> str | None:
+    """Return a word of ``text`` that negates one of ``other`` with a prefix (``unripe``, ``ripe``), or None."""
+    mine, theirs = (set(re.findall(r"[a-z]{3,}", normalise(each).replace("non-", "non"))) for each in (text, other))
+    for word in sorted(mine - theirs):
+        stem = next((word.removeprefix(syllable) for syllable in _NEGATING if word.startswith(syllable)), "")
+        if len(stem) > 3 and stem in theirs - mine:
+            return word
+    return None
+
+
+def numbers_in(text: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return (digits, unit or "") of the numbers outside file names, and the digits of spelled-out numbers."""
+    plain = normalise(_FILE.sub(" ; ", text))
+    found = [(match[0].lstrip("+"), unit_at(plain, match.end())) for match in _NUMBER.finditer(plain)]
+    words = [_NUMBER_WORDS[match[0]] for match in _NUMBER_WORD.finditer(_NOT_NUMBERS.sub(" ; ", plain))]
+    return [(digits, unit[0].symbol if unit else "") for digits, unit in found], words
+
+
+def _lists_in(text: str) -> list[str]:
+    plain = normalise(_FILE.sub(" ; ", text))
+    return [re.sub(r"\s+", "", match[0].replace("，", ",")) for match in _LIST.finditer(plain)]
+
+
+def units_in(text: str) -> frozenset[str]:
+    """Return the units of the unit table in ``text``; those of one letter count only after a number."""
+    plain = normalise(_FILE.sub(" ; ", text))
+    words = ((word.start(), unit_at(plain, word.start())) for word in _WORD.finditer(plain))
+    units = {found[0].symbol for start, found in words if found and found[1] - start > 1}
+    units |= {unit for _, unit in numbers_in(text)[0]} | ({"%"} if "%" in plain else set())
+    return frozenset(units) - {"", "fraction", "degC", "day", "week", "mu"}
+
+
+def file_names(text: str, sample: Sample) -> tuple[str, ...]:
+    """Return the file names in ``text`` in order: files of the sample and anything that looks like a file name."""
+    names = [re.escape(file.name) for file in sorted(sample.files, key=lambda file: -len(file.name))]
+    patterns = [*(rf"(?<!{_IN_NAME}){name}(?!{_IN_NAME})" for name in names), _FILE.pattern]
+    return tuple(match[0] for match in re.finditer("|".join(patterns), text, _FILE.flags))
+
+
+def quotations(text: str) -> list[str]:
+    """Return the texts between quotation marks."""
+    return [next(filter(None, match.groups())) for match in _QUOTED.finditer(text)]
+
+
+def options_in(text: str, sample: Sample) -> tuple[str, ...]:
+    """Return the labels of the answer and their aliases in ``text``, in order; of two that overlap, the longer one."""
+    options: list[str] = []
+    for slot in sample.answer:
+        if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+            options += slot.names
+        if isinstance(slot, FileSlot | ChoiceSetSlot) or (isinstance(slot, ExactSlot) and isinstance(slot.value, str)):
+            options += slot.choices
+            options += [alias for names in getattr(slot, "aliases", {}).values() for alias in names]
+    names = sorted({name for name in options if has_word(text, name)}, key=len, reverse=True)
+    pattern = "|".join(rf"{WORD_START}{re.escape(name.casefold())}{WORD_END}" for name in names) or "(?!)"
+    return tuple(match[0] for match in re.finditer(pattern, text.casefold()))
+
+
+def argument_words(text: str, sample: Sample) -> tuple[str, ...]:
+    """Return the words of ``text`` that are arguments of the reference calls (``crop="rice"``)."""
+    steps = sample.reference.steps if sample.reference else ()
+    names = {file.name for file in sample.files}
+    words = (word for step in steps for word in _texts(literal_value(dict(step.arguments))))
+    return tuple(
+        dict.fromkeys(word for word in words if 1 < len(word) < 40 and word not in names and has_word(text, word))
+    )
+
+
+def label_words(text: str, sample: Sample) -> set[str]:
+    """Return the words that ``text`` shares with its answer's labels: English words in the singular, Chinese pairs."""
+    labels = " ; ".join(slot.label for slot in sample.answer)
+    return ((_stems(text) & _stems(labels)) - _COMMON) | (_pairs(text) & _pairs(labels))
+
+
+def fixed_parts(text: str, sample: Sample) -> tuple[str, ...]:
+    """Return everything that any wording of ``text`` must contain, as readable lines."""
+    bare = [f"{digits} {unit}".strip() for digits, unit in numbers_in(text)[0]]
+    parts = [*file_names(text, sample), *_lists_in(text), *bare, *units_in(text), *quotations(text)]
+    parts += [*options_in(text, sample), *argument_words(text, sample), *sorted(label_words(text, sample))]
+    return tuple(dict.fromkeys(parts))
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for item in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        yield from _texts(item)
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in re.findall(r"[a-z]{4,}", normalise(text))}
+
+
+def _stem(word: str) -> str:
+    if word.endswith("ies") and len(word) > 5:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _pairs(text: str) -> set[str]:
+    runs = re.findall(rf"[{CJK}]{{2,}}", text)
+    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+    return {pair for pair in pairs if not set(pair) & _COMMON_ZH}
+
+
+# --- conversation with the model -------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -258,14 +385,17 @@ class ParaphraseResult:
 def paraphrase_folder(
     folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress
 ) -> ParaphraseResult:
-    """Paraphrase the questions of the benchmark in ``folder``; the folder is replaced atomically at the end.
-
-    Raises:
-        BenchmarkError: ``folder`` is not a benchmark, or its parent folder is not writable.
-    """
+    """Paraphrase the questions of the benchmark in ``folder``, and replace it; BenchmarkError if it is none."""
     benchmark = load_folder(folder)
+
+    async def ask(model: Model) -> ParaphraseResult:
+        try:
+            return await _paraphrase(list(benchmark.samples), helper.name, model, progress)
+        finally:
+            await model.close()
+
     with open_model(helper, ledger) as model:
-        outcome = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))
+        outcome = asyncio.run(ask(model))
     if outcome.accepted:
         summary: dict[str, JsonValue] = {
             "model": helper.name,
@@ -278,16 +408,7 @@ def paraphrase_folder(
     return outcome
 
 
-async def _and_close(samples: Sequence[Sample], name: str, model: Model, progress: Progress) -> ParaphraseResult:
-    try:
-        return await paraphrase(samples, name, model, progress)
-    finally:
-        await model.close()
-
-
-async def paraphrase(
-    samples: Sequence[Sample], name: str, model: Model, progress: Progress = no_progress
-) -> ParaphraseResult:
+async def _paraphrase(samples: Sequence[Sample], name: str, model: Model, progress: Progress) -> ParaphraseResult:
     """Ask ``model`` for wordings of every question, and choose for each the first one that passes all rules.
 
     Replies may arrive in any order but are judged in the order of the samples, so the same replies give the same
@@ -295,13 +416,12 @@ async def paraphrase(
     """
     outcome = ParaphraseResult(list(samples), name)
     talks = [_Conversation(sample) for sample in samples]
-    sentence_counts = Counter(sentence for talk in talks for sentence in talk.sentences)
+    taken = Counter(sentence for talk in talks for sentence in talk.sentences)
     remaining = list(range(len(samples)))
-    for round_number in range(ROUNDS):
-        finished = 0
-        what = "wordings" if round_number == 0 else "wordings, once more"
+    for what in ("wordings", "wordings, once more")[:ROUNDS]:
+        finished, total = 0, len(remaining)
 
-        async def ask(position: int, total: int = len(remaining), what: str = what) -> None:
+        async def ask(position: int, total: int = total, what: str = what) -> None:
             nonlocal finished
             await talks[position].ask(model)
             finished += 1
@@ -310,10 +430,9 @@ async def paraphrase(
         state = await ask_each(remaining, ask, model)
         outcome.stopped = state.error
         for position in remaining:
-            talk = talks[position]
-            chosen = talk.judge(sentence_counts, outcome.refused)
+            chosen = talks[position].judge(taken, outcome.refused)
             if chosen is not None:
-                sentence_counts.update(set(sentences(chosen)) - talk.sentences)
+                taken.update(set(sentences(chosen)) - talks[position].sentences)
                 outcome.samples[position] = reworded(samples[position], chosen, name)
                 outcome.accepted += 1
         remaining = [position for position in remaining if outcome.samples[position] is samples[position]]
@@ -327,11 +446,10 @@ class _Conversation:
     """Conversation about one question."""
 
     def __init__(self, sample: Sample) -> None:
-        self.sample = sample
-        self.sentences = set(sentences(original_of(sample)))
+        self.sample, original = sample, original_of(sample)
+        self.sentences = set(sentences(original))
         self.state = NO_REPLY
         self._fresh: list[str] | None = None
-        original = original_of(sample)
         request = {"question": original, "keep": list(fixed_parts(original, sample)), "variants": VARIANTS}
         self._messages = [
             Message.of("system", render("building/paraphrase_system")),
@@ -339,7 +457,6 @@ class _Conversation:
         ]
 
     async def ask(self, model: Model) -> None:
-        """Request wordings and store them for :meth:`judge`; errors are those of :meth:`Model.generate`."""
         self._fresh = None
         reply = await model.generate(self._messages, (), _SETTINGS)
         self._fresh = variants_of(reply.text)

@@ -41,10 +41,7 @@ class Screened(NamedTuple):
 def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress = no_progress) -> Screened:
     """Run every check on the benchmark in ``folder`` and write the findings to its ``quality.jsonl``.
 
-    ``read_text``: also read the text in pictures (needs the extra ``ocr``).
-
-    Raises:
-        BenchmarkError: the folder is not a benchmark, or is not writable.
+    ``read_text``: also read the text in pictures (extra ``ocr``). BenchmarkError if it is none, or not writable.
     """
     benchmark = load_folder(folder)
     samples = list(benchmark.samples)
@@ -78,11 +75,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
 
 
 def chance_of(slot: Slot) -> float:
-    """Return the chance that a blind guess is right.
-
-    A guess is one of the choices at random, or a number that is log-uniform in the range of its unit. The chance is 0
-    for open answers, charts and names without choices.
-    """
+    """Return the chance of a blind guess: of the choices, or of a number, log-uniform in its unit's range; else 0."""
     if isinstance(slot, BooleanSlot):
         return 0.5
     if isinstance(slot, FileSlot):

@@ -1,22 +1,220 @@
-"""Dataset card of a benchmark folder: ``README.md`` and its figures in ``card/``.
+"""Description of a benchmark folder: ``croissant.json``, and a dataset card, ``README.md`` with figures in ``card/``.
 
-The card describes the questions, the files, their sources and licences. It contains one example question of each task
-type and no answers.
+``croissant.json`` is Croissant 1.1 with the RAI vocabulary 1.0 (MLCommons). It requires three properties that a local
+folder does not have: the URL of its page (by default, the card), its publication date (the day of writing, or
+``SOURCE_DATE_EPOCH``), and its creator (the header's metadata may name one). The card has one example question of each
+task type and no answers.
 """
 
+import contextlib
 import html
 import io
+import mimetypes
+import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
+import orjson
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, without_omissions
+from agrotools import __version__
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
-from agrotools.core.files import read_table, write_whole
-from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
+from agrotools.core.files import read_table, sha256_of_file, write_whole
+from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, CROISSANT_FILE, BenchmarkHeader
+
+_WORDS = ("absent", "dropped", "left_out", "unread")
+"""Words that mark a metadata key as a record of omissions: the key is one or ends in one (``tiles_dropped``)."""
+
+
+def omissions(metadata: Mapping[str, JsonValue], at: str = "") -> list[tuple[str, str]]:
+    """Return omissions with their number or names, sorted: (``weedmap, tiles dropped, empty``, ``3``)."""
+    found: list[tuple[str, str]] = []
+    for key, value in metadata.items():
+        where = f"{at}, {key}" if at else key
+        if isinstance(value, dict) and not _is_omission(key):
+            found += omissions(value, where)
+        elif _is_omission(key):
+            several = value.items() if isinstance(value, dict) else ()
+            found += [(f"{where}, {reason}", as_words(what)) for reason, what in several] or [(where, as_words(value))]
+    return sorted((" ".join(where.replace("_", " ").split()), text) for where, text in found if text)
+
+
+def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the metadata without the records of omissions."""
+    rest = {key: value for key, value in metadata.items() if not _is_omission(key)}
+    return {key: without_omissions(value) if isinstance(value, dict) else value for key, value in rest.items()}
+
+
+def as_words(value: JsonValue) -> str:
+    """Format a metadata value as words."""
+    if isinstance(value, list):
+        return ", ".join(map(as_words, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {as_words(item)}" for key, item in sorted(value.items()))
+    return "" if value is None else str(value)
+
+
+def _is_omission(key: str) -> bool:
+    return key in _WORDS or key.endswith(tuple(f"_{word}" for word in _WORDS))
+
+
+_CJK = re.compile(r"[㐀-鿿豈-﫿]")
+
+
+class Tally:
+    """Counts over samples.
+
+    ``tasks`` is keyed by task type and answer type. ``tools`` counts reference calls. ``distinct_tools``, ``calls`` and
+    ``files`` count samples by their number of each. ``kinds`` counts distinct files.
+    """
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        called = [sample.reference.tools if sample.reference else () for sample in samples]
+        self.samples = len(samples)
+        self.families = Counter(sample.family for sample in samples)
+        self.tasks = Counter((sample.task_type, sample.answer_type) for sample in samples)
+        self.task_types = Counter(sample.task_type for sample in samples)
+        self.answer_types = Counter(sample.answer_type for sample in samples)
+        self.slots = Counter(slot.type for sample in samples for slot in sample.answer)
+        self.sources = Counter(sample.source for sample in samples)
+        self.templates = len({sample.template for sample in samples})
+        self.tools = Counter(tool for tools in called for tool in tools)
+        self.distinct_tools = Counter(len(set(tools)) for tools in called)
+        self.calls = Counter(map(len, called))
+        self.files = Counter(len(sample.files) for sample in samples)
+        self.kinds = Counter({file.path: file.kind for sample in samples for file in sample.files}.values())
+        self.languages = Counter("zh" if _CJK.search(sample.query) else "en" for sample in samples)
+        self.without_tools = Counter("yes" if sample.no_tool_eligible else "no" for sample in samples)
+
+
+TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
+"""Fixed parts: context, record set, licences, the names that ``[metadata.rai]`` may set, and their default values."""
+
+
+def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
+    """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
+    names = "; ".join(f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources)
+    shares = [
+        f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; "
+        f"{100 * counts.most_common(1)[0][1] / counted.samples:.0f} % of samples are {counts.most_common(1)[0][0]}."
+        for what, counts in (("source", counted.sources), ("task type", counted.task_types))
+        if counts
+    ]
+    languages = " and ".join({"en": "English", "zh": "Chinese"}[name] for name in sorted(counted.languages))
+    shared = TERMS["shared_files"].format(counted.samples, counted.kinds.total())
+    described: dict[str, Any] = {
+        **TERMS["rai"],
+        **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
+        "dataCollection": defaults["dataCollection"] + (f" Sources: {names}." if names else ""),
+        "machineAnnotationTools": [f"agrotools {__version__} (reference calls)"],
+        "dataBiases": [*shares, f"Questions are in {languages}."],
+        "dataLimitations": [*defaults["dataLimitations"], shared],
+    }
+    if missing := omissions(header.metadata):
+        listed = "; ".join(f"{where}: {what}" for where, what in missing)
+        described["dataCollectionMissingData"] = f"Left out while building: {listed}"
+    rai = header.metadata.get("rai")
+    if isinstance(rai, Mapping):
+        described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
+    return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
+
+
+CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+_SAMPLES = "samples.jsonl"
+_MEDIA_TYPES = {".jsonl": "application/jsonlines", ".toml": "application/toml", ".tif": "image/tiff"}
+
+
+def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Write ``croissant.json`` into the benchmark folder ``folder``, whose other files exist already."""
+    described = croissant(folder, header, tuple(samples))
+    content = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    write_whole(folder / CROISSANT_FILE, content)
+
+
+def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return Croissant JSON-LD of the benchmark in ``folder``, with the SHA-256 of all files, but no gold."""
+    counted = Tally(samples)
+    known = {file.path: file.sha256 for sample in samples for file in sample.files}
+    paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
+    facts = {name: value for name in ("creator", "url") if isinstance(value := header.metadata.get(name), str)}
+    begun = "SYNTHETIC, drawn by a program. " * header.synthetic
+    citations = [source.citation for source in header.sources if source.citation]
+    citation = f"{header.name} {header.version}, built with agrotools {__version__} after the design of AgroTools"
+    sources = [
+        {"@type": "CreativeWork", "name": source.name, "license": _spdx(source.licence)}
+        | ({"url": source.url} if source.url else {})
+        for source in header.sources
+    ]
+    maker = facts.get("creator", f"agrotools {__version__}, from the sources it names")
+    # The form of versions that Croissant recommends has three numbers.
+    short = re.fullmatch(r"\d+(\.\d+)?", header.version)
+    return {
+        "@context": TERMS["context"],
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS_TO),
+        "name": header.name,
+        "description": begun + (header.description or TERMS["description"]),
+        "version": header.version + ".0" * (2 - header.version.count(".") if short else 0),
+        "license": _spdx(header.licence),
+        "url": facts.get("url", CARD_FILE),
+        "creator": {"@type": "Organization", "name": maker},
+        "datePublished": _today().isoformat(),
+        "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
+        "inLanguage": sorted(counted.languages),
+        "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
+        "isBasedOn": sources,
+        **rai_fields(header, counted),
+        "distribution": [_file_object(folder, path, known.get(path)) for path in paths if (folder / path).is_file()],
+        "recordSet": [TERMS["record_set"]],
+    }
+
+
+def _spdx(licence: str) -> str:
+    """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
+    return TERMS["licences"].get(licence, {}).get("spdx", licence)
+
+
+def _today() -> date:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.date()
+
+
+def _file_object(folder: Path, path: str, sha256: str | None) -> dict[str, Any]:
+    place, suffix = folder / path, Path(path).suffix.lower()
+    known_type = _MEDIA_TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0]
+    return {
+        "@type": "cr:FileObject",
+        "@id": quote(path),
+        "name": path,
+        "contentUrl": path,
+        "contentSize": f"{place.stat().st_size} B",
+        "encodingFormat": known_type or "application/octet-stream",
+        "sha256": sha256 or sha256_of_file(place),
+    }
+
+
+def check_croissant(path: Path) -> list[str] | None:
+    """Return errors and warnings of ``mlcroissant`` on the file; None if it is not installed."""
+    try:
+        import mlcroissant
+    except ImportError:
+        return None
+    with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            issues = mlcroissant.Dataset(str(path)).metadata.ctx.issues
+        except mlcroissant.ValidationError as error:
+            return str(error).strip().splitlines()
+    return sorted({*issues.errors, *issues.warnings})
+
 
 _COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open_text": "#CC79A7", "image": "#56B4E9",
             "": "#0072B2"}  # fmt: skip
@@ -29,10 +227,7 @@ TEXTS = read_table(Path(__file__).with_name("card.toml"))
 def write_card(
     folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = TEXTS["use"]
 ) -> None:
-    """Write ``README.md`` and ``card/*.png`` into ``folder``, unless it has a ``README.md`` not written by agrotools.
-
-    ``front`` comes first, for example YAML front matter; ``use`` explains how to use the folder.
-    """
+    """Write ``README.md`` (``front``, card, ``use``) and ``card/*.png``, unless ``README.md`` is the user's own."""
     samples = tuple(samples)
     path = folder / CARD_FILE
     if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):
@@ -71,11 +266,8 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
 
 
 def _contents(header: BenchmarkHeader, counted: Tally) -> str:
-    def listed(counts: Mapping[str, int]) -> str:
-        return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-
-    def by_number(counts: Mapping[int, int]) -> str:
-        return ", ".join(f"{number}: {count}" for number, count in sorted(counts.items()))
+    def listed(counts: Mapping[Any, int]) -> str:
+        return ", ".join(f"{key}{':' * isinstance(key, int)} {count}" for key, count in sorted(counts.items()))
 
     rows = [
         ("samples", str(counted.samples)),
@@ -84,10 +276,10 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("answer types", listed(counted.answer_types)),
         ("answer slots", listed(counted.slots)),
         ("unique files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
-        ("files of a sample", by_number(counted.files)),
+        ("files of a sample", listed(counted.files)),
         ("reference calls", str(counted.tools.total())),
-        ("calls of a sample", by_number(counted.calls)),
-        ("distinct tools of a sample", by_number(counted.distinct_tools)),
+        ("calls of a sample", listed(counted.calls)),
+        ("distinct tools of a sample", listed(counted.distinct_tools)),
         ("templates", str(counted.templates)),
         ("languages of the questions", listed(counted.languages)),
         ("answerable without tools", f"{counted.without_tools['yes']} (no raster, no table, no figure to draw)"),

@@ -1,17 +1,15 @@
 """Atomic writing, copying and rewriting of benchmark folders, with their card and Croissant file."""
 
-import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agrotools.build.export.card import write_card
-from agrotools.build.export.croissant import write_croissant
+from agrotools.build.export.card import write_card, write_croissant
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import artifact_path
-from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, resolve_file
+from agrotools.formats.benchmark import BenchmarkHeader, resolve_file
 from agrotools.formats.writing import replace_folder, write_samples
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -31,23 +29,14 @@ def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 
 
 def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write the card and ``croissant.json`` of the benchmark in ``folder``, replacing older ones.
-
-    Neither is part of the benchmark's content hash. A user's own ``README.md`` is not changed.
-    """
+    """Write card and ``croissant.json``, no part of the content hash; a user's own ``README.md`` stays."""
     samples = tuple(samples)
     write_card(folder, header, samples)
     write_croissant(folder, header, samples)
 
 
 def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample], out: Path) -> None:
-    """Copy the benchmark whose files are in ``root`` to the folder ``out``, with card and ``croissant.json``.
-
-    The target is written completely or not at all.
-
-    Raises:
-        BenchmarkError: raised by :func:`~agrotools.formats.writing.replace_folder`.
-    """
+    """Copy the benchmark whose files are in ``root`` to ``out``, completely or not at all."""
     samples = tuple(samples)
     with replace_folder(out) as partial:
         copy_files(root, samples, partial)
@@ -80,22 +69,8 @@ def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[S
     folder = folder.resolve()
     samples = tuple(samples)
     with replace_folder(folder) as partial:
-        shutil.copytree(folder, partial, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(folder, partial, symlinks=True, dirs_exist_ok=True)
         write_benchmark(partial, header, samples)
-
-
-def _copy_from(folder: Path) -> Callable[[str, str], str]:
-    def copy(source: str, target: str) -> str:
-        # Files of samples are never modified, so a hard link is enough for them.
-        if Path(source).is_relative_to(folder / FILES_FOLDER):
-            try:
-                os.link(source, target)
-                return target
-            except OSError:
-                pass
-        return shutil.copy2(source, target)
-
-    return copy
 
 
 EXPORT_FILE = "agrotools-export.toml"
@@ -103,11 +78,7 @@ EXPORT_FILE = "agrotools-export.toml"
 
 @contextmanager
 def replacing_export(target: Path, format: str) -> Iterator[Path]:
-    """Replace an export of this format, which a note marks; see :func:`~agrotools.formats.writing.replace_folder`.
-
-    Raises:
-        BenchmarkError: ``target`` contains something other than such an export, or is not writable.
-    """
+    """Replace an export of this format, which a note marks; BenchmarkError if ``target`` holds anything else."""
     note = f'format = "{format}"\n'
     mark = target / EXPORT_FILE
     if mark.is_file() and note not in mark.read_text(encoding="utf-8", errors="replace"):

@@ -46,17 +46,17 @@ _FIGURE_SAVED = "The image is saved."
 
 
 def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
-    """Write the benchmark whose files are in ``root`` to the folder ``out``, completely or not at all.
-
-    Raises:
-        BenchmarkError: ``out`` contains something else, or is not writable.
-        UsageError: a tool that the benchmark names does not exist.
-    """
+    """Write the benchmark to ``out``, completely or not at all; UsageError for unknown tools, else BenchmarkError."""
     called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
     used = dict.fromkeys((*header.toolset, *(name for sample in samples for name in sample.toolset), *called))
     meta = {name: tool_meta(get_tool(name).spec) for name in used}
     with replacing_export(out, "gta") as partial:
-        _place_files(root, samples, partial)
+        for sample in samples:
+            (partial / IMAGE_FOLDER / sample.id).mkdir(parents=True)
+            for file in sample.files:
+                if (place := partial / gta_path(sample, file)).exists():
+                    raise BenchmarkError(f"sample {sample.id}: two files are called {file.name!r}", hint="rename one")
+                shutil.copyfile(root / file.path, place)
         entries = {str(number): gta_entry(sample, meta) for number, sample in enumerate(samples)}
         (partial / DATASET_FILE).write_bytes(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         (partial / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -66,17 +66,6 @@ def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], o
 def gta_path(sample: Sample, file: SampleFile) -> str:
     """Return the path of a sample's file in the export; it ends in the name used in the question."""
     return f"{IMAGE_FOLDER}/{sample.id}/{file.name}"
-
-
-def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
-    """Copy the files of samples."""
-    for sample in samples:
-        (made / IMAGE_FOLDER / sample.id).mkdir(parents=True)
-        for file in sample.files:
-            place = made / gta_path(sample, file)
-            if place.exists():
-                raise BenchmarkError(f"sample {sample.id}: two files are called {file.name!r}", hint="rename one")
-            shutil.copyfile(root / file.path, place)
 
 
 def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:

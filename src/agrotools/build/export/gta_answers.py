@@ -40,10 +40,8 @@ class AnswerReader:
     words: str
 
     def slots(self, given: Any) -> tuple[AnswerType, tuple[Slot, ...]]:
-        """Return answer type and slots: of GTA's ``gt_answer``, one answer, a list of answers, or their parts.
-
-        Raises:
-            BenchmarkError: the answer has none of these forms, or lacks what its type requires (named in the message).
+        """Return type and slots of a ``gt_answer``, an answer, a list, or parts; BenchmarkError if something is
+        lacking.
         """
         if given is NOTHING:
             raise BenchmarkError(f"there is no answer at {self.fields.answer['at']!r} ([answer] at)")
@@ -160,7 +158,6 @@ class AnswerReader:
         return at | self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
 
     def _label(self, value: Any, aliases: Sequence[str], wrong: Sequence[str]) -> Plain:
-        """Return the slot of yes or no, a file, an option of the question, or a name."""
         if (truth := _truth([str(value), *aliases])) is not None:
             return {"type": "boolean", "value": truth}
         if isinstance(value, str) and not aliases and value in self.files:

@@ -68,11 +68,7 @@ TABLES = ("sample", "files", "calls", "answer")
 
 
 def read_map(path: Path = DEFAULT_MAP, base: Path = DEFAULT_MAP) -> FieldMap:
-    """Read a field map, with what it lacks from the map ``base`` and from the default map.
-
-    Raises:
-        BenchmarkError: a map cannot be read, is not valid, or has unknown keys.
-    """
+    """Read a field map, completed by the map ``base`` and the default map; BenchmarkError if one is not valid."""
     hint = f"{base} is an example with every key"
     try:
         default, *maps = (tomllib.loads(read_text(each)) for each in (DEFAULT_MAP, base, path))
@@ -141,9 +137,6 @@ def entries_in(folder: Path, fields: FieldMap) -> dict[str, Any]:
 
     An object with a question is an entry, with what else its folder holds if it is the only one there. Rows of several
     files complete the entry with their id, if they have no question or agree with it.
-
-    Raises:
-        BenchmarkError: a file cannot be read.
     """
     files, query, rows = entry_files(folder, fields), fields.sample["query"], list[Any]()
     contents = {path: content_of(path) for path in files if path.suffix == ".json"}

@@ -64,11 +64,8 @@ _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", 
 def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
     """Convert ``place``, a folder with GTA-shaped JSON or a field map (TOML), into the benchmark folder ``out``.
 
-    The folder may contain its own map, ``agrotools-map.toml``. The target is written completely or not at all.
-
-    Raises:
-        BenchmarkError: a file is missing, the JSON is invalid, the map has unknown keys, no entry is readable, or
-            ``out`` contains something else.
+    The folder may contain its own map, ``agrotools-map.toml``. BenchmarkError: no entry is readable, the map has
+    unknown keys, or ``out`` contains something else, which stays.
     """
     folder, fields = _map_of(place)
     return import_entries(entries_in(folder, fields), folder, fields, out, progress)
@@ -77,10 +74,7 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
 def import_entries(
     entries: Mapping[str, Any], folder: Path, fields: FieldMap, out: Path, progress: Progress = no_progress
 ) -> BenchmarkHeader:
-    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`.
-
-    The header's metadata counts the fields that the map does not read (``unread_fields``).
-    """
+    """Convert ``entries``, whose files are in ``folder``; errors as in :func:`build_gta`."""
     source = Source(folder, fields, entries)
     samples: list[Sample] = []
     seen: set[str] = set()
@@ -271,10 +265,7 @@ _PLACE = re.compile(r"^<?(?:image|img|picture)[ _-]?([1-9]\d?)>?$", re.IGNORECAS
 
 
 def _steps(content: Any, entry: Entry, files: Sequence[SampleFile], source: Source) -> list[ReferenceStep]:
-    """Return the reference steps, arguments under agrotools' names and files by their names in the sample.
-
-    An argument that is a file may be its path, id, place or name without ending, else a path or in an earlier result.
-    """
+    """Return the reference steps, arguments under agrotools' names and files by their names in the sample."""
     fields, names, ends = source.fields, [file.name for file in files], [Path(path).name for path in entry.files]
     known = {end: name for end, name in zip(ends, names, strict=True) if ends.count(end) == 1}
     known |= dict(zip(entry.files, names, strict=True))

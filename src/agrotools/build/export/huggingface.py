@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from PIL import Image
 
-from agrotools.build.export.card import TEXTS, write_card
-from agrotools.build.export.croissant import TERMS, Tally
+from agrotools.build.export.card import TERMS, TEXTS, Tally, write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet
@@ -35,12 +34,7 @@ GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
 
 
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
-    """Write the benchmark whose files are in ``root`` to the folder ``out``, completely or not at all.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-        BenchmarkError: ``out`` contains something else, or is not writable.
-    """
+    """Write the benchmark to ``out``, completely or not at all; UsageError without pyarrow, else BenchmarkError."""
     arrow_and_parquet()
     with replacing_export(out, "hf") as partial:
         (partial / DATA_FOLDER).mkdir()

@@ -1,21 +1,34 @@
-"""Building of a benchmark from a plan, a folder of pictures and a table."""
+"""Building of a benchmark from a plan, a folder of pictures and a table.
+
+Its copies of photographs are without the place, names, dates and descriptions that cameras and people write into them.
+"""
 
 import hashlib
+import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
-from agrotools.build.own_photos.names import ColumnNames
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
-from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
-from agrotools.build.own_photos.questions import Pictured, grouped, note_of, subjects_of, templates_for, tolerance_of
+from agrotools.build.own_photos.questions import (
+    ColumnNames,
+    Pictured,
+    grouped,
+    note_of,
+    subjects_of,
+    templates_for,
+    tolerance_of,
+)
 from agrotools.build.own_photos.table import PHONE_SUFFIXES, DetectedTable
 from agrotools.build.review.agreement import cohens_kappa, weighted_kappa
 from agrotools.build.sources.assembling import assembled
@@ -27,6 +40,94 @@ from agrotools.formats.writing import check_replaceable
 from agrotools.text.units import canonical_unit, convert
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image
+
+_CAMERA = {271, 272, 274}
+"""EXIF tags that stay: make, model and orientation."""
+_EXPOSURE = {33434, 33437, 34855, 37386, 40962, 40963, 41486, 41487, 41488, 41989}
+"""Tags of the EXIF block that stay: exposure, aperture, sensitivity, focal length, size and resolution."""
+_EXIF_BLOCK = 0x8769
+_EXIF = b"Exif\0\0"
+_SCAN, _END, _APP1 = 0xDA, 0xD9, 0xE1
+_AFTER_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+"""Marker after the compressed pixels of a scan."""
+_PRIVATE = {_APP1, 0xED, 0xFE}
+"""JPEG segments with EXIF, XMP, IPTC or a comment."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_TEXTS = {b"tEXt", b"zTXt", b"iTXt", b"eXIf", b"tIME"}
+
+
+def without_identity(path: Path) -> bytes | None:
+    """Return a JPEG or PNG without metadata on where, when and by whom it was taken, with equal pixels.
+
+    HEIC and AVIF become JPEG, since no provider reads them. None: no such metadata, another type, or a damaged file.
+    """
+    content = path.read_bytes()
+    try:
+        if content[4:8] == b"ftyp":
+            return _as_jpeg(path)
+        if content.startswith(_PNG):
+            parts = [part for name, part in _chunks(content) if name not in _PNG_TEXTS]
+            cleaned = _PNG + b"".join(parts)
+        elif content.startswith(b"\xff\xd8"):
+            cleaned = _clean_jpeg(content)
+        else:
+            return None
+    except (IndexError, ValueError, ToolError):
+        return None
+    return cleaned if cleaned != content else None
+
+
+def _as_jpeg(path: Path) -> bytes:
+    pixels, stream = read_image(path, may_be_blank=True).pixels, BytesIO()
+    with Image.open(path) as picture:
+        profile, exif = picture.info.get("icc_profile"), _camera_data(picture.info.get("exif", b""), _CAMERA - {274})
+    Image.fromarray(pixels).save(stream, "JPEG", quality=95, subsampling=0, icc_profile=profile, exif=exif)
+    return stream.getvalue()
+
+
+def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = len(_PNG)
+    while at < len(content):
+        end = at + 12 + int.from_bytes(content[at : at + 4])
+        if end > len(content):
+            raise ValueError("the last chunk is cut off")
+        yield content[at + 4 : at + 8], content[at:end]
+        at = end
+
+
+def _clean_jpeg(content: bytes) -> bytes:
+    parts, at = [content[:2]], 2
+    while True:
+        if content[at] != 0xFF:
+            raise ValueError("no segment where one is expected")
+        marker, end = content[at + 1], at + 2 + int.from_bytes(content[at + 2 : at + 4])
+        if marker == _END:  # what follows is a further picture or data of the phone, with metadata of its own
+            return b"".join([*parts, content[at : at + 2]])
+        if marker == _SCAN:
+            after = _AFTER_SCAN.search(content, end)
+            end = after.start() if after else len(content)
+        payload = content[at + 4 : end]
+        if marker not in _PRIVATE:
+            parts.append(content[at:end])
+        elif payload.startswith(_EXIF) and (exif := _camera_data(payload)):
+            parts.append(bytes([0xFF, _APP1]) + (len(exif) + 2).to_bytes(2) + exif)
+        at = end
+
+
+def _camera_data(payload: bytes, kept: Set[int] = _CAMERA) -> bytes:
+    """Return the EXIF data about the camera, as they are if there are no others; empty if there are none."""
+    old, new = Image.Exif(), Image.Exif()
+    try:
+        old.load(payload)
+        block = old.get_ifd(_EXIF_BLOCK)
+        new.update({tag: value for tag, value in old.items() if tag in kept})
+        new.get_ifd(_EXIF_BLOCK).update({tag: value for tag, value in block.items() if tag in _EXPOSURE})
+    except Exception:  # Pillow may raise any exception for a damaged block.
+        return b""
+    if not {*old} - kept - {_EXIF_BLOCK} and not {*block} - _EXPOSURE:
+        return payload
+    return new.tobytes() if len(new) or new.get_ifd(_EXIF_BLOCK) else b""
+
 
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
@@ -51,12 +152,7 @@ class BuiltBenchmark:
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
-    Its copies of the photographs hold no place, name, date or description (:mod:`agrotools.build.own_photos.privacy`).
-
-    Raises:
-        BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or contains something
-            other than a benchmark.
-        InfrastructureError: no tool worker can be started.
+    BenchmarkError: no column or picture can be used, or ``out`` holds something else. InfrastructureError: no worker.
     """
     check_replaceable(out)
     skipped = seen.skipped
@@ -198,7 +294,6 @@ def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, s
 
 
 def _fault_of(path: Path, column: Column) -> ToolError | None:
-    """Return the error of a picture that cannot be used, or None if it can."""
     try:
         if column.ask == "canopy_height":
             with open_raster(path) as raster:

@@ -32,11 +32,7 @@ class CellFault(Exception):
 
 
 class Quantity(NamedTuple):
-    """A number with its unit.
-
-    ``unit`` is spelled as in the table of units, or None if the cell has no unit; ``counted`` is a noun after the
-    number.
-    """
+    """A number with its unit (None: the cell has none), and a noun after the number."""
 
     value: float
     unit: str | None
@@ -49,12 +45,9 @@ def is_empty(text: str) -> bool:
 
 
 def quantity(text: str, decimal: Decimal = ".") -> Quantity:
-    """Return the number in a cell.
+    """Return the number in a cell: ``12``, ``1,234.5``, ``3,5 cm`` (``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
-    Accepted forms: ``12``, ``1,234.5``, ``3,5 cm`` (with ``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
-
-    Raises:
-        CellFault: the cell is no number, a range, a bound, over 1e12, or has text that is neither unit nor noun.
+    CellFault for no number, a range, a bound, over 1e12, or text that is neither unit nor noun.
     """
     if text[:1] in "<>≤≥~≈":
         raise CellFault("is a bound or an estimate, not a value", "write one number")
@@ -89,10 +82,9 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool, str]:
-    """Return the decimal mark of a column, True unless it is only seen in cells as ``1,234``, and such a cell.
+    """Return the decimal mark of a column, True if it is sure, and a cell as ``1,234`` if no other cell tells.
 
-    With a point, such cells are decimals if all cells have three and not all end in 0, as programs write numbers. The
-    last item is empty if other cells tell.
+    With a point, such cells are decimals if all have three and not all end in 0, as programs write numbers.
     """
     comma = point = is_whole = False
     alike: list[str] = []

@@ -39,13 +39,7 @@ class SkippedRows:
         self._kinds: dict[tuple[str, str, str], _SkippedKind] = defaultdict(_SkippedKind)
 
     def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
-        """Count one skipped item.
-
-        Args:
-            what: name of a column, or "picture".
-            reason: continuation of the sentence that begins with the item.
-            row: number of the row as in spreadsheets.
-        """
+        """Count an item skipped in a column or of "picture"; ``reason`` continues its name."""
         kind = self._kinds[what, reason, hint]
         kind.count += 1
         kind.example = kind.example or example
@@ -152,7 +146,6 @@ class Column(FrozenModel):
 
     @property
     def is_asked(self) -> bool:
-        """True if a measure was chosen."""
         return self.ask not in (UNDECIDED, *self.UNASKED)
 
 
@@ -175,7 +168,6 @@ class Plan(FrozenModel):
     columns: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """Return the column of that name, or None."""
         return next((column for column in self.columns if column.column == name), None)
 
 

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.names import ColumnNames, kinds_of_name
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
+from agrotools.build.own_photos.questions import ColumnNames, kinds_of_name
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import healthy_crop, kb_names
@@ -107,7 +107,6 @@ def _all_unknown(names: ColumnNames) -> list[str]:
 
 
 def _which_names(column: Column, unknown: Sequence[str]) -> str:
-    """Return the question about names that no result of the tool can match."""
     listed = ", ".join(map(repr, unknown[:_CROPS_NAMED])) + ", ..." * (len(unknown) > _CROPS_NAMED)
     return (
         f"The knowledge base has none of the names of {column.column!r} ({listed}), so that no tool result can match "
@@ -242,11 +241,7 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
 
 
 def _specific(measure: Measure, texts: Sequence[str], seen: DetectedTable) -> tuple[Measure, str]:
-    """Return disease, pest or weed for the measure ``class`` where there is evidence for one, and the evidence.
-
-    The evidence is a word in the name of the table or of the folder of photos, or else the kind of most of the names
-    that the knowledge base has.
-    """
+    """Return disease, pest or weed for ``class`` if the files' names say so, or most of the names that are known."""
     if measure.name != CLASS:
         return measure, ""
     files = f"{seen.images.folder.name} {seen.table.path.stem}"

@@ -24,13 +24,9 @@ _ELSEWHERE = re.compile(r"/|~|\w+:", re.ASCII)  # a path of this machine or anot
 
 
 class Images:
-    """All pictures in a folder and its subfolders, found by path, name, or name without suffix.
+    """All pictures in a folder and its subfolders (not links), found by path, name, or name without suffix.
 
     Case, Unicode form of accents (macOS has another than spreadsheets) and kind of spaces of a name do not matter.
-    Links to folders are not followed.
-
-    Raises:
-        BenchmarkError: the folder does not exist, or contains no pictures or over a million.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -55,14 +51,12 @@ class Images:
         return len(self.paths)
 
     def some_names(self) -> list[str]:
-        """Return the first names, for messages."""
         return sorted(path.name for path in self.paths[:1000])[:3]
 
     def find(self, cell: str) -> Path | None:
         """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique.
 
-        A path may begin with the name of the folder. Of a path on another computer the name counts, and the folders
-        if several pictures have that name.
+        Of a path on another computer the name counts, and the folders if several pictures have that name.
         """
         given = cell.replace("\\", "/").removeprefix("./")
         written = _plain(given)
@@ -133,11 +127,7 @@ class DetectedTable:
 
 
 def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
-    """Read the table once and keep the rows whose picture is in the folder.
-
-    Raises:
-        BenchmarkError: the folder or the table cannot be used, or no row belongs to a picture.
-    """
+    """Read the table and keep the rows whose picture is in the folder; BenchmarkError if there are none."""
     pictures = Images(images)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
     settings: dict[str, Any] = plan.model_dump(include={"encoding", "delimiter", "sheet"}) if plan else {}

@@ -1,18 +1,28 @@
-"""Reviewers' decisions, the resulting status of each sample, and the agreement between reviewers."""
+"""Reviewers' decisions, their journal, the resulting status of each sample, and the agreement between reviewers.
 
+The journal is an append-only file, synced to disk after every line; several processes may have it open at once.
+"""
+
+import errno
+import fcntl
 import math
+import os
 import re
+import threading
+from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, pvariance
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, FiniteFloat, StringConstraints, model_validator
+from pydantic import Field, FiniteFloat, StringConstraints, ValidationError, model_validator
 
-from agrotools.core import BooleanSlot, ExactSlot, FrozenModel, PlotSlot, Sample, Slot, ToleranceSlot
-from agrotools.core.files import read_table
+from agrotools.core import BenchmarkError, BooleanSlot, ExactSlot, FrozenModel, Sample, Slot, ToleranceSlot
+from agrotools.core.files import read_table, sync
+from agrotools.report.judges import Grade
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
@@ -29,10 +39,7 @@ Reviewer = Annotated[
 
 
 class SlotEdit(FrozenModel):
-    """Edit of a slot by a reviewer; a field that is None is unchanged.
-
-    ``value``: the right answer as text: a number in the slot's unit, a name, or yes or no.
-    """
+    """Edit of a slot; None: unchanged. ``value``, as text: a number in the slot's unit, a name, or yes or no."""
 
     value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
@@ -82,24 +89,15 @@ class Decision(FrozenModel):
 def checks_of(sample: Sample) -> list[CheckName]:
     """Return the checks that apply to ``sample``; for example, ``plot_inputs`` requires a figure."""
     steps = sample.reference.steps if sample.reference else ()
-    applies = {
-        "tool_order": len(steps) > 0,
-        "arguments": len(steps) > 0,
-        "executable": True,
-        "plot_inputs": any(step.tool == "plot" for step in steps)
-        or any(isinstance(s, PlotSlot) for s in sample.answer),
-        "open_answer": any(slot.type == "open_text" for slot in sample.answer),
-    }
+    types = {slot.type for slot in sample.answer}
+    applies: dict[str, bool] = dict.fromkeys(("tool_order", "arguments"), len(steps) > 0)
+    applies |= {"executable": True, "open_answer": "open_text" in types}
+    applies["plot_inputs"] = "plot" in types or any(step.tool == "plot" for step in steps)
     return [name for name in CHECKS if applies[name]]
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
-    """Return ``edits`` without fields that change nothing; None if nothing is left.
-
-    Raises:
-        ValueError: the sample does not have a slot, a tolerance is given for a slot that is not numeric, or a value is
-            not one that the slot can have.
-    """
+    """Return ``edits`` without what changes nothing, perhaps None; ValueError if they do not fit the sample."""
     slots = {slot.name: slot for slot in sample.answer}
     changed: dict[str, SlotEdit] = {}
     for name, edit in edits.slots.items():
@@ -147,10 +145,7 @@ def _slot_changes(slot: Slot, edit: SlotEdit) -> dict[str, Any]:
 
 
 def apply_edits(sample: Sample, edits: Edits) -> Sample:
-    """Return ``sample`` with ``edits`` applied; ValueError if they do not fit or the result is not valid.
-
-    An edited answer is no longer computed from the reference calls: its ``from`` is removed.
-    """
+    """Return ``sample`` with ``edits``, without the ``from`` of edited answers; ValueError if it is not valid."""
     effective_edits(sample, edits)
     answer: list[Slot] = []
     for slot in sample.answer:
@@ -179,6 +174,11 @@ class Agreement(FrozenModel):
     kappa: float | None = None
     """Cohen's kappa, -1 to 1; None if undefined, with the reason in ``why``"""
     why: str = ""
+
+    @property
+    def described(self) -> str:
+        kappa = f"Cohen's kappa {self.kappa:.2f}" if self.kappa is not None else f"kappa is undefined: {self.why}"
+        return f"{' and '.join(self.reviewers)}: {kappa} (n = {self.n}, {self.agreed} alike)"
 
 
 class ReviewSummary(FrozenModel):
@@ -219,11 +219,7 @@ def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) 
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """Return Cohen's kappa (1960) of two raters' categories, or None and the reason.
-
-    Kappa is the observed agreement beyond the agreement expected by chance for two raters with the same category
-    frequencies.
-    """
+    """Return Cohen's kappa (1960) of two raters' categories, the agreement beyond chance, or None and the reason."""
     n = len(pairs)
     if n == 0:
         return None, "no sample was decided by both"
@@ -251,16 +247,17 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
         for decision in decisions:
             verdicts[decision.reviewer][sample] = decision.verdict
     agreements: list[Agreement] = []
-    for first, second in combinations(sorted(verdicts), 2):
-        both = [
-            (verdict, verdicts[second][sample])
-            for sample, verdict in verdicts[first].items()
-            if sample in verdicts[second]
-        ]
-        kappa, why = cohens_kappa(both)
-        agreed = sum(a == b for a, b in both)
-        agreements.append(Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why))
+    for pair in combinations(sorted(verdicts), 2):
+        first, second = (verdicts[reviewer] for reviewer in pair)
+        agreements.append(agreement_of(pair, [(first[sample], second[sample]) for sample in first.keys() & second]))
     return tuple(agreements)
+
+
+def agreement_of(reviewers: tuple[str, str], categories: Sequence[tuple[str, str]]) -> Agreement:
+    """Return the agreement of two reviewers on what both judged."""
+    kappa, why = cohens_kappa(categories)
+    agreed = sum(a == b for a, b in categories)
+    return Agreement(reviewers=reviewers, n=len(categories), agreed=agreed, kappa=kappa, why=why)
 
 
 def summary_of(
@@ -290,3 +287,116 @@ def summary_of(
         unknown=unknown,
         notes=tuple(notes),
     )
+
+
+REVIEW_FILE = "review.jsonl"
+Entry = TypeVar("Entry", Decision, Grade)
+
+
+class ReviewJournal(Generic[Entry]):
+    """Entries of the type ``kind`` in a file, made by the first write; BenchmarkError if it cannot be read."""
+
+    def __init__(self, path: Path, kind: type[Entry]) -> None:
+        self.path, self._kind = path, kind
+        self._guard = threading.Lock()
+        self._version: tuple[int, ...] | None = None
+        self._decisions: list[Entry] = []
+        self.bad_lines: list[int] = []
+        """numbers of lines that do not contain such an entry"""
+        self.refresh()
+
+    def open_for_writing(self) -> None:
+        """Check that decisions can be stored, before the first one is made; BenchmarkError if not."""
+        try:
+            new = not self.path.exists()
+            os.close(self._opened())
+            if new:
+                sync(self.path.parent)
+        except OSError as error:
+            raise BenchmarkError(
+                f"decisions cannot be written to {self.path}: {error.strerror or error}",
+                hint="give a file that can be written with --log, or review a copy of the folder",
+            ) from error
+
+    def refresh(self) -> None:
+        """Read the file again if this process or another has changed it; BenchmarkError if it cannot be read."""
+        with self._guard:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                version = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+                if version == self._version:
+                    return
+                *lines, _incomplete = file.read().removeprefix(BOM_UTF8).split(b"\n")
+        except FileNotFoundError:
+            version, lines = None, []
+        except OSError as error:
+            raise BenchmarkError(
+                f"{self.path} cannot be read: {error.strerror or error}", hint="make it a file you may read"
+            ) from error
+        self._version, self._decisions, self.bad_lines = version, [], []
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    self._decisions.append(self._kind.model_validate_json(line))
+            except ValidationError:
+                self.bad_lines.append(number)
+
+    def append(self, decision: Entry) -> bool:
+        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
+        with self._guard:
+            number = self._opened()
+            try:
+                with suppress(OSError):  # some network disks do not support locks; normally only one process writes
+                    fcntl.flock(number, fcntl.LOCK_EX)
+                self._complete_tail(number)
+                self._refresh()
+                if any(decision.id == stored.id for stored in self._decisions):
+                    return False
+                line = decision.model_dump_json(exclude_defaults=True).encode() + b"\n"
+                if os.write(number, line) < len(line):  # the next line that is stored removes this part of one
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(number)
+                self._refresh()
+                return True
+            finally:
+                os.close(number)  # this also releases the lock
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def _complete_tail(self, number: int) -> None:
+        """Complete a last line that lacks only its line break; remove any other incomplete line."""
+        size = os.fstat(number).st_size
+        start = max(0, size - (1 << 16))
+        tail = os.pread(number, size - start, start)
+        rest = tail[tail.rfind(b"\n") + 1 :]
+        if not rest:
+            return
+        try:
+            self._kind.model_validate_json(rest)
+        except ValidationError:
+            os.ftruncate(number, size - len(rest))
+        else:
+            os.write(number, b"\n")
+
+    def decisions(self) -> list[Entry]:
+        """Return the latest entry of each reviewer on each sample, in order, without withdrawn ones."""
+        with self._guard:
+            latest: dict[tuple[str, str], Entry] = {}
+            for decision in self._decisions:
+                key = decision.reviewer, decision.sample
+                latest.pop(key, None)  # so that the order is that of the latest decisions
+                latest[key] = decision
+            return [decision for decision in latest.values() if decision.verdict != "withdraw"]
+
+    @property
+    def notes(self) -> list[str]:
+        if not self.bad_lines:
+            return []
+        first, count = self.bad_lines[0], len(self.bad_lines)
+        what = self._kind.__name__.lower()
+        return [f"{self.path}: {count} line{'s' * (count > 1)} without a {what} ignored (first: line {first})"]

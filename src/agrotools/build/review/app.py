@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from agrotools.build.review.agreement import (
     CHECKS,
     Decision,
+    ReviewJournal,
     ReviewSummary,
     edit_text,
     effective_edits,
@@ -28,10 +29,8 @@ from agrotools.build.review.agreement import (
     summary_of,
     valid_decisions,
 )
-from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import Material
-from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
-from agrotools.build.review.presenting import present
+from agrotools.build.review.presenting import SIDES_PX, Pictures, Rendered, present
 from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
 from agrotools.report.html.page import LOOK
@@ -81,15 +80,12 @@ def summary_parts(summary: ReviewSummary) -> list[dict[str, Any]]:
             "rows": [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()],
         },
     ]
-    for pair in summary.agreements:
-        kappa = f"Cohen's kappa {pair.kappa:.2f}" if pair.kappa is not None else f"kappa is undefined: {pair.why}"
-        parts.append({"text": f"{' and '.join(pair.reviewers)}: {kappa} (n = {pair.n}, {pair.agreed} alike)"})
+    parts += [{"text": pair.described} for pair in summary.agreements]
     if not summary.agreements:
         parts.append({"text": "Agreement needs two reviewers who decided the same samples."})
     if summary.outdated:
-        parts.append(
-            {"text": f"{summary.outdated} decisions are on samples that have changed since; they do not count."}
-        )
+        text = f"{summary.outdated} decisions are on samples that have changed since; they do not count."
+        parts.append({"text": text})
     return parts
 
 
@@ -139,10 +135,7 @@ _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 
 
 class Review:
-    """One review: its material, its journal, and the request handlers.
-
-    All routes except ``/``, ``/look.css`` and ``/static`` need a session.
-    """
+    """One review: its material, its journal, and the request handlers; all but the front page need a session."""
 
     page = "page.html.j2"
     """Template of the page."""
@@ -154,7 +147,6 @@ class Review:
         self.pictures = Pictures(material)
 
     def application(self) -> ASGIApp:
-        """Return the application behind its guard."""
         routes = [
             Route("/", self.front),
             Route("/index", self.index),
@@ -202,7 +194,6 @@ class Review:
         )
 
     def page_values(self) -> dict[str, Any]:
-        """Return the values of the page that depend on what is decided."""
         return {"checks": CHECKS}
 
     async def index(self, request: Request) -> Response:
@@ -223,7 +214,6 @@ class Review:
         return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary_parts(summary)}
 
     async def sample_page(self, request: Request) -> Response:
-        """Return the page of one sample as an HTML fragment."""
         self._sample(request)
         return HTMLResponse(await run_in_threadpool(self._render_sample, request.path_params["sample_id"]))
 
@@ -299,7 +289,6 @@ class Review:
     # --- files ------------------------------------------------------------------------------------------------------
 
     async def picture(self, request: Request) -> Response:
-        """Return a file of a sample as a picture."""
         file = self._file(request)
         return picture_answer(await run_in_threadpool(self.pictures.of_file, file, picture_size(request)))
 
@@ -327,12 +316,10 @@ class Review:
         raise HTTPException(404, "there is no such artifact")
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
-        """Return the steps whose artifacts are shown."""
         sample = self._known(key)
         return sample.reference.steps if sample.reference else ()
 
     async def original(self, request: Request) -> Response:
-        """Return a file of a sample unchanged, as a download."""
         file = self._file(request)
         path = await run_in_threadpool(self.pictures.path_of_file, file)
         if isinstance(path, Absent):

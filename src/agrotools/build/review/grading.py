@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
 
-from agrotools.build.review.agreement import Agreement, cohens_kappa, weighted_kappa
+from agrotools.build.review.agreement import Agreement, agreement_of, weighted_kappa
 from agrotools.build.review.material import Material, facts_of_sample
 from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
 from agrotools.core.base import benchmark_title
@@ -85,7 +85,6 @@ class Scheme(FrozenModel):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
     def rubrics_of(self, item: "Item") -> tuple[Rubric, ...]:
-        """Return the rubrics that are asked about an answer."""
         return tuple(each for each in self.rubric if item.has_calls or not each.steps)
 
     def complaint(self, item: "Item", grade: Grade) -> str:
@@ -105,7 +104,6 @@ class Scheme(FrozenModel):
         return ""
 
     def needs_class(self, grade: Grade) -> bool:
-        """Return True if an error class belongs to the grade."""
         return bool(self.error) and (not self.rubric or any(value < 1 for value in grade.grades.values()))
 
 
@@ -129,8 +127,16 @@ class Item:
     runs: tuple[tuple[int, int], ...]
 
     @property
+    def cluster(self) -> str:
+        return self.record.sample.cluster or self.record.sample.id
+
+    @property
+    def calls(self) -> list[Step]:
+        return [step for step in self.record.trajectory.steps if step.call] if self.record.trajectory else []
+
+    @property
     def has_calls(self) -> bool:
-        return self.record.trajectory is not None and any(step.call for step in self.record.trajectory.steps)
+        return bool(self.calls)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +161,6 @@ class Sheet:
         return [f"{m} ({run.name})" if models.count(m) > 1 else m for m, run in zip(models, self.runs, strict=True)]
 
     def masked(self, text: str) -> str:
-        """Return ``text`` with the names of models replaced."""
         return self.mask.sub(MASK, text)
 
 
@@ -170,20 +175,11 @@ def open_sheet(
     log: Path | None = None,
     data_root: Path | None = None,
 ) -> Sheet:
-    """Return the answers of ``runs`` to grade.
+    """Return the answers of ``runs`` to grade, of ``samples`` samples in the order of ``seed`` (None: all).
 
-    Args:
-        scheme: rubrics and error classes; None for the default ones.
-        mode: default: end-to-end if all runs have it.
-        seed: seed of the order.
-        samples: number of samples, the first in that order; None for all.
-        wrong: take only answers without the full score, for error classes.
-        log: file of the grades; default: ``grades.jsonl`` in the folder that holds the runs.
-        data_root: folder of the benchmark, if it has moved.
-
-    Raises:
-        UsageError: runs of different benchmarks, or no answers.
-        RunStoreError: a run cannot be read.
+    ``mode``: default end-to-end if all runs have it. ``wrong``: only answers without the full score. ``log``: default
+    ``grades.jsonl`` in the folder that holds the runs. ``data_root``: folder of the benchmark, if it has moved.
+    UsageError: runs of different benchmarks, or no answers. RunStoreError: a run cannot be read.
     """
     manifests = tuple(read_manifest(run) for run in runs)
     if len({run.resolve() for run in runs}) < len(runs):
@@ -252,9 +248,7 @@ def _mask_of(runs: Sequence[Path], manifests: Sequence[Manifest]) -> re.Pattern[
 
 def shown_steps(sheet: Sheet, item: Item) -> list[dict[str, Any]]:
     """Return the calls of an answer for the page, with the names of models masked."""
-    trajectory = item.record.trajectory
-    steps = [step for step in trajectory.steps if step.call] if trajectory else []
-    return [_shown(sheet, number, step) for number, step in enumerate(steps, 1)]
+    return [_shown(sheet, number, step) for number, step in enumerate(item.calls, 1)]
 
 
 def _shown(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
@@ -342,29 +336,24 @@ def summarise_grades(
     by_item: dict[str, dict[str, Grade]] = defaultdict(dict)
     for grade in valid:
         by_item[grade.sample][grade.reviewer] = grade
-    graders = sorted({each.reviewer for each in valid})
     agreements: list[RubricAgreement] = []
     classes: list[Agreement] = []
-    for first, second in combinations(graders, 2):
-        both = [(of[first], of[second]) for of in by_item.values() if first in of and second in of]
+    for pair in combinations(sorted({each.reviewer for each in valid}), 2):
+        both = [(of[pair[0]], of[pair[1]]) for of in by_item.values() if {*pair} <= of.keys()]
         for rubric in sheet.scheme.rubric:
-            pairs = [(a.grades[rubric.id], b.grades[rubric.id]) for a, b in both if rubric.id in a.grades]
-            if pairs:
-                kappa = weighted_kappa(pairs)
-                agreements.append(
-                    RubricAgreement(graders=(first, second), rubric=rubric.name, n=len(pairs), kappa=kappa)
-                )
+            values = [(a.grades[rubric.id], b.grades[rubric.id]) for a, b in both if rubric.id in a.grades]
+            if values:
+                kappa = weighted_kappa(values)
+                agreements.append(RubricAgreement(graders=pair, rubric=rubric.name, n=len(values), kappa=kappa))
         if sheet.scheme.error:
-            wrong = [(a.error, b.error) for a, b in both if a.error and b.error]
-            kappa, why = cohens_kappa(wrong)
-            alike = sum(a == b for a, b in wrong)
-            classes.append(Agreement(reviewers=(first, second), n=len(wrong), agreed=alike, kappa=kappa, why=why))
+            classes.append(agreement_of(pair, [(a.error, b.error) for a, b in both if a.error and b.error]))
     alphas: dict[str, Alpha] = {}
+    clusters = [sheet.items[key].cluster for key in by_item]
     for rubric in sheet.scheme.rubric:
         units = [[each.grades.get(rubric.id) for each in of.values()] for of in by_item.values()]
-        clusters = [_cluster(sheet.items[key]) for key in by_item]
         if alpha := agreement(units, clusters):
             alphas[rubric.name] = alpha
+    is_open = unblind or all_graded(sheet, grades)
     return GradingSummary(
         answers=len(sheet.items),
         graded=len(by_item),
@@ -372,16 +361,10 @@ def summarise_grades(
         agreements=tuple(agreements),
         alphas=alphas,
         classes=tuple(classes),
-        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs)))
-        if unblind or all_graded(sheet, grades)
-        else (),
+        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs) if is_open else 0)),
         outdated=len(grades) - len(valid),
         notes=tuple(notes),
     )
-
-
-def _cluster(item: Item) -> str:
-    return item.record.sample.cluster or item.record.sample.id
 
 
 def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: int) -> RunGrades:
@@ -395,7 +378,7 @@ def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: in
         sample = item.record.sample.id
         answers += times
         for grade in of.values() if times else ():
-            clusters[sample] = _cluster(item)
+            clusters[sample] = item.cluster
             for name, value in grade.grades.items():
                 values[name][sample] += [value] * times
             if grade.value is not None:
@@ -431,20 +414,7 @@ def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
     if summary.graders:
         yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
     if summary.runs:
-        rubrics = [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in summary.runs)]
-        names = [run.run for run in summary.runs]
-        if rubrics:
-            means = [(each.name, [_figure(run.by_rubric.get(each.id)) for run in summary.runs]) for each in rubrics]
-            rows = [("mean", [_figure(run.mean) for run in summary.runs]), *means]
-            yield {"head": ["rubric", *names], "rows": [[name, *figures] for name, figures in rows]}
-            yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
-        if sheet.scheme.error:
-            classes = [
-                [each.name, *(f"{run.errors[each.id]:g}" for run in summary.runs)] for each in sheet.scheme.error
-            ]
-            answers = ["answers", *(str(run.answers) for run in summary.runs)]
-            lacking = ["without answer", *(str(run.unanswered) for run in summary.runs)]
-            yield {"head": ["class of the error", *names], "rows": [*classes, answers, lacking]}
+        yield from _results(sheet, summary.runs)
     else:
         waiting = [f"{who} {n} of {summary.answers}" for who, n in summary.graders.items() if n < summary.answers]
         progress = f" ({', '.join(waiting)})" if waiting else ""
@@ -458,25 +428,32 @@ def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
         rubrics = dict.fromkeys(each.rubric for each in summary.agreements)
         yield {
             "head": ["rubric", *(" and ".join(pair) for pair in pairs), "all"],
-            "rows": [
-                [name, *(kappas.get((name, pair), "") for pair in pairs), alphas.get(name, "")] for name in rubrics
-            ],
+            "rows": [[name, *(kappas.get((name, p), "") for p in pairs), alphas.get(name, "")] for name in rubrics],
         }
         yield {"text": "Pairs: Cohen's kappa with quadratic weights. All: Krippendorff's ordinal alpha."}
-    for each in summary.classes:
-        kappa = f"Cohen's kappa {each.kappa:.2f}" if each.kappa is not None else f"kappa undefined ({each.why})"
-        yield {"text": f"Error classes, {' and '.join(each.reviewers)}: {kappa}, n = {each.n}, {each.agreed} alike"}
+    yield from ({"text": f"Error classes, {each.described}"} for each in summary.classes)
     if summary.outdated:
         yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
+
+
+def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[Part]:
+    names = [run.run for run in runs]
+    if rubrics := [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in runs)]:
+        means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in runs)] for each in rubrics]
+        yield {"head": ["rubric", *names], "rows": [["mean", *(_figure(run.mean) for run in runs)], *means]}
+        yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
+    if sheet.scheme.error:
+        rows = [[each.name, *(f"{run.errors[each.id]:g}" for run in runs)] for each in sheet.scheme.error]
+        answers = ["answers", *(str(run.answers) for run in runs)]
+        lacking = ["without answer", *(str(run.unanswered) for run in runs)]
+        yield {"head": ["class of the error", *names], "rows": [*rows, answers, lacking]}
 
 
 def _figure(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
-    interval = (
-        f" ({100 * estimate.interval.lower:.0f}–{100 * estimate.interval.upper:.0f})" if estimate.interval else ""
-    )
-    return f"{100 * estimate.value:.1f}{interval}"
+    bounds = estimate.interval
+    return f"{100 * estimate.value:.1f}" + (f" ({100 * bounds.lower:.0f}–{100 * bounds.upper:.0f})" if bounds else "")
 
 
 def _kappa(value: float | None, n: int) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
+from agrotools.build.review.agreement import ReviewJournal
 from agrotools.build.review.app import Review, render
 from agrotools.build.review.grading import (
     Item,
@@ -21,7 +22,6 @@ from agrotools.build.review.grading import (
     summarise_grades,
     summary_parts,
 )
-from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, RunningReview, review_server
 from agrotools.core import ReferenceStep, Step, first_error
@@ -33,10 +33,7 @@ _LATER = "Agreement, and the results of the runs, are shown once you have graded
 
 
 class Grading(Review):
-    """Blind grading of the answers of ``sheet``. The runs are named once everybody who began has graded all answers.
-
-    ``reports``: address of the report page of each run, if there is one.
-    """
+    """Blind grading of the answers of ``sheet``; ``reports``: address of the report page of each run."""
 
     page = "grade.html.j2"
 
@@ -110,7 +107,6 @@ class Grading(Review):
         return {"mine": mine.model_dump(mode="json") if mine else None, "others": [], "hidden": 0, "sources": sources}
 
     def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
-        """Return the name of the run that gave an answer, and its place in the report."""
         run = self.sheet.runs[at]
         place = quote(f"{name_of(run)}/{item.record.mode}/{item.record.sample.id}/{epoch}")
         report = self.reports.get(run)
@@ -131,15 +127,11 @@ class Grading(Review):
         return {"saved": True, "row": self._row(self.journal.decisions(), item, grade.reviewer)}
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
-        trajectory = self.sheet.items[key].record.trajectory
-        return [step for step in trajectory.steps if step.call] if trajectory else []
+        return self.sheet.items[key].calls
 
 
 class GradingPages:
-    """Grading pages that a server of reports opens on demand, one for each set of runs, each with its own server.
-
-    They run in threads of this process and end with it.
-    """
+    """Grading pages that a server of reports opens on demand in threads, one for each set of runs."""
 
     def __init__(self, data_root: Path | None = None) -> None:
         self._data_root = data_root
@@ -147,10 +139,7 @@ class GradingPages:
         self._opening = threading.Lock()
 
     def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
-        """Return a new address of the page for the runs ``reports`` (addresses of their reports by folder).
-
-        ``home``: address of the list of runs; ``sample``: the sample whose answers are shown first.
-        """
+        """Return a new address of the page for ``reports`` (addresses by run), with the answers to ``sample`` first."""
         with self._opening:
             running = self._running.get(frozenset(reports))
             if running is None:

@@ -1,20 +1,32 @@
-"""Samples under review: those of a benchmark folder, of a benchmark by name, or of a run."""
+"""Samples under review (of a benchmark folder, a benchmark by name, or a run), and the application of a review."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
-from agrotools.build.quality.checking import BLIND_CHECK, CHECKS, Finding
-from agrotools.build.review.journal import REVIEW_FILE
-from agrotools.core import RunStoreError, Sample, UsageError
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.export.folder import copy_files, write_benchmark
+from agrotools.build.quality import BLIND_CHECK, CHECKS, Finding
+from agrotools.build.review.agreement import (
+    REVIEW_FILE,
+    Decision,
+    apply_edits,
+    reason_key,
+    review_status,
+    valid_decisions,
+)
+from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
+from agrotools.formats.writing import replace_folder
 from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
@@ -54,7 +66,6 @@ class Material:
     notes: list[str] = field(default_factory=list)
 
     def sample(self, sample_id: str) -> Sample | None:
-        """Return the sample with this id, or None."""
         if sample_id not in self.facts:
             return None
         if self.benchmark is not None:
@@ -71,16 +82,9 @@ def open_material(
 ) -> Material:
     """Open a benchmark folder, a benchmark known by name, or a run folder for review.
 
-    Args:
-        what: a folder, or a name such as ``embedded``.
-        log: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
-            rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory.
-        data_root: the folder of a run's benchmark, if it has moved.
-
-    Raises:
-        BenchmarkError: the folder is not a benchmark, or is broken.
-        RunStoreError: the run has no records, or cannot be read.
-        UsageError: ``what`` is neither a folder nor the name of a benchmark.
+    ``log``: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
+    rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory. ``data_root``: the folder of a
+    run's benchmark, if it has moved. BenchmarkError, RunStoreError, UsageError: ``what`` is broken, or neither.
     """
     folder = Path(what).expanduser()
     if what in BENCHMARKS:
@@ -171,10 +175,7 @@ def reference_flags(sample: Sample) -> list[Finding]:
 
 
 def read_flags(path: Path) -> tuple[dict[str, list[Finding]], list[str]]:
-    """Read flags by sample id from ``quality.jsonl``, and return notes on the file as the second result.
-
-    A folder without that file has no flags; unreadable lines are counted.
-    """
+    """Read flags by sample id from ``quality.jsonl``, and return notes on the file as the second result."""
     flags: dict[str, list[Finding]] = {}
     bad = 0
     try:
@@ -203,3 +204,135 @@ def reviewed_benchmark(material: Material) -> Benchmark:
         why = "decisions can be applied to a benchmark folder, not to a run"
         raise UsageError(why, hint=command_line("review", where, "--log", material.journal, "--apply", "--out", "NEW"))
     return material.benchmark
+
+
+OnDisputed = Literal["keep", "drop"]
+_ADDED = "+reviewed"
+
+
+class Applied(FrozenModel):
+    """Result of applying a review."""
+
+    out: str
+    kept: int
+    edited: tuple[str, ...]
+    dropped: dict[str, tuple[str, ...]]
+    """ids of dropped samples by reason, the most frequent reason first"""
+    disputed: tuple[str, ...]
+    """ids of disputed samples, kept unchanged or dropped as requested"""
+    undecided: int
+    """number of undecided samples, which are kept unchanged"""
+    faults: tuple[str, ...]
+    """faults that ``agrotools benchmarks check`` finds in the new folder"""
+
+
+def apply_review(
+    material: Material, decisions: Sequence[Decision], out: Path, *, disputed: OnDisputed | None = None
+) -> Applied:
+    """Write a new benchmark folder to ``out``; the reviewed one is not changed.
+
+    Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
+    samples are kept. ``disputed``: what happens to others; UsageError if that is needed and None, if ``out`` overlaps
+    the reviewed folder, or for a run. BenchmarkError: nothing is left, an edit does not fit, ``out`` holds something
+    else.
+    """
+    benchmark = reviewed_benchmark(material)
+    root, target = benchmark.root, out.expanduser().resolve()
+    if target == root or target.is_relative_to(root) or root.is_relative_to(target):
+        raise UsageError(
+            f"{out} is, contains or is inside the folder under review", hint="choose another folder with --out"
+        )
+    by_sample = valid_decisions(decisions, material.contents)
+    standings = {sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts}
+    contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
+    if contested and disputed is None:
+        examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
+        hint = "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
+        raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
+    dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
+    gone = {sample_id for ids in dropped.values() for sample_id in ids}
+    changed = tuple(sample_id for sample_id, standing in standings.items() if standing == "edited")
+    remaining = list(_remaining(benchmark, by_sample, gone, frozenset(changed)))
+    if not remaining:
+        raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
+    with replace_folder(out) as folder:
+        remaining = [*map(benchmark.prepare, remaining)]
+        copy_files(benchmark.root, remaining, folder)
+        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in remaining})
+        write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
+        faults = tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder))
+    return Applied(
+        out=str(out),
+        kept=len(remaining),
+        edited=changed,
+        dropped=dropped,
+        disputed=contested,
+        undecided=sum(standings[one] == "undecided" and one not in gone for one in standings),
+        faults=faults,
+    )
+
+
+def _dropped(
+    by_sample: Mapping[str, Sequence[Decision]], standings: Mapping[str, str], contested: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return dropped ids by reason, most frequent first; a sample rejected by several has the reason of the first."""
+    wording: dict[str, str] = {}
+    ids: dict[str, list[str]] = {}
+    for sample_id, standing in standings.items():
+        if standing == "rejected":
+            reason = by_sample[sample_id][0].reason
+        elif sample_id in contested:
+            reason = "reviewers differ"
+        else:
+            continue
+        key = reason_key(reason)
+        ids.setdefault(wording.setdefault(key, reason), []).append(sample_id)
+    ordered = Counter({reason: len(sample_ids) for reason, sample_ids in ids.items()}).most_common()
+    return {reason: tuple(ids[reason]) for reason, _ in ordered}
+
+
+def _remaining(
+    benchmark: Benchmark, by_sample: Mapping[str, Sequence[Decision]], gone: set[str], changed: frozenset[str]
+) -> Iterator[Sample]:
+    for sample in benchmark.samples:
+        if sample.id in gone:
+            continue
+        if sample.id not in changed:
+            yield sample
+            continue
+        edits = by_sample[sample.id][0].edits
+        assert edits is not None
+        try:
+            yield apply_edits(sample, edits)
+        except ValueError as error:
+            raise BenchmarkError(
+                f"the edit of sample {sample.id} does not fit it: {error}", hint="decide that sample again on the page"
+            ) from error
+
+
+def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
+    if not source.is_file():
+        return
+    with target.open("wb") as file:
+        for line in source.read_bytes().splitlines(keepends=True):
+            with suppress(ValueError, LookupError, TypeError):
+                if orjson.loads(line)["id"] in ids:
+                    file.write(line)
+
+
+def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
+    header = benchmark.header
+    version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
+    log = material.journal
+    review = {
+        "of": benchmark.content_hash,
+        "journal_sha256": hashlib.sha256(log.read_bytes()).hexdigest() if log.is_file() else None,
+        "dropped": dropped,
+        "edited": list(changed),
+    }
+    return header.model_copy(
+        update={
+            "version": version,
+            "metadata": {**header.metadata, "review": {k: v for k, v in review.items() if v is not None}},
+        }
+    )

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agrotools.build.review.journal import ReviewJournal
+from agrotools.build.review.agreement import ReviewJournal
 from agrotools.core import UsageError
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ class Doorkeeper:
             return self._session
 
     def has_session(self, cookies: Mapping[str, str]) -> bool:
-        """True if a request belongs to the session."""
         token = cookies.get(self.cookie, "")
         return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())
 
@@ -127,13 +126,9 @@ _TRIES = 20
 
 
 def bound_socket(folder: Path, port: int | None) -> socket.socket:
-    """Open a listening socket on ``127.0.0.1``.
+    """Listen on ``127.0.0.1``, by default on a port made from the folder, as browsers keep unfinished work by port.
 
-    Without ``port``, the port is derived from the folder and is the same each time if it is free, because browsers
-    store the state of an unfinished review by address and port.
-
-    Raises:
-        UsageError: ``port`` is not available.
+    Raises UsageError if ``port`` is not available.
     """
     if port is not None:
         try:
@@ -177,12 +172,7 @@ class RunningReview(NamedTuple):
 def review_server(
     page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], port: int | None = None
 ) -> RunningReview:
-    """Return a server of ``page`` that listens on ``port``.
-
-    Raises:
-        BenchmarkError: decisions cannot be stored.
-        UsageError: ``port`` is not available.
-    """
+    """Return a server of ``page`` on ``port``; UsageError if it is taken, BenchmarkError if nothing can be stored."""
     import uvicorn
 
     journal.open_for_writing()
@@ -210,10 +200,7 @@ def serve_review(
     *,
     started: Callable[[str], None],
 ) -> None:
-    """Serve a page until interrupted; errors as in :func:`review_server`.
-
-    ``started`` gets an address that opens the page, and a new one whenever Enter is pressed in the terminal.
-    """
+    """Serve a page until interrupted; ``started`` gets its address, and a new one whenever Enter is pressed."""
     running = review_server(page, journal, port)
     doorkeeper = running.page.doorkeeper
 

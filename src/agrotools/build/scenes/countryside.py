@@ -1,8 +1,4 @@
-"""Drawn farmland from above at half a metre per pixel: parcels, roads, trees and houses, on two dates.
-
-The ground (parcels, roads, positions of trees) is drawn once; :func:`paint_date` paints its appearance on one day: crop
-stages, direction of the sun, dry or moist soil.
-"""
+"""Drawn farmland at half a metre per pixel: ground that is the same on both dates, and its look on each."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -204,10 +200,7 @@ def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[
 def second_stages(
     rng: np.random.Generator, ground: Ground, first: dict[int, Stage], green: float, kept: float
 ) -> dict[int, Stage]:
-    """Draw stages on a second date like :func:`draw_stages`.
-
-    ``kept``: share of fields that look the same on both dates (perennials, or the same month of another year).
-    """
+    """Draw stages on a second date; ``kept``: share of fields that look the same on both dates."""
     later = draw_stages(rng, ground, green)
     unchanged = {number for number in first if rng.uniform() < kept}
     return {number: first[number] if number in unchanged else later[number] for number in first}

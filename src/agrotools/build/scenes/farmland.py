@@ -1,8 +1,4 @@
-"""Drawn farmland on two dates: crops change, and in some pairs cropland is lost.
-
-Always marked as synthetic. Roads, houses and groves exist on both dates, and a pond or a bare lot may as well; only
-cropland that became one of :data:`BECOMES` counts as change.
-"""
+"""Drawn farmland on two dates: crops change, and in some pairs cropland is lost to one of :data:`BECOMES`."""
 
 import zlib
 from dataclasses import dataclass, field, replace
@@ -12,7 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
@@ -29,7 +24,18 @@ from agrotools.build.scenes.countryside import (
     second_stages,
     value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_thread, smooth_field
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    cloud_shadow,
+    fractal_field,
+    levels,
+    one_thread,
+    photographed,
+    shifted,
+    smooth_field,
+)
 
 _BASE_GSD_M = 0.5
 """Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""

@@ -1,7 +1,4 @@
-"""Drawn leaves with lesions on a board, a cloth or soil; the diseased pixels are known exactly.
-
-Always marked as synthetic.
-"""
+"""Drawn leaves with lesions on a board, a cloth or soil; the diseased pixels are known exactly."""
 
 import zlib
 from typing import Any
@@ -10,10 +7,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import snapshot
-from agrotools.build.scenes.canvas import SOILS, Sun, paint_soil
-from agrotools.build.scenes.foliage import Plane, Rng
+from agrotools.build.scenes.fruits import Plane, Rng
 from agrotools.build.scenes.lesions import BLADES, KINDS, TONES, Blade, blade_colour, lay_out
+from agrotools.build.scenes.plants import SOILS, Sun, paint_soil
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
@@ -26,6 +22,7 @@ from agrotools.build.scenes.scene import (
     one_thread,
     overlap,
     smooth_field,
+    snapshot,
     spectrum,
 )
 

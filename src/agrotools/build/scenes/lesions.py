@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.foliage import Colour, Plane, Rng
+from agrotools.build.scenes.fruits import Colour, Plane, Rng
 from agrotools.build.scenes.scene import TABLES, blurred, fractal_field, resized, smooth_field, spectra, spectrum
 
 TONES = spectra("lesions")
@@ -309,7 +309,4 @@ def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
 
 _PAINTERS = (ring_spots, dead_spots, blotches, angular, rust, mildew)
 KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {each.__name__: each for each in _PAINTERS}
-"""Painting functions by name.
-
-Each paints about ``goal`` pixels of the leaf and returns the mask of diseased ones; ``strength``: 0.5 (faint) to 1.
-"""
+"""Functions that paint about ``goal`` pixels at ``strength`` 0.5 (faint) to 1 and return the mask of diseased ones."""

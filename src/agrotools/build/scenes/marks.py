@@ -34,13 +34,9 @@ def random_box(
     suits: Callable[[Box], bool] = lambda _: True,
     tries: int = 1,
 ) -> Box:
-    """Return a random box at least 8 px from the edges of a picture.
+    """Return a random box at least 8 px from the edges of a picture of ``shape``, (rows, columns).
 
-    Args:
-        shape: rows and columns of the picture.
-        shares: range of the box's sides as shares of the picture's.
-        suits: condition on the box.
-        tries: maximum number of boxes; if none suits, the last is returned.
+    ``shares``: range of its sides as shares of the picture's. If none of ``tries`` boxes suits, the last is returned.
     """
     rows, columns = shape
     box = (0, 0, 0, 0)
@@ -61,7 +57,7 @@ def grown(box: Sequence[int], by_px: int) -> Box:
 def marked(
     rng: np.random.Generator, pixels: NDArray[np.uint8], inside: Box, shape: MarkShape, colour: StrokeColour
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-    """Return a copy of a picture with a mark around ``inside``, and the perfect ``extract_marked_region`` result.
+    """Return a copy with a mark around ``inside``, and the perfect ``extract_marked_region`` result.
 
     A box runs along ``inside``; an ellipse passes through its corners, so it needs 0.21 of each side more room.
     """
@@ -118,9 +114,8 @@ def mark_each(
 ) -> list[dict[str, Any]]:
     """Draw, in place, a mark around each box that has enough room, each in a different colour.
 
-    Returns:
-        For each mark: ``place`` (index of the box), ``color``, and ``truth``, the perfect ``extract_marked_region``
-            result.
+    Returns, for each mark: ``place`` (index of the box), ``color``, and ``truth``, the perfect
+    ``extract_marked_region``.
     """
     stroke = int(rng.integers(3, 5))
     rows, columns = photo.shape[:2]

@@ -1,8 +1,4 @@
-"""Drawn fruit on a plant, seen by a colour camera with depth; every diameter is known.
-
-Always marked as synthetic. Fruit hangs among leaves at several distances, of one variety in each picture: red, striped,
-pale or green, so that colour alone does not find it.
-"""
+"""Drawn fruit of one variety among leaves, seen by a colour camera with depth; every diameter is known."""
 
 import math
 import zlib
@@ -12,21 +8,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import depth_frame, infrared_frame, snapshot
-from agrotools.build.scenes.foliage import (
+from agrotools.build.scenes.fruits import (
     FOLIAGE,
+    KINDS,
     Colour,
+    Fruit,
+    FruitKind,
     LeafAt,
     Rng,
+    Seen,
     Sunlight,
     View,
     backdrop,
+    lay_fruit,
     lay_leaf,
     leaf_sprites,
     twig,
 )
-from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, fractal_field, levels, one_of, one_thread
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    depth_frame,
+    fractal_field,
+    infrared_frame,
+    levels,
+    one_of,
+    one_thread,
+    snapshot,
+)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,229 @@
-"""Plants from above: each species is a function that yields leaves, lowest first.
+"""Soil and plants from above: reflectance and class map, painted leaf by leaf with shadows.
 
-Shapes follow field plants at the 2 to 8 leaf stage: beet (broad wavy leaves on stalks), bean (three leaflets on a
-stalk), maize (long arched blades), goosefoot and amaranth (opposite pairs, toothed or smooth), thistle (lobed rosette),
-seedlings (two seed leaves) and grass tufts. No two leaves of a plant are equal.
+Each species is a function that yields leaves, lowest first. Shapes follow field plants at the 2 to 8 leaf stage; no two
+leaves of a plant are equal.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import SURFACES, Canvas, Leaf, Spectrum
+from agrotools.build.scenes.scene import TABLES, fractal_field, moved, smooth_field, spectra, spectrum
+
+BANDS = ("B", "G", "R", "RE", "NIR")
+"""Band order of every scene: blue 475, green 560, red 668, red edge 717, near infrared 842 nm."""
+
+Spectrum = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class SoilKind:
+    """Reflectance of dry soil and of its stones; ``moist`` is the factor of brightness when moist."""
+
+    dry: Spectrum
+    stone: Spectrum
+    moist: float
+
+
+SOILS = tuple(SoilKind(spectrum(*soil["dry"]), spectrum(*soil["stone"]), soil["moist"]) for soil in TABLES["soils"])
+SURFACES = spectra("rows")
+"""Reflectances of straw, dead leaves and leaves of plants."""
+
+_SUBPIXEL_BITS = 4
+_SUBPIXELS = 1 << _SUBPIXEL_BITS
+_SHADE_BY_BAND = np.array([0.78, 0.88, 0.95, 0.92, 0.80], dtype=np.float32)
+"""Strength of a shadow in each band: sky light brightens blue, light through leaves the near infrared."""
+
+
+@dataclass(frozen=True)
+class Sun:
+    """Direction of shadows (unit vector, image coordinates), shadow length per height, and darkness 0 to 1."""
+
+    dx: float
+    dy: float
+    length: float
+    darkness: float
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A flat leaf: base point, direction, length and half width in pixels, and its appearance.
+
+    The midrib is a parabola that leaves the straight axis by ``bend * length`` at the tip. ``widths`` are the half
+    widths of the left and right sides at equal steps from base to tip, relative to ``half_width``.
+    """
+
+    x: float
+    y: float
+    angle: float
+    length: float
+    half_width: float
+    widths: NDArray[np.float64]
+    bend: float = 0.0
+    height: float = 4.0
+    veins: float = 6.0
+    fold: float = 0.15
+    gloss: float = 0.0
+    brightness: float = 1.0
+
+    @property
+    def outline(self) -> NDArray[np.float64]:
+        """The outline as points (n, 2)."""
+        t = np.arange(self.widths.shape[1]) / (self.widths.shape[1] - 1)
+        along, across = t * self.length, self.bend * self.length * t * t
+        left = across + self.half_width * self.widths[0]
+        right = across - self.half_width * self.widths[1]
+        s = np.concatenate([along, along[::-1]])
+        n = np.concatenate([left, right[::-1]])
+        c, d = math.cos(self.angle), math.sin(self.angle)
+        points = np.empty((s.size, 2))
+        points[:, 0] = self.x + s * c - n * d
+        points[:, 1] = self.y + s * d + n * c
+        return points
+
+
+class Canvas:
+    """Reflectance (rows, columns, bands) and class of each pixel."""
+
+    def __init__(self, ground: NDArray[np.float32], sun: Sun, texture: NDArray[np.float32]) -> None:
+        self.bands = ground
+        self.sun = sun
+        self.classes = np.zeros(ground.shape[:2], dtype=np.uint8)
+        self._texture = texture
+
+    def paint(self, leaf: Leaf, reflectance: Spectrum, class_id: int) -> None:
+        """Cast the leaf's shadow, then paint the pixels of which it covers at least half."""
+        outline = np.round(leaf.outline * _SUBPIXELS).astype(np.int32)
+        shift_x = self.sun.dx * self.sun.length * leaf.height
+        shift_y = self.sun.dy * self.sun.length * leaf.height
+        box = self._box(outline, shift_x, shift_y)
+        if box is None:
+            return
+        x0, y0, x1, y1 = box
+        alpha = np.zeros((y1 - y0, x1 - x0), dtype=np.uint8)
+        cv2.fillPoly(alpha, [outline - (x0 * _SUBPIXELS, y0 * _SUBPIXELS)], 255, cv2.LINE_AA, _SUBPIXEL_BITS)
+        view = self.bands[y0:y1, x0:x1]
+        soft = cv2.GaussianBlur(moved(alpha, shift_x, shift_y), (0, 0), 0.6 + 0.08 * leaf.height)
+        view *= 1.0 - (self.sun.darkness * (soft.astype(np.float32) / 255.0))[..., None] * _SHADE_BY_BAND
+        cover = (alpha.astype(np.float32) / 255.0)[..., None]
+        if leaf.half_width < 1.5:
+            colour = np.float32(leaf.brightness) * reflectance
+        else:
+            colour = self._leaf_shading(leaf, x0, y0, alpha.shape)[..., None] * reflectance
+        view += cover * (colour - view)
+        self.classes[y0:y1, x0:x1][alpha >= 128] = class_id
+
+    def _box(self, outline: NDArray[np.int32], dx: float, dy: float) -> tuple[int, int, int, int] | None:
+        """Return the box of pixels that leaf and shadow may touch; None if it is outside the picture."""
+        left, top, width, height = (value / _SUBPIXELS for value in cv2.boundingRect(outline))
+        rows, columns = self.bands.shape[:2]
+        x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
+        x1, y1 = min(columns, int(left + width + max(0.0, dx)) + 4), min(rows, int(top + height + max(0.0, dy)) + 4)
+        return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
+
+    def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        c, d = math.cos(leaf.angle), math.sin(leaf.angle)
+        ys = (np.arange(shape[0], dtype=np.float32) + (y0 - leaf.y))[:, None]
+        xs = (np.arange(shape[1], dtype=np.float32) + (x0 - leaf.x))[None, :]
+        u = np.clip((xs * c + ys * d) / leaf.length, 0.0, 1.0)
+        v = ((ys * c - xs * d) - leaf.bend * leaf.length * u * u) / max(leaf.half_width, 1.0)
+        lit = math.copysign(leaf.fold, self.sun.dx * d - self.sun.dy * c)
+        rib = np.exp(-((v / (0.10 + 0.6 / max(leaf.half_width, 2.0))) ** 2))
+        shading = 0.86 + lit * np.tanh(3.0 * v) + 0.16 * u + 0.16 * rib * (1.0 - 0.6 * u)
+        if leaf.veins:
+            shading += 0.045 * np.cos(2 * np.pi * (leaf.veins * u - 0.9 * np.abs(v)))
+        if leaf.gloss:
+            shading += leaf.gloss * np.exp(-(((u - 0.45) / 0.22) ** 2))
+        shading += 0.10 * self._texture[y0 : y0 + shape[0], x0 : x0 + shape[1]]
+        return (leaf.brightness * np.clip(shading, 0.25, 1.8)).astype(np.float32)
+
+
+def paint_soil(
+    rng: np.random.Generator, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float
+) -> NDArray[np.float32]:
+    """Return the reflectance of bare soil, (rows, columns, 5). ``roughness`` is 0 (rolled seedbed) to 1 (cloddy)."""
+    height, stones = _surface(rng, rows, columns, roughness)
+    light = _lit(height, sun)
+    moisture = np.clip(0.35 + 0.35 * fractal_field(rng, rows, columns, 220, 3), 0.0, 1.0)
+    tone = 1.0 - (1.0 - soil.moist) * moisture
+    tone = tone * (1.0 + 0.09 * fractal_field(rng, rows, columns, 8, 4, 0.95))
+    brightness = (light * tone).astype(np.float32)
+    ground = brightness[..., None] * soil.dry
+    hue = 1.0 + 0.035 * smooth_field(rng, rows, columns, 60)
+    ground[..., 0] *= 2.0 - hue
+    ground[..., 2] *= hue
+    ground += (stones * light)[..., None] * (soil.stone - ground) * 0.75
+    return ground.astype(np.float32)
+
+
+def _surface(
+    rng: np.random.Generator, rows: int, columns: int, roughness: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    height = 1.6 * fractal_field(rng, rows, columns, 70, 3)
+    height += (0.45 + 0.35 * roughness) * fractal_field(rng, rows, columns, 5, 3, 0.9)
+    clods = np.zeros((rows, columns), dtype=np.float32)
+    patchy = smooth_field(rng, rows, columns, 160)
+    for _ in range(int(420 + 1100 * roughness)):
+        x, y = rng.uniform(0, columns), rng.uniform(0, rows)
+        size = float(rng.pareto(2.4) * (2.0 + 2.6 * roughness) + 2.0)
+        size = min(size, 7.0 + 17.0 * roughness)
+        if patchy[int(y), int(x)] + rng.normal() < -0.4:
+            continue
+        _raise(clods, x, y, size, size * rng.uniform(0.6, 1.0), rng.uniform(0, np.pi), size * rng.uniform(0.35, 0.6))
+    stones = np.zeros((rows, columns), dtype=np.float32)
+    for _ in range(int(rng.integers(2, 26))):
+        size = float(min(rng.pareto(2.2) * 1.6 + 1.4, 8.0))
+        x, y = rng.uniform(0, columns), rng.uniform(0, rows)
+        shape = (size * rng.uniform(0.55, 1.0), rng.uniform(0, np.pi))
+        _raise(clods, x, y, size, *shape, size * 0.4)
+        centre, axes = (int(x * 16), int(y * 16)), (int(size * 14), int(shape[0] * 14))
+        cv2.ellipse(stones, centre, axes, np.degrees(shape[1]), 0, 360, 1.0, -1, cv2.LINE_8, 4)
+    # Clods are not ellipses: warp the whole field by a few pixels so that their edges become ragged.
+    dx = 1.3 * fractal_field(rng, rows, columns, 9, 2, 0.7)
+    dy = 1.3 * fractal_field(rng, rows, columns, 9, 2, 0.7)
+    grid_y, grid_x = np.mgrid[0:rows, 0:columns].astype(np.float32)
+    clods = cv2.remap(clods, grid_x + dx, grid_y + dy, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT)
+    stones = cv2.GaussianBlur(stones, (0, 0), 0.7)
+    clods *= 1.0 + 0.14 * fractal_field(rng, rows, columns, 6, 3, 0.8)
+    return np.asarray(height + clods, dtype=np.float32), np.asarray(stones, dtype=np.float32)
+
+
+def _raise(
+    field: NDArray[np.float32], x: float, y: float, long: float, short: float, angle: float, height: float
+) -> None:
+    """Raise a flattened dome on ``field``."""
+    x0, x1 = max(0, int(x - long)), min(field.shape[1], int(x + long) + 2)
+    y0, y1 = max(0, int(y - long)), min(field.shape[0], int(y + long) + 2)
+    if x0 >= x1 or y0 >= y1:
+        return
+    ys = np.arange(y0, y1, dtype=np.float32)[:, None] - y
+    xs = np.arange(x0, x1, dtype=np.float32)[None, :] - x
+    c, s = np.cos(angle), np.sin(angle)
+    r2 = ((xs * c + ys * s) / long) ** 2 + ((ys * c - xs * s) / short) ** 2
+    dome = height * np.sqrt(np.clip(1.0 - r2, 0.0, 1.0)).astype(np.float32)
+    np.maximum(field[y0:y1, x0:x1], dome, out=field[y0:y1, x0:x1])
+
+
+def _lit(height: NDArray[np.float32], sun: Sun) -> NDArray[np.float32]:
+    """Return Lambert shading combined with the short shadows of clods."""
+    gx = cv2.Sobel(height, cv2.CV_32F, 1, 0, ksize=3) / 8.0
+    gy = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3) / 8.0
+    slope = gx * sun.dx + gy * sun.dy
+    rise = 1.0 / max(sun.length, 0.2)
+    lambert = np.clip((rise + slope) / np.sqrt((1.0 + gx * gx + gy * gy) * (1.0 + rise * rise)), 0.0, 1.0)
+    lambert *= np.sqrt(1.0 + rise * rise) / rise
+    blocked = np.zeros_like(height)
+    for k in (1, 2, 3, 5, 7, 10):
+        upwind = moved(height, sun.dx * k, sun.dy * k, cv2.BORDER_REFLECT)
+        np.maximum(blocked, upwind - k * rise - height, out=blocked)
+    shadow = cv2.GaussianBlur(np.clip(blocked * 1.2, 0.0, 1.0), (0, 0), 0.7)
+    direct = lambert * (1.0 - shadow)
+    return (1.0 - sun.darkness) + sun.darkness * direct
+
 
 Rng = np.random.Generator
 _POINTS = 26

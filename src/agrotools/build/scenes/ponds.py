@@ -1,8 +1,4 @@
-"""Drawn farm ponds on two dates: pairs of pictures with exactly known water and event.
-
-Always marked as synthetic. A pond is a basin with an embankment: it can be built, be filled in, dry out and fill again,
-while the crops around it grow, ripen and are ploughed in.
-"""
+"""Drawn farm ponds on two dates, which are built, filled in, dry out or fill; water and event are known exactly."""
 
 import zlib
 from dataclasses import dataclass, replace
@@ -12,7 +8,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     LAND,
     Ground,
@@ -30,9 +25,12 @@ from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
     Scene,
+    cloud_shadow,
     fractal_field,
     levels,
     one_thread,
+    photographed,
+    shifted,
     smooth_field,
     spectra,
 )

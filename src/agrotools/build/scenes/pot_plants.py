@@ -1,8 +1,7 @@
 """Drawn side views of a potted weed, with a disc and a ruler of known size: its height in centimetres is known.
 
-Plants grow like a simple L-system: a stem of nodes with leaves that stretches and gains nodes with age along a logistic
-curve. The camera is tilted up or down by up to 5 degrees, so that measurements in the picture differ slightly from the
-truth.
+A stem of nodes with leaves stretches and gains nodes along a logistic curve. The camera is tilted up or down by up to 5
+degrees, so that measurements in the picture differ slightly from the truth.
 """
 
 import math
@@ -142,14 +141,10 @@ def make_pot(
 ) -> Scene:
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
-    With ``scaled`` off there is neither disc nor ruler; all else in the picture stays the same.
-
-    ``truth``: ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the
-    camera tilt, ``disc_cm``, ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``:
-    ``plant`` as seen by the camera.
-
-    Raises:
-        KeyError: no such species is drawn.
+    With ``scaled`` off there is neither disc nor ruler; all else stays the same. ``truth``: ``height_cm``,
+    ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the camera tilt, ``disc_cm``,
+    ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant`` as seen. KeyError:
+    unknown species.
     """
     form = FORMS[species]
     rng = np.random.default_rng([seed, zlib.crc32(b"pot"), difficulty])

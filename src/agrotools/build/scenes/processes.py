@@ -42,10 +42,7 @@ draw_orders()
 
 @dataclass(frozen=True)
 class Order:
-    """A subject to be drawn; ``name`` is its kind in ``SCENE_KINDS``.
-
-    ``files``: the files to draw alone; empty: all files, and the record of the scene.
-    """
+    """A subject of the kind ``name`` to be drawn; ``files``: the files to draw alone, empty for all and the record."""
 
     name: str
     seed: int
@@ -61,10 +58,7 @@ def read_record(place: Path) -> dict[str, Any]:
 def each_finished(
     draw: Callable[[T], object], items: Sequence[T], workers: int, stop: Callable[[], None]
 ) -> Iterator[T]:
-    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish.
-
-    ``stop`` is called at the end, also at an early one, and ends what a thread waits for.
-    """
+    """Call ``draw`` for each item in ``workers`` threads and yield the items as they finish; then call ``stop``."""
     pool = ThreadPoolExecutor(max(1, min(workers, len(items))))
     try:
         pending = {pool.submit(draw, item): item for item in items}
@@ -78,10 +72,9 @@ def each_finished(
 
 
 class DrawingProcesses:
-    """Processes that draw scenes: one for each thread that asks at the same time, kept for a minute.
+    """Processes that draw scenes, one for each thread that asks at the same time: fresh interpreters.
 
-    They are fresh interpreters that only import the drawing code, because pictures must not depend on what the caller
-    has imported or seeded, and the caller's script must not be run again.
+    Pictures must not depend on what the caller has imported or seeded, and its script must not be run again.
     """
 
     def __init__(self) -> None:
@@ -90,12 +83,7 @@ class DrawingProcesses:
         self.close = weakref.finalize(self, _end, self._started)
 
     def draw(self, order: Order, place: Path) -> None:
-        """Draw an order into the folder ``place``.
-
-        Raises:
-            OSError: the folder cannot be written.
-            InfrastructureError: the scene cannot be drawn.
-        """
+        """Draw an order into the folder ``place``; OSError if the disk fails, else InfrastructureError."""
         line, reply, is_new = orjson.dumps({**asdict(order), "place": str(place)}).decode(), "", False
         while not (reply or is_new):  # one that has waited for long may have ended
             try:
@@ -150,8 +138,7 @@ def _plain_arithmetic() -> dict[str, str]:
 class Look(FrozenModel):
     """The decoded pixels of a file: their hash, and a coarse picture to tell rounding from another picture.
 
-    ``blocks``: mean of each of 6 by 6 parts of the picture over all bands, as hexadecimal bytes, 255 for the
-    ``brightest``.
+    ``blocks``: mean of each of 6 by 6 parts over all bands, as hexadecimal bytes, 255 for the ``brightest``.
     """
 
     pixels: str

@@ -1,8 +1,4 @@
-"""Drawn crop rows with weeds: a scene in which the class of every pixel is known exactly.
-
-Always marked as synthetic. It does not replace photographs: it tests whether an agent uses its tools well on inputs
-that cannot have been in any training data.
-"""
+"""Drawn crop rows with weeds: a scene in which the class of every pixel is known exactly."""
 
 import zlib
 from dataclasses import dataclass
@@ -11,8 +7,20 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import BANDS, SOILS, SURFACES, Canvas, Leaf, Sun, paint_soil
-from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
+from agrotools.build.scenes.plants import (
+    BANDS,
+    CROPS,
+    SOILS,
+    SURFACES,
+    WEEDS,
+    Canvas,
+    Habit,
+    Leaf,
+    Species,
+    Sun,
+    paint_plant,
+    paint_soil,
+)
 from agrotools.build.scenes.scene import (
     Difficulty,
     Level,
@@ -57,10 +65,7 @@ def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: fl
 def band_raster(
     rng: np.random.Generator, bands: NDArray[np.float32], noise: float, shift_px: float
 ) -> NDArray[np.uint16]:
-    """Return calibrated reflectance times 10,000, (bands, rows, columns).
-
-    Each band except green is shifted by up to ``shift_px`` pixels, as by the lenses of a multi-camera.
-    """
+    """Return reflectance x 10,000 (bands, rows, columns); bands but green are shifted by up to ``shift_px`` pixels."""
     count = bands.shape[2]
     raster = np.empty((count, *bands.shape[:2]), dtype=np.uint16)
     for k in range(count):
@@ -106,11 +111,8 @@ class _Field:
 def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None) -> Scene:
     """Draw a scene of 640 x 480 px, 1.9 x 1.4 m at 3 mm per pixel. The same arguments give the same scene.
 
-    ``weed_pct``: approximate share of the ground covered by weeds, percent; None: drawn, 1 to 12 by difficulty.
-
-    Returns:
-        ``images``: ``rgb`` uint8 (480, 640, 3), ``bands`` uint16 (5, 480, 640) reflectance x 10,000. ``masks``:
-        ``classes`` uint8, see :data:`CLASSES`. ``truth``: ``weed_pct``.
+    ``weed_pct``: approximate weed cover, percent; None: drawn, 1 to 12 by difficulty. ``images``: ``rgb`` uint8 (480,
+    640, 3), ``bands`` uint16 (5, 480, 640) reflectance x 10,000. ``masks``: ``classes`` uint8, see :data:`CLASSES`.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = levels("rows")[difficulty]
@@ -148,7 +150,6 @@ def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = N
 
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
-    """Paint straw and dead leaves of the previous crop."""
     rows, columns = canvas.bands.shape[:2]
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
     for _ in range(straws):
@@ -241,10 +242,7 @@ def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> 
 
 
 def surveyed(classes: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return the classes in small squares, each around a random pixel of one of the classes.
-
-    All other pixels are :data:`UNSURVEYED`, so that shares of the classes cannot be read from the squares.
-    """
+    """Return the classes in small squares around random pixels of each class; all others are :data:`UNSURVEYED`."""
     squares = np.full_like(classes, UNSURVEYED)
     for number in CLASSES:
         ys, xs = np.nonzero(classes == number)

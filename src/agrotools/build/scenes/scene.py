@@ -1,4 +1,4 @@
-"""Scenes with their difficulty, random fields, smoothing, and files."""
+"""Scenes with their difficulty, random fields, smoothing, files, and simulated cameras."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,12 +37,9 @@ def levels(scene: str) -> tuple[Level, ...]:
 class Scene:
     """A drawn scene.
 
-    Attributes:
-        images: arrays as a camera or sensor delivers them, e.g. ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16
-            (bands, rows, columns) reflectance x 10,000, ``depth`` uint16.
-        sidecar: metadata of the images (gsd_m, bands, intrinsics).
-        truth: numbers and labels.
-        masks: truth per pixel, e.g. ``classes`` uint8.
+    ``images``: arrays as a camera or sensor delivers them, e.g. ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16
+    (bands, rows, columns) reflectance x 10,000, ``depth`` uint16; ``sidecar``: their metadata (gsd_m, bands,
+    intrinsics); ``truth``: numbers and labels; ``masks``: truth per pixel, e.g. ``classes`` uint8.
     """
 
     images: Mapping[str, NDArray[Any]]
@@ -93,10 +90,7 @@ def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float)
 def fractal_field(
     rng: np.random.Generator, rows: int, columns: int, largest: float, octaves: int, fall: float = 0.55
 ) -> NDArray[np.float32]:
-    """Return the sum of ``octaves`` smooth fields, each with half the cell size and ``fall`` times the weight.
-
-    The standard deviation of the sum is about 1.
-    """
+    """Return the sum, of deviation 1, of smooth fields: each has half the cell and ``fall`` times the last weight."""
     total = np.zeros((rows, columns), dtype=np.float32)
     weight, power, cell = 1.0, 0.0, largest
     for _ in range(octaves):
@@ -122,10 +116,7 @@ Window = tuple[slice, slice]
 
 
 def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) -> tuple[Window, Window]:
-    """Return the part of a patch with its corner at (x0, y0) that is in the picture, and its place in the picture.
-
-    ``patch`` and ``picture`` begin with the numbers of rows and columns. Both windows are empty if there is none.
-    """
+    """Return the part of a patch with its corner at (x0, y0) that is in the picture, and its place there."""
     left, top = max(0, -x0), max(0, -y0)
     right, bottom = max(left, min(patch[1], picture[1] - x0)), max(top, min(patch[0], picture[0] - y0))
     place = slice(y0 + top, y0 + bottom), slice(x0 + left, x0 + right)
@@ -157,3 +148,109 @@ def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> No
     """Save ``pixels``, uint8 (rows, columns, 3), as a JPEG with colours at half resolution, as is usual."""
     content = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     path.write_bytes(content.tobytes())
+
+
+Plane = NDArray[np.float32]
+
+
+def cloud_shadow(rng: np.random.Generator, rows: int, columns: int) -> Plane:
+    """Return the remaining share of the light, (rows, columns), under clouds over 8 to 25 % of the scene."""
+    field = smooth_field(rng, rows, columns, float(rng.uniform(120, 260)))
+    soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
+    return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
+
+
+def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the plane moved right and down by ``shift`` pixels; values of masks (uint8) are not interpolated."""
+    how = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
+    return moved(plane, shift[0], shift[1], cv2.BORDER_REPLICATE, how)
+
+
+def photographed(
+    rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
+) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
+    """Return natural colours after JPEG, uint8 (rows, columns, 3), and reflectance x 10,000, uint16 (4, rows, columns).
+
+    ``reflectance``: (rows, columns, 4): blue, green, red, near infrared. ``noise``: deviation of the sensor noise at
+    full scale; ``haze``: reflectance that air adds to blue; ``balance``: deviation of the white-balance gains.
+    """
+    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
+    grain = rng.standard_normal(sharp.shape, dtype=np.float32)
+    raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * noise * grain * np.sqrt(sharp)
+    bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)
+    air = rng.uniform(0.2, 1.0) * haze * np.array([1.0, 0.72, 0.5], np.float32)
+    linear = sharp[..., :3] + air
+    linear = linear * (1 + balance * rng.standard_normal(3, dtype=np.float32))
+    linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
+    linear += noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
+    linear = np.clip(linear, 0, 1)
+    return jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97))), np.ascontiguousarray(bands)
+
+
+Rng = np.random.Generator
+_FARTHEST_MM = 5500.0
+
+
+def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
+    """Return an 8-bit sRGB photograph of linear light, (rows, columns, 3 or more), red, green and blue first.
+
+    White balance, vignette, lens blur and photon noise are simulated; light burns out where ``exposure`` times it
+    exceeds 1. ``electrons``: electrons at full scale, from 12,000 for a good sensor to 800 for a poor one.
+    """
+    rows, columns = light.shape[:2]
+    linear = light[..., :3] * np.float32(exposure)
+    warmth = rng.normal(0, 0.04)
+    linear *= np.array([1.0 + warmth, 1.0, 1.0 - warmth], dtype=np.float32)
+    y = np.linspace(-1, 1, rows, dtype=np.float32)[:, None]
+    x = np.linspace(-1, 1, columns, dtype=np.float32)[None, :]
+    linear *= (1.0 - np.float32(rng.uniform(0.04, 0.16)) * (x * x + y * y))[..., None]
+    linear = blurred(linear, 0.6)
+    # Light scattered in the lens around burnt-out areas.
+    small = resized(np.clip(linear - 0.9, 0.0, 2.0), columns // 8, rows // 8, cv2.INTER_AREA)
+    glow = resized(blurred(small, 3.0), columns, rows, cv2.INTER_LINEAR)
+    linear += 0.06 * glow
+    grain = rng.standard_normal(linear.shape, dtype=np.float32)
+    linear += grain * np.sqrt(np.clip(linear, 0.0005, None) / np.float32(electrons))
+    # A soft shoulder before highlights burn out, as in real cameras.
+    linear = np.clip(linear, 0.0, None)
+    linear = np.where(linear > 0.7, 0.7 + 0.3 * np.tanh((linear - 0.7) / 0.35), linear)
+    return srgb_of(linear)
+
+
+def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: float) -> NDArray[np.uint8]:
+    """Return a near-infrared camera's 8-bit picture (rows, columns) of linear light, with a gamma of 2.2."""
+    linear = blurred(near_infrared * np.float32(gain), 0.8)
+    linear += rng.standard_normal(linear.shape, dtype=np.float32) * np.float32(0.004)
+    return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(np.uint8)
+
+
+def depth_frame(
+    rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float
+) -> NDArray[np.uint16]:
+    """Return depth along the optical axis in millimetres (rows, columns), 0 for pixels without a measurement.
+
+    Args:
+        distance_mm: true depth; infinite for empty background.
+        noise: standard deviation in millimetres at one metre; it grows with the square of the depth.
+        holes: share of the picture that is lost in patches, in addition to the rims of objects in front of others.
+        flying: share of the pixels at such rims that get a depth between the two objects.
+    """
+    rows, columns = distance_mm.shape
+    near = np.minimum(distance_mm, np.float32(_FARTHEST_MM * 2))
+    kernel = np.ones((3, 3), np.uint8)
+    front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
+    rim = (back - front) > 40.0
+    metres = near / 1000.0
+    measured_mm = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
+    # Neighbouring pixels share errors, because the sensor matches patches.
+    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
+    between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
+    measured_mm = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm)
+    dropouts = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
+    gone = dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
+    # The projector is next to the camera, so pixels just left of a near object are in its shadow.
+    shadowed = np.zeros(near.shape, np.bool_)
+    shift = 3
+    shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0
+    missing = gone | shadowed | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25)) | ~np.isfinite(distance_mm)
+    return np.where(missing | (measured_mm > _FARTHEST_MM), 0, np.clip(measured_mm + 0.5, 0, 65535)).astype(np.uint16)

@@ -68,10 +68,7 @@ class Stand:
 def plant_forest(
     rng: np.random.Generator, width_m: float, height_m: float, stand: Stand, area: NDArray[np.bool_] | None = None
 ) -> list[Tree]:
-    """Place trees at random one by one, keeping those whose crowns have room.
-
-    ``area``: mask of the stand, bool (rows, columns) over the picture; None: everywhere, including the margin.
-    """
+    """Place trees at random where their crowns have room, in ``area``, bool (rows, columns), or everywhere for None."""
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62
     throws = int(np.clip(2.6 * room / typical**2, 300, 9000))

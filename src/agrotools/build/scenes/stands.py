@@ -1,8 +1,7 @@
-"""Drawn forests and orchards from the air: a picture, a canopy height model, and the truth about every tree.
+"""Drawn forests and orchards from the air: picture, canopy height model, and the truth about every tree.
 
-Always marked as synthetic. There are two scenes: a block of 128 x 112 m at 25 cm (:func:`make_block`), whose trees can
-be counted individually, and a tract of several hectares at 0.5 or 1 m (:func:`make_tract`), with stands of different
-age and open ground.
+A block of 128 x 112 m at 25 cm has trees that can be counted; a tract of several hectares at 0.5 or 1 m has stands of
+different age and open ground.
 """
 
 import zlib
@@ -232,7 +231,6 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
 def _photographed(
     rng: np.random.Generator, radiance: Plane, level: Level, blur_px: float, quality: int
 ) -> NDArray[np.uint8]:
-    """Return the picture, uint8 (rows, columns, 3), after JPEG compression."""
     linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))

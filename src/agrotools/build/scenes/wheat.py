@@ -1,8 +1,4 @@
-"""Drawn wheat ears from above; the number and position of every ear are known.
-
-Always marked as synthetic. Ears are upright, leaning or lying, cross each other and are hidden by leaves; awns,
-ripeness and light differ between pictures.
-"""
+"""Drawn wheat ears from above: upright, leaning or lying, some hidden; number and position of each are known."""
 
 import math
 import zlib
@@ -11,9 +7,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.camera import infrared_frame, snapshot
-from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View
-from agrotools.build.scenes.scene import Difficulty, Level, Scene, blurred, fractal_field, levels, one_thread, spectrum
+from agrotools.build.scenes.fruits import Colour, Rng, Sunlight, View
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Level,
+    Scene,
+    blurred,
+    fractal_field,
+    infrared_frame,
+    levels,
+    one_thread,
+    snapshot,
+    spectrum,
+)
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25
@@ -82,7 +88,6 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
 
 
 def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
-    """Return positions of ears, in rows and not on top of each other."""
     spacing, angle = 88.0 * scale, rng.uniform(0, np.pi)
     c, s = math.cos(angle), math.sin(angle)
     shift = rng.uniform(0, spacing)

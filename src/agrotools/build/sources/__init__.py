@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from agrotools.build.allocation import QUERIES
+from agrotools.build.choosing import QUERIES
 from agrotools.build.sources.public import DATASETS, build_all, build_one
 from agrotools.core import Registry, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
@@ -22,6 +22,7 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
 ``agrotools serve --record``.
 """
 
+_PUBLIC = ", ".join(sorted(DATASETS))
 for _name in DATASETS:
     SOURCES.add(_name, partial(build_one, _name))
 
@@ -35,20 +36,15 @@ def build_sources(
 ) -> BenchmarkHeader:
     """Build one benchmark from sources (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
 
-    Several public data sets contribute in proportion to their shares of the published benchmark, or of ``queries``
-    samples in total.
-
-    Raises:
-        UsageError: a source is not of the form ``NAME=DIR``, there is no such source (with the closest names), or
-            several are given and one is not a public data set or is named twice.
-        BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
+    Several public data sets contribute by their shares of the published benchmark, or of ``queries`` samples.
+    UsageError: an unknown source, or ones that cannot be joined. BenchmarkError: a data set is incomplete.
     """
     folders = [_parse_source(source) for source in sources]
     is_joined = len(folders) != 1 or queries is not None
     alone = [name for name, _ in folders if name not in DATASETS]
     if is_joined and (alone or len({name for name, _ in folders}) < len(folders)):
         what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
-        raise UsageError(what, hint=f"several --source may be given of: {_public()}")
+        raise UsageError(what, hint=f"several --source may be given of: {_PUBLIC}")
     for _, folder in folders:
         if not folder.exists():
             hint = "give the folder of the data set: --source NAME=DIR"
@@ -59,14 +55,10 @@ def build_sources(
     if name in DATASETS or name.startswith("agml:"):
         return build_one(name, folder, out.expanduser(), progress, allow_missing)
     if allow_missing:
-        raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_public()}, agml:NAME")
+        raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_PUBLIC}, agml:NAME")
     build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
-
-
-def _public() -> str:
-    return ", ".join(sorted(DATASETS))
 
 
 def _parse_source(source: str) -> tuple[str, Path]:

@@ -15,11 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.sources.layout import Item, existing_items
 from agrotools.build.sources.part import Adapter, DataSet, Listing, Part, named, pairs_of
 from agrotools.build.sources.public.counts import boxed
 from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects, pictures_by_class, weeds
-from agrotools.build.sources.reading import SUFFIXES, by_stem, files_in, find_root, read_photo, spread
+from agrotools.build.sources.reading import (
+    SUFFIXES,
+    Item,
+    by_stem,
+    existing_items,
+    files_in,
+    find_root,
+    read_photo,
+    spread,
+)
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
@@ -59,11 +67,7 @@ def _listing(name: str, entry: Mapping[str, Any]) -> Listing:
 
 
 def agml_adapter(source: str) -> Adapter:
-    """Return the adapter of ``agml:NAME``.
-
-    Raises:
-        UsageError: AgML has no such data set, or there are no questions about its subject.
-    """
+    """Return the adapter of ``agml:NAME``; UsageError if there is no such data set, or no question about it."""
     name = source.removeprefix("agml:")
     if name not in described():
         close = get_close_matches(name, described(), 3, 0.5)
@@ -122,7 +126,6 @@ def is_healthy(name: str) -> bool:
 
 
 def _noun(name: str) -> str:
-    """Return a class name as lower-case words: ``green_cabbage`` gives ``green cabbage``."""
     return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
 
 

@@ -1,7 +1,7 @@
 """Assembly of a benchmark folder from parts: questions are chosen, calls run, files copied."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -9,13 +9,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools import __version__
-from agrotools.build.allocation import Marginals, composition
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, choose, choose_allocated
-from agrotools.build.export import write_benchmark
+from agrotools.build.choosing import Chosen, Marginals, choose, choose_allocated, composition
+from agrotools.build.export.folder import write_benchmark
 from agrotools.build.sources.part import REACH, Part
+from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import sentences
-from agrotools.build.twins import with_twins
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
@@ -35,33 +34,23 @@ def assembled(
     progress: Progress,
     metadata: Mapping[str, JsonValue] | None = None,
     shares: Mapping[str, JsonValue] | None = None,
-    twins: bool = False,
+    paired: Callable[[list[Chosen], list[Subject]], Sequence[Chosen]] | None = None,
     wanted: Marginals | None = None,
 ) -> BenchmarkHeader:
-    """Write the benchmark of these parts to ``out``, completely or not at all.
+    """Write the benchmark of these parts to ``out``, completely or not at all; its licence lists the terms of all.
 
-    Args:
-        shares: entries for the absent parts in the metadata ``shares``.
-        twins: add the unanswerable twins of the chosen questions, beyond the parts' numbers of samples.
-        wanted: marginals that the questions of all parts together meet as closely as possible. Without them, those of
-            each part are spread evenly over its templates.
-
-    Returns:
-        The header; its licence lists the terms of every data set used.
-
-    Raises:
-        BenchmarkError: ``out`` holds something other than a benchmark, most chains of calls break, or nothing can be
-            asked.
-        InfrastructureError: no tool worker can be started.
+    ``shares``: entries for absent parts in the metadata. ``paired`` returns the chosen questions with unanswerable
+    twins, which the numbers of samples do not count. ``wanted``: marginals of all parts together; without them, the
+    questions of each part are spread evenly over its templates. BenchmarkError: most chains break, or nothing can be
+    asked.
     """
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
         chosen_of_parts = _chosen_evenly(parts) if wanted is None else _chosen_together(parts, wanted)
-        everything = list(chain.from_iterable(chosen_of_parts))
-        everyone = [subject for part in parts for subject in part.subjects]
-        # Less than the third wanted in the end, because twins whose reason the tools do not see are left out later.
-        asked = with_twins(everything, listed=0.22, subjects=everyone) if twins else everything
+        asked: Sequence[Chosen] = list(chain.from_iterable(chosen_of_parts))
+        if paired is not None:
+            asked = paired([*asked], [subject for part in parts for subject in part.subjects])
         used_paths = {file.path for item in asked for file in item.instance.files}
         for part in parts:
             subjects = {id(subject) for subject in part.subjects}

@@ -2,8 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -75,15 +74,11 @@ def listing_of(name: str) -> Listing:
 
 @dataclass(frozen=True)
 class Part:
-    """The contribution of one data set to a benchmark.
+    """The contribution of one data set: at most ``samples`` samples, with ids that begin with ``name``.
 
-    Attributes:
-        name: prefix of the ids of its samples.
-        samples: maximum number of samples.
-        files: originals by their path in the benchmark; those that a sample shows are copied unchanged.
-        described: returns further metadata for the benchmark, given the finished samples.
-        dropped: number of items of the data set that were left out, by reason.
-        reach: value of the group :data:`REACH` by template; samples of an empty one are not in the group.
+    ``files``: originals by their path in the benchmark, copied unchanged if a sample shows them; ``described``: further
+    metadata, given the finished samples; ``dropped``: items left out, by reason; ``reach``: value of the group
+    :data:`REACH` by template.
     """
 
     name: str
@@ -132,7 +127,6 @@ class Originals:
         return self.file(path, kind="raster", bands=bands, gsd_m=gsd_m, width_px=width, height_px=height, note=note)
 
     def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
-        """Return the entry of a raster of heights in metres, like :meth:`raster`."""
         return self.raster(path, size, ("height",), note, gsd_m)
 
 
@@ -173,10 +167,7 @@ def photo_subject(
     of: str,
     stem: str = "image",
 ) -> Subject:
-    """Return a subject with one thing per picture, whose file is called ``stem`` and its place in the sample.
-
-    ``thing``: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
-    """
+    """Return a subject of pictures called ``stem`` and place; ``thing`` takes file, facts, and place from 1."""
 
     def shown(index: int, place: int) -> Thing:
         file, known = photos[index]
@@ -202,8 +193,7 @@ def photo_pairs(
 class DataSet:
     """A data set while it is read. ``originals`` holds the files to show, ``dropped`` counts the items left out.
 
-    ``wanted`` is the number of pictures that gives a sufficient choice of questions. With ``allow_missing``, listed
-    files that do not exist are counted as left out instead of being an error.
+    ``wanted``: number of pictures that gives a choice of questions. ``allow_missing``: listed files may be missing.
     """
 
     def __init__(
@@ -240,22 +230,20 @@ class Adapter:
     def __call__(
         self, folder: Path, scratch: Path | None = None, samples: int | None = None, allow_missing: bool = False
     ) -> Part:
-        """Read the data set in ``folder`` as a part of at most ``samples`` samples.
+        """Read the data set in ``folder`` as at most ``samples`` samples, with ``scratch`` for derived files.
 
-        Args:
-            scratch: folder for derived files.
-            allow_missing: use the files that exist if some of the listed ones do not.
-
-        Raises:
-            BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
+        ``allow_missing``: use what exists of the listed files. BenchmarkError: it is not in the layout of its authors.
         """
         listing = self.listing or listing_of(self.name)
-        with hint_on_error(listing.get_it):
-            wanted = listing.samples if samples is None else samples
+        wanted = listing.samples if samples is None else samples
+        try:
             part = self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
             if wanted and not part.subjects:
                 why = reasons(part.dropped) or "it has none"
                 raise BenchmarkError(f"no item of {folder} can be asked about ({why})")
+        except BenchmarkError as error:
+            error.hint = error.hint or listing.get_it
+            raise
         if not listing.reader:
             return part
         decided = read_table(Path(__file__).with_name("reach.toml")).get(part.name, {})
@@ -266,16 +254,6 @@ class Adapter:
 def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:
     """Return a decorator that makes a function the adapter of a data set."""
     return partial(Adapter, name)
-
-
-@contextmanager
-def hint_on_error(get_it: str) -> Iterator[None]:
-    """Add instructions for getting a data set to errors that have no hint."""
-    try:
-        yield
-    except BenchmarkError as error:
-        error.hint = error.hint or get_it
-        raise
 
 
 @cache

@@ -1,14 +1,15 @@
-"""Readers that all adapters share: folders, lists, tables, JSON, pictures, rasters and masks.
+"""Readers that all adapters share: folders, lists, tables, JSON, pictures, rasters, masks, and items of a data set.
 
 Errors name the file; :class:`agrotools.build.sources.part.Adapter` adds instructions for getting the data set.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from rasterio.io import MemoryFile
 
-from agrotools.build.sources.part import DataSet
+from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
+from agrotools.core.base import count_text
 from agrotools.core.files import read_text
+from agrotools.text.tables import open_table
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster, without_place_warning
 from agrotools.vision.reading import RgbImage, read_image, read_labels
@@ -34,13 +37,7 @@ _HALF_OF_GREY = 128
 
 
 def find_root(folder: Path, markers: Sequence[str]) -> Path:
-    """Return the folder at or up to three levels below ``folder`` that holds all of ``markers``.
-
-    Archives often contain nested folders.
-
-    Raises:
-        BenchmarkError: there is no such folder.
-    """
+    """Return the folder, at most three levels down, that holds all ``markers``; BenchmarkError if none does."""
     level = [folder] if folder.is_dir() else []
     for _ in range(_DEPTH + 1):
         for place in level:
@@ -68,12 +65,7 @@ def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
 
 
 def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> list[Path]:
-    """Return the files with these suffixes, sorted by name; empty if the folder does not exist.
-
-    Hidden files are skipped, because archives made on a Mac have one for each picture, with the same suffix.
-
-    ``deep``: also search subfolders.
-    """
+    """Return the visible files with these suffixes, sorted by name, ``deep``: also of subfolders; perhaps none."""
     if not place.is_dir():
         return []
     there = sorted(place.rglob("*")) if deep else _visible(place)
@@ -133,13 +125,7 @@ def as_data_set_error(path: Path) -> Iterator[None]:
 
 
 def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
-    """Return a picture as tools and people see it, rotated according to its EXIF orientation.
-
-    ``shape``: rows and columns of its mask.
-
-    Raises:
-        BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
-    """
+    """Return an upright picture; BenchmarkError if it is none, or has another ``shape`` than its mask."""
     with as_data_set_error(path):
         picture = read_image(path, shown_as=str(path), may_be_blank=True)
     if shape is not None:
@@ -160,14 +146,9 @@ def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int])
 
 
 def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np.int32]:
-    """Return the values of a mask, rows x columns.
+    """Return the values of a mask, rows x columns; those of a JPEG become 0 and 255, by the middle of the range.
 
-    Values of a JPEG, which compression blurs, become 0 below the middle of the range and 255 above it.
-
-    ``codings``: sets of values; all values must be in one of them.
-
-    Raises:
-        BenchmarkError: the file cannot be read, its channels differ, or its values fit none of the codings.
+    BenchmarkError: it cannot be read, its channels differ, or its values fit none of the sets ``codings``.
     """
     with as_data_set_error(path):
         kind = file_format(path)
@@ -190,10 +171,9 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
 
 
 def read_bands(path: Path) -> NDArray[Any]:
-    """Return all bands of a GeoTIFF, bands x rows x columns, ignoring declared alpha bands and "no data" values.
+    """Return all bands of a GeoTIFF, bands x rows x columns, whatever it declares as alpha or "no data".
 
-    Raises:
-        BenchmarkError: the file cannot be read, or is too large.
+    BenchmarkError: it cannot be read, or is too large.
     """
     with as_data_set_error(path), open_raster(path) as raster:
         if raster.width * raster.height > MAX_PIXELS:
@@ -246,3 +226,139 @@ def spread(items: Iterable[T], kind: Callable[[T], Hashable], count: int, seed: 
     nothing = object()
     in_turn = (item for item in chain.from_iterable(zip_longest(*shuffled, fillvalue=nothing)) if item is not nothing)
     return [item for item, _ in zip(in_turn, range(count), strict=False)]  # pyright: ignore[reportReturnType]
+
+
+_MOST_ROWS = 2_000_000
+NOT_THERE = "listed files that are missing"
+
+Row = Mapping[str, str]
+
+
+class Item(NamedTuple):
+    """An item: its name, its files by role, and the texts that a list or the names of its files state about it."""
+
+    name: str
+    files: Mapping[str, Path]
+    told: Row
+
+
+def read_rows(path: Path, of: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a list: the groups of ``pattern`` in its lines, or the ``columns`` of a CSV file.
+
+    ``values``: pattern of a column's values. BenchmarkError: unreadable, empty, too many, or a row does not match.
+    """
+    if "pattern" in of:
+        matches = [(number, line, re.fullmatch(of["pattern"], line)) for number, line in read_lines(path)]
+        for number, line, match in matches:
+            if match is None:
+                raise BenchmarkError(f"{path}, line {number} is not {of['what']}: {line[:60]}")
+        rows: list[Row] = [match.groupdict("") for _, _, match in matches if match]
+    else:
+        rows = _csv_rows(path, of["columns"], of.get("values", {}))
+    if not rows or len(rows) > _MOST_ROWS:
+        raise BenchmarkError(f"{path} lists {'more than 2 million rows' if rows else 'nothing'}")
+    return rows
+
+
+def _csv_rows(path: Path, columns: Row, values: Mapping[str, Sequence[str]]) -> list[Row]:
+    rows: list[Row] = []
+    try:
+        table = open_table(path, encoding="utf-8", delimiter=",")
+        for column in columns.values():
+            table.place_of(column)
+        for number, cells in islice(table.named_rows(), _MOST_ROWS + 1):
+            row = {key: cells.get(column, "").strip() for key, column in columns.items()}
+            for key, (allowed, what) in values.items():
+                if row[key] and not re.fullmatch(allowed, row[key]):
+                    raise BenchmarkError(f"line {number}: {columns[key]} is {row[key][:20]!r}, not {what}")
+            rows.append(row)
+    except BenchmarkError as error:  # without its hint, so that the source adds where to get the file
+        raise BenchmarkError(f"{path} cannot be read: {error.message}") from error
+    return rows
+
+
+def listed_items(data: DataSet, root: Path) -> list[Item]:
+    """Return the items of the list ``rows``, as :func:`with_files` does."""
+    of = data.layout["rows"]
+    path = first_of(root, of["in"])
+    return with_files(data, root, read_rows(path, of), str(path))
+
+
+def with_files(data: DataSet, root: Path, rows: Iterable[Row], path: str) -> list[Item]:
+    """Return the items that the rows of the list ``path`` name, each once; incomplete ones are counted as left out.
+
+    BenchmarkError: rows of an item differ and ``drop_contradictions`` is not set, or files are missing.
+    """
+    by_name: dict[str, Row] = {}
+    contradicted: set[str] = set()
+    for row in rows:
+        name = row["name"].replace("\\", "/").removeprefix("./")
+        if not all(row.values()) or is_outside(name):
+            data.dropped["incomplete"] += 1
+        elif name not in by_name:
+            by_name[name] = {**row, "name": name}
+        else:
+            data.dropped["repeated"] += 1
+            contradicted |= {name} if by_name[name] != {**row, "name": name} else set()
+    if contradicted:
+        if not data.layout.get("drop_contradictions"):
+            raise BenchmarkError(f"{path} contradicts itself about {first_few(sorted(contradicted))}")
+        data.dropped["with two answers for one picture"] += len(contradicted)
+    find = {role: _finder(root, of) for role, of in data.layout["files"].items()}
+    items = [Item(name, {role: find[role](name) for role in find}, row) for name, row in by_name.items()]
+    return existing_items(data, root, [item for item in items if item.name not in contradicted])
+
+
+def _finder(root: Path, of: Mapping[str, Any]) -> Callable[[str], Path]:
+    """Return a function that finds the file of a name, or, with ``suffixes``, of its stem in any subfolder."""
+    place = first_of(root, of["in"])
+    if "suffixes" not in of:
+        return lambda name: place / name
+    by_name = by_stem(place, of["suffixes"], deep=True)
+
+    def find(name: str) -> Path:
+        plain = Path(name)
+        stem = plain.stem if plain.suffix.lower() in SUFFIXES else plain.name
+        return by_name.get(stem, place / (name if plain.suffix in of["suffixes"] else f"{stem}{of['suffixes'][0]}"))
+
+    return find
+
+
+def existing_items(data: DataSet, root: Path, items: Sequence[Item]) -> list[Item]:
+    """Return the items whose files exist; missing ones are counted if allowed, else BenchmarkError."""
+    paths = dict.fromkeys(path for item in items for path in item.files.values())
+    missing = {path for path in paths if not path.is_file()}
+    there = [item for item in items if missing.isdisjoint(item.files.values())]
+    allowed = data.allow_missing or len(missing) <= data.layout.get("may_lack", 0) * len(items)
+    if missing and not (allowed and there):
+        names = first_few([str(path.relative_to(root)) for path in paths if path in missing])
+        able = f"; to use the {count_text(len(paths) - len(missing), 'file')} that exist: --allow-missing"
+        raise BenchmarkError(f"{root} lacks {names}", hint=f"{data.listing.get_it}{able}" if there else None)
+    if missing:
+        data.dropped[NOT_THERE] += len(missing)
+    return there
+
+
+def matched_items(data: DataSet, root: Path) -> list[Item]:
+    """Return the items whose files of every role share a name once ``date``, told by role, is removed from it."""
+    of, date = data.layout, re.compile(data.layout.get("date", "(?!)"))
+    found: dict[str, dict[str, list[Path]]] = {}
+    for role, files in of["files"].items():
+        for path in by_stem(first_of(root, files["in"], "folder "), files["suffixes"], deep=True).values():
+            found.setdefault(date.sub("", path.stem), {}).setdefault(role, []).append(path)
+    rows = read_rows(root / of["rows"]["in"][0], of["rows"]) if "rows" in of else ()
+    names = [row["name"] for row in rows] or sorted(found)
+    items: list[Item] = []
+    for name in dict.fromkeys(date.sub("", name) for name in names):
+        by_role = found.get(name, {})
+        files = {role: paths[0] for role, paths in by_role.items()}
+        told = {role: "-".join(match.groups()) for role, path in files.items() if (match := date.search(path.stem))}
+        if missing := [first_of(root, there["in"]).name for role, there in of["files"].items() if role not in files]:
+            data.dropped[f"no {' and '.join(missing)}"] += 1
+        elif len(by_role["before"]) + len(by_role["after"]) > 2:
+            data.dropped["several dates"] += 1
+        elif "before" in told and "after" in told and told["before"] >= told["after"]:
+            data.dropped["dates in the wrong order"] += 1
+        else:
+            items.append(Item(name, files, told))
+    return items

@@ -26,9 +26,6 @@ def build_sessions(run: Path, out: Path, progress: Progress = no_progress) -> Be
 
     The reference calls are those of the client that succeeded. Its answer becomes the reference text; source and
     description say that nobody has checked it. The task type, for grouping only, is that of the last tool.
-
-    Raises:
-        BenchmarkError: no session can become a sample, or ``out`` holds something other than a benchmark.
     """
     manifest = read_manifest(run)
     if manifest.benchmark != BENCHMARK:

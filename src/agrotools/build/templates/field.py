@@ -41,7 +41,6 @@ class FieldPicture(Thing):
     area: Callable[[Region | None], AreaTruth] = field(kw_only=True)
 
     def part(self, region: Region) -> "FieldPicture":
-        """Return the same picture with only ``region`` measured."""
         return replace(
             self,
             arguments={**self.arguments, "region": list(region)},
@@ -58,13 +57,9 @@ def field_picture(
     height: int,
     noun: str = "photo",
 ) -> FieldPicture:
-    """Return a picture for questions about crop, weeds and soil.
+    """Return a picture (``files[0]``, called ``noun``) that the tool measures with ``arguments``.
 
-    Args:
-        files: the files shown, the picture first.
-        arguments: arguments of the measuring tool.
-        area: returns the true counts of a region, or of the whole picture for None.
-        noun: word for the picture in questions.
+    ``area`` returns the true counts of a region, or of the whole picture for None.
     """
     name = files[0].name
     return FieldPicture(

@@ -34,9 +34,7 @@ FEWEST_PEERS = 6
 """Minimum number of other entries of the same kind with facts on the topic; with fewer, guesses are right too often."""
 
 _AGENTS = ("water mould", "fungus", "bacterium", "virus")
-"""Kinds of causes of a disease. A kind that the entry does not name contradicts it, except that a water mould may be
-called a fungus.
-"""
+"""Kinds of causes of a disease; one that the entry does not name contradicts it (a water mould may be a fungus)."""
 
 _ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
 """Kinds and topics with a single right answer: naming that of another entry as well is a contradiction."""
@@ -150,7 +148,6 @@ def _other_agents(text: str) -> list[str]:
 
 
 def _unsaid(facts: Sequence[Fact], text: str) -> list[Fact]:
-    """Return the facts that a text does not name."""
     return [fact for fact in facts if not _names(text, fact)]
 
 
@@ -217,6 +214,5 @@ def _contrary_kind(fact: Fact, topic: str) -> str | None:
 
 
 def _source(entry: Entry, claims: Iterable[Claim]) -> dict[str, str]:
-    """Return source and date of the first claim."""
     source = entry.sources[next(iter(claims)).sources[0]]
     return {"source": f"{source.publisher}: {source.title}", "date": source.checked.isoformat()}

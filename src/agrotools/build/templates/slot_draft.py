@@ -81,9 +81,7 @@ class SlotDraft(FrozenModel):
     def slot(self, words: Words, results: Results, things: Sequence[Thing], language: Language) -> Slot:
         """Return the slot with the value that follows from ``results``.
 
-        Raises:
-            UnresolvedRef: the results leave the value open, or no key facts are recorded.
-            ValueError: the value is not one of the options.
+        UnresolvedRef: the value stays open, or no key facts are recorded. ValueError: it is not one of the options.
         """
         from_ = references_written_out(filled(self.from_, words))
         value: Any = evaluated(self.value or self.from_, words, results)
@@ -218,7 +216,7 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
 
 
 def with_known_names(slot: _Labelled) -> _Labelled:
-    """Return ``slot`` with the names that the knowledge base has for its choices as aliases, which are never shown.
+    """Return ``slot`` with the knowledge base's names of its choices as aliases, which are never shown.
 
     Aliases of one choice alone go, unless they contain its name: they may have been written for the right one.
     """

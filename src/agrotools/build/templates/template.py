@@ -143,20 +143,13 @@ class Template(FrozenModel):
     of: str
     things: Annotated[int, Field(ge=1, le=len(PLACES))] = 1
     shuffled: bool = False
-    """True if more than two things are shown in random order instead of their own (dates, quarters).
-
-    Set it if the place of a thing must not reveal which is the largest.
-    """
+    """True if more than two things are shown in random order, so that the place of one reveals nothing."""
     beside: Annotated[int, Field(ge=0, le=len(PLACES))] = 0
-    """Number of further things of the subject whose files are shown but not asked about; the question must name its
-    files.
-    """
+    """Number of further things whose files are shown but not asked about; the question must name its files."""
     answer_type: AnswerType
     given: dict[str, Choices] = {}
     drawn: tuple[str | int, ...] = ()
-    """Kind and arguments of parts or values that suit the measured things; see
-    :func:`~agrotools.build.templates.field.drawn_parts`.
-    """
+    """Kind and arguments of :func:`~agrotools.build.templates.field.drawn_parts`."""
     needs: tuple[str, ...] = ()
     """Conditions on the unrounded values of the source, checked before anything is drawn."""
     clear: tuple[str, ...] = ()

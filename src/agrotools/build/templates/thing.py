@@ -92,7 +92,6 @@ class Thing:
 
     @property
     def measured(self) -> PlannedCall:
-        """The measuring call with its true result."""
         return PlannedCall(self.tool, self.arguments, dict(self.truth), thought=self.thought)
 
 
@@ -154,10 +153,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class QuestionInstance:
-    """A question about given things with its answer: everything that a sample needs except the observations.
-
-    ``words`` fill the wording.
-    """
+    """A question about given things with its answer: a sample without observations. ``words`` fill the wording."""
 
     files: tuple[SampleFile, ...]
     calls: tuple[PlannedCall, ...]
@@ -166,5 +162,4 @@ class QuestionInstance:
     words: Mapping[str, str]
 
     def query(self, wording: str) -> str:
-        """Return the question as the user asks it."""
         return wording.format(**self.words)

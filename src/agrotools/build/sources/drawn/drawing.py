@@ -19,15 +19,16 @@ from agrotools.build.scenes.processes import RECORD_FILE, DrawingProcesses, Orde
 from agrotools.build.sources.drawn import (
     DrawnScene,
     SceneKind,
+    can_be_blank,
     every_file,
     fruit,
     leaf_lesions,
     pairs,
     pots,
     rows,
+    save_blank,
     trees,
 )
-from agrotools.build.sources.drawn.saving import can_be_blank, save_blank
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject
 from agrotools.core import InfrastructureError, SampleFile
@@ -47,18 +48,13 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 }
 _BLANK = "blank_"
 """Prefix of the name of a file that holds nothing and takes the place of another one."""
-_SHARED_BY_SCENES = ("sources/drawn/saving.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
+_SHARED_BY_SCENES = ("sources/drawn/__init__.py", "sources/tables.toml", "scenes/kinds.toml", "scenes/levels.toml")
 _FULL_BELOW, _KEPT_S = 1 << 20, 60.0
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
 def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[DrawnScene]:
-    """Draw each order into a separate subfolder of ``folder``; scenes finished by an earlier run are reused.
-
-    Raises:
-        OSError: ``folder`` cannot be written.
-        InfrastructureError: a scene cannot be drawn.
-    """
+    """Draw each order into a subfolder of ``folder`` unless an earlier run did; errors as in :func:`draw_each`."""
     folder.mkdir(parents=True, exist_ok=True)
     places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code(order.name)}" for order in orders}
     missing = [order for order, place in places.items() if not (place / RECORD_FILE).is_file()]
@@ -92,19 +88,14 @@ def subjects_of(scene: DrawnScene, originals: Originals) -> list[Subject]:
 def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]:
     """Draw each order into its folder, in one of ``workers`` processes, and yield the orders as they finish.
 
-    Raises:
-        OSError: a folder cannot be written.
-        InfrastructureError: a scene cannot be drawn.
+    Raises OSError if a folder cannot be written, and InfrastructureError if a scene cannot be drawn.
     """
     processes = DrawingProcesses()
     yield from each_finished(lambda order: processes.draw(order, places[order]), [*places], workers, processes.close)
 
 
 def draw_orders() -> None:
-    """Draw the orders on stdin, one per line, and print a fault and its error number for each.
-
-    It returns when stdin ends, or brings nothing for a while.
-    """
+    """Draw the orders on stdin, one per line, until none comes for a while; print fault and error number of each."""
     while select([sys.stdin], [], [], _KEPT_S)[0] and (line := sys.stdin.readline()):
         order = orjson.loads(line)
         reply: tuple[str, int | None] = "", None

@@ -15,7 +15,7 @@ from pathlib import Path
 from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject, worded
-from agrotools.build.export import write_benchmark
+from agrotools.build.export.folder import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.scenes.processes import Order
 from agrotools.build.sources.drawn import DrawnScene
@@ -42,11 +42,7 @@ def fresh_version(version: str, seed: int) -> str:
 
 
 def share_of(samples: Sequence[Sample], count: int) -> list[Sample]:
-    """Return the answerable ones of about ``count`` samples, twins counted, in the shares of all these samples.
-
-    Raises:
-        UsageError: there are fewer samples.
-    """
+    """Return the answerable ones of about ``count`` samples, in the shares of all; UsageError if that is too many."""
     if count > len(samples):
         hint = "draw several benchmarks, each with another --seed"
         raise UsageError(f"at most {len(samples)} questions are drawn together, not {count}", hint=hint)
@@ -73,13 +69,10 @@ def write_fresh(
     progress: Progress,
     workers: int = 2,
 ) -> BenchmarkHeader:
-    """Draw new scenes and write the benchmark to ``folder``, completely or not at all. Scenes are kept until then.
+    """Draw new scenes and write the benchmark, called ``name``, to ``folder``, completely or not at all.
 
-    With ``quick``, only the samples of the quick part are replaced. ``name``: that of the benchmark, if another.
-
-    Raises:
-        BenchmarkError: the samples do not say which scenes they were made from, or most calls fail.
-        InfrastructureError: a scene cannot be drawn, or no tool worker can be started.
+    ``quick``: only its quick part. BenchmarkError: it is not made of drawn scenes, or most calls fail.
+    InfrastructureError: a scene cannot be drawn.
     """
     samples = [each for each in published.samples if not quick or each.id in published.header.quick]
     asked = [each for each in samples if each.answerable]
@@ -118,9 +111,7 @@ def scene_samples(
 ) -> tuple[list[Sample], Tally]:
     """Copy the files of the questions ``chosen``, by kind of scene, to the empty ``folder``, and run their calls.
 
-    Raises:
-        BenchmarkError: more than half of the chains of calls break.
-        InfrastructureError: no tool worker can be started.
+    Errors are those of :func:`~agrotools.build.building.build_samples`.
     """
     (folder / FILES_FOLDER).mkdir(parents=True)
     for stored in {file.path for items in chosen.values() for item in items for file in item.instance.files}:
@@ -164,7 +155,6 @@ def _new_questions(
 
 
 def _order(sample: Sample, seed: int, attempt: int) -> Order:
-    """Return the scene that replaces the scene of a sample."""
     scene = _SCENE.fullmatch(str(sample.metadata["subject"]))
     assert scene is not None
     new_seed = int(scene["seed"]) + STRIDE * (1 + attempt + _ATTEMPTS * seed)

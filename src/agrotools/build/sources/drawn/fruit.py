@@ -19,8 +19,7 @@ from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard, 
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg, save_png
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, absent_colour, find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Subject, Thing
@@ -121,7 +120,6 @@ def _apple_files(drawn: DrawnScene, originals: Originals, number: int, focal_px:
 
 
 def _sized(picture: Mapping[str, Any], stem: str, number: int, fruits: Sequence[Mapping[str, Any]]) -> Thing:
-    """Return these fruits of a picture, which is the ``number``-th of the sample."""
     photo, depth = named(picture[stem], "image", number), named(picture["depth"], "depth", number)
     thought = f"I need the diameters of the apples in {photo.name}."
     arguments: dict[str, Any] = {"image": photo.name, "depth": depth.name}
@@ -129,7 +127,6 @@ def _sized(picture: Mapping[str, Any], stem: str, number: int, fruits: Sequence[
 
 
 def _marked_apple(picture: Mapping[str, Any], mark: Mapping[str, Any], number: int, place: int) -> Thing:
-    """Return the fruit in a drawn mark of a picture, which is the ``number``-th of the sample."""
     thing, colour = _sized(picture, "marked", number, [picture["fruits"][mark["place"]]]), str(mark["color"])
     file = thing.files[0].name
     return replace(
@@ -148,7 +145,6 @@ def _measured(fruits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _sizes(fruits: Sequence[Mapping[str, Any]]) -> dict[str, JsonValue]:
-    """Return the result of a perfect ``measure_fruit_size``."""
     seen = [fruit for fruit in fruits if fruit["visibility"] >= LEAST_SEEN]
     used = [fruit["diameter_mm"] for fruit in _measured(seen)]
     shown = ("diameter_mm", "distance_mm", "centre_px", "visibility")

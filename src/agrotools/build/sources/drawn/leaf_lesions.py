@@ -1,8 +1,8 @@
 """Drawn diseased leaves whose crop and disease the asker knows: single leaves, repeated visits, and leaves in a row."""
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -14,8 +14,7 @@ from agrotools.build.references import ref
 from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.marks import grown, mark_each
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, absent_colour, find_mark, save_jpeg
 from agrotools.build.sources.part import TABLES, Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
@@ -27,33 +26,15 @@ PICTURES = 4
 _PENS = ("blue", "magenta", "cyan")
 
 
-@dataclass(frozen=True)
-class Disease:
-    """A disease named in the question, so that it need not be recognised in a drawing.
-
-    ``lesion`` is the kind of drawn lesions, ``entry`` its entry in the knowledge base.
-    """
-
-    crop: str
-    lesion: str
-    entry: str
-    english: str
-    cause: str
-
-    @property
-    def words(self) -> dict[str, str]:
-        """Words of the templates."""
-        return {"disease": self.english, "entry": self.entry, "crop": self.crop, "cause": self.cause}
-
-
-DISEASES = tuple(Disease(**disease) for disease in TABLES["diseases"])
+DISEASES: Sequence[Mapping[str, str]] = TABLES["diseases"]
+"""Diseases named in questions: words of the templates, and the kind of drawn lesions."""
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw four photographs of one diseased crop, with severity rising by visit, and pictures of marked leaves."""
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty])
     place = seed % len(DISEASES)
-    crop, lesion = DISEASES[place].crop, DISEASES[place].lesion
+    crop, lesion = DISEASES[place]["crop"], DISEASES[place]["lesion"]
     # The largest rise may be at any visit.
     rises = np.array([2.5, *rng.permutation([5.0, 7.0, 9.0])]) * rng.uniform(0.5, 1.7)
     shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * rises)
@@ -84,7 +65,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     disease = DISEASES[cast(int, drawn.record["told"])]
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     boards = cast("list[dict[str, Any]]", drawn.record["boards"])
-    note = f"{disease.crop.capitalize()} leaf, detached."
+    note = f"{disease['crop'].capitalize()} leaf, detached."
     files = [originals.file(drawn.folder / f"leaf_{number}.jpg", note=note) for number in range(len(pictures))]
     sheets = [originals.file(drawn.folder / f"board_{number}.jpg", note=note) for number in range(len(boards))]
 
@@ -93,7 +74,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     ) -> Thing:
         # Leaves on soil are detected by colour, those on board or cloth by their difference from the background.
         mode = {"mode": "field"} if ground == "soil" else {}
-        return photo_thing(file, "analyze_lesions", _result(leaf, scale), thought, disease.words, **mode, **more)
+        return photo_thing(file, "analyze_lesions", _result(leaf, scale), thought, disease, **mode, **more)
 
     def alone(index: int, place: int, scale: GradeScale = "percent", **more: str) -> Thing:
         file, picture = named(files[index], "image", place), pictures[index]
@@ -111,7 +92,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
     def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, variant=disease.lesion)
+        return drawn.subject(suffix, things, shown, of, variant=disease["lesion"])
 
     return [
         subject("leaves", len(pictures), alone, "drawn_leaf"),
@@ -125,7 +106,6 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _result(leaf: Mapping[str, Any], scale: GradeScale) -> dict[str, JsonValue]:
-    """Return the result of a perfect ``analyze_lesions``."""
     return {
         "leaf_area_px": leaf["leaf_area_px"],
         "lesion_area_px": leaf["lesion_area_px"],

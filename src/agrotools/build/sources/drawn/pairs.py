@@ -15,8 +15,7 @@ from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmlan
 from agrotools.build.scenes.marks import Box, MarkShape, draw_colour, marked, random_box
 from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
-from agrotools.build.sources.drawn.saving import measured_in_mark
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, measured_in_mark, turn_of
 from agrotools.build.sources.land import LEAST_SITE_PX, change_truth, look_closer, site_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
@@ -42,10 +41,9 @@ def _save_pair(
     rng: np.random.Generator, folder: Path, number: int, before: NDArray[np.uint8], after: NDArray[np.uint8]
 ) -> dict[str, str]:
     quality = int(rng.integers(88, 95))
-    names = {date: f"{date}_{number}.jpg" for date in ("before", "after")}
-    save_picture(folder / names["before"], before, quality)
-    save_picture(folder / names["after"], after, quality)
-    return names
+    for date, pixels in (("before", before), ("after", after)):
+        save_picture(folder / f"{date}_{number}.jpg", pixels, quality)
+    return {date: f"{date}_{number}.jpg" for date in ("before", "after")}
 
 
 class _Compared:
@@ -71,7 +69,6 @@ class _Compared:
         ]
 
     def thing(self, index: int, number: int) -> Thing:
-        """Return a whole pair."""
         pair = self.pairs[index]
         files: tuple[SampleFile, ...] = tuple(named(file, date, number) for date, file in self._files[index].items())
         before, after = (file.name for file in files)
@@ -122,11 +119,7 @@ def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path, 
 
 
 def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``field_pair``: a whole pair; ``field_sites`` and ``field_kind``: its sites and their new use, after a closer
-    inspection; ``field_marked``: the part inside the mark on the first picture.
-    """
+    """Return ``field_pair`` (a whole pair), ``field_sites``, ``field_kind`` (a closer look), or ``field_marked``."""
 
     def words(gsd_m: float) -> dict[str, str]:
         return {"least": str(LEAST_SITE_PX), "metres": f"{gsd_m:g}"}
@@ -159,7 +152,6 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
 
 
 def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    """Return the result of a perfect ``detect_change``."""
     kinds = [BECOMES[int(value) - 1] for value in np.unique(lost) if value]
     transition = f"cropland->{kinds[0]}" if kinds else None
     px = int(np.count_nonzero(lost))
@@ -199,11 +191,7 @@ def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> 
 
 
 def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``pond``: the event in one pair; ``pond_water``: the water of each pair; ``pond_marked``: the part inside a mark on
-    the first picture.
-    """
+    """Return ``pond`` (the event in a pair), ``pond_water`` (the water of each), or ``pond_marked`` (inside a mark)."""
 
     def words(gsd_m: float) -> dict[str, str]:
         return {"gsd_m": f"{round_significant(gsd_m, 4):g}"}
@@ -219,11 +207,7 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
-    """Return the result of a perfect ``detect_change`` of the ponds in the region.
-
-    The change consists of ponds that were built, demolished, dried or filled; water is counted on both dates, including
-    changes of level.
-    """
+    """Return a perfect ``detect_change`` in the region: ponds with an event changed; water counts on both dates."""
     was, now = (int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region))) for name in ("before", "after"))
     changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
     events: list[str] = []
@@ -239,7 +223,6 @@ def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str,
 
 
 def _ponds(scene: Scene) -> list[Mask]:
-    """Return a mask of each pond, on either date."""
     import cv2
 
     either = scene.masks["basins_before"] | scene.masks["basins_after"]
@@ -248,7 +231,6 @@ def _ponds(scene: Scene) -> list[Mask]:
 
 
 def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
-    """Return the event of a pond, and the water concerned."""
     wet = [(scene.masks[f"water_{name}"] > 0) & pond for name in ("before", "after")]
     event = _EVENTS[bool(wet[0].any()), bool(wet[1].any())]
     dug = [bool((scene.masks[f"basins_{name}"] > 0)[pond].any()) for name in ("before", "after")]

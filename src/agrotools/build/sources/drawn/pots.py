@@ -9,8 +9,7 @@ from pydantic import JsonValue
 
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
+from agrotools.build.sources.drawn import INSIDE, DrawnScene, Only, SceneKind, find_outline, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
@@ -65,11 +64,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_five``: these and a fifth one,
-    about as tall as one of them.
-    """
+    """Return ``pot_growth`` (one plant in four weeks), ``pot_row`` (four plants in one), ``pot_five`` (one more)."""
     record = cast("dict[str, Any]", drawn.record)
     species = str(record["species"])
     entry = next(iter(shipped_names().all_of_name(species)))

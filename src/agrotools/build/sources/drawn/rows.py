@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.marks import outlined
+from agrotools.build.scenes.plants import BANDS
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, UNSURVEYED, make_scene, surveyed
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
-from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_png, save_raster
+from agrotools.build.sources.drawn import (
+    INSIDE,
+    DrawnScene,
+    Only,
+    SceneKind,
+    find_outline,
+    save_jpeg,
+    save_png,
+    save_raster,
+    turn_of,
+)
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Thing, field
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
@@ -109,12 +118,7 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Return the subjects of a scene.
-
-    ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``row_part``: the part of a photo
-    inside a red box (of both, open and dense stands apart); ``composite``: three bands of a raster each, with surveyed
-    squares.
-    """
+    """Return ``field``, ``row_part`` (inside a red box, open and dense apart) and ``composite`` (three bands each)."""
     record = cast("dict[str, Any]", drawn.record)
     view: View = turn_of(drawn.seed, ("photo", "bands"))
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]

@@ -10,8 +10,7 @@ from agrotools.build.area_truth import Region
 from agrotools.build.scenes.marks import draw_colour, marked, random_box
 from agrotools.build.scenes.scene import Difficulty, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
-from agrotools.build.sources.drawn.saving import measured_in_mark, save_heights
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, measured_in_mark, save_heights, turn_of
 from agrotools.build.sources.land import BREAK_M, height_truth
 from agrotools.build.sources.part import TABLES, Originals, named
 from agrotools.build.templates import Thing
@@ -89,7 +88,6 @@ def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _counted(facts: dict[str, Any], region: Region | None) -> dict[str, Any]:
-    """Return the result of a perfect ``count_objects``: trees whose stem is in the region."""
     x0, y0, x1, y1 = region or (0, 0, *facts["size"])
     heights = [height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1]
     area_ha = (x1 - x0) * (y1 - y0) * facts["gsd_m"] ** 2 / 10_000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.allocation import QUERIES, SOURCE_PCTS, published
+from agrotools.build.choosing import QUERIES, SOURCE_PCTS, published
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Adapter, Part, listing_of
 from agrotools.core import BenchmarkError
@@ -61,11 +61,7 @@ def build_all(
     """Build one benchmark from these data sets, each with its share of ``queries``; shares of absent ones stay unused.
 
     The composition of several data sets is that of the published benchmark, as closely as their questions allow; what
-    is missed is in the header's metadata under ``composition`` and ``shares``. ``name``: name of the benchmark.
-
-    Raises:
-        BenchmarkError: a data set is incomplete (with ``allow_missing``, all are useless), or ``out`` holds something
-            other than a benchmark.
+    is missed is in the header's metadata. BenchmarkError: a data set is incomplete (with ``allow_missing``, all are).
     """
     check_replaceable(out)
     wanted = published(queries)

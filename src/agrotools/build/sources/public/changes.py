@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.sources.land import change_subjects, change_truth, look_closer, site_truth
-from agrotools.build.sources.layout import Item, matched_items
 from agrotools.build.sources.part import DataSet, Part
 from agrotools.build.sources.reading import (
     JPEG,
+    Item,
     find_root,
     is_blank,
+    matched_items,
     png_of,
     read_bands,
     read_mask,
@@ -77,7 +78,6 @@ def _codes(path: Path, data: DataSet) -> NDArray[np.int32]:
 
 
 def _kind(codes: NDArray[np.int32], data: DataSet) -> Hashable:
-    """Return the events and the number of ponds, or the class of the changed share."""
     if "events" not in data.layout:
         share = 100 * float((codes > 0).mean())
         return sum(share > size for size in _SIZES_PCT)
@@ -86,11 +86,7 @@ def _kind(codes: NDArray[np.int32], data: DataSet) -> Hashable:
 
 
 def _files(pair: Item, shape: Sequence[int], data: DataSet) -> tuple[SampleFile, ...] | str:
-    """Return the files of a pair, cut to what all show, or the reason for leaving it out.
-
-    Pictures that models can read are the authors' files, others PNG files. Their names (``before.png``) reveal no more
-    than the question does.
-    """
+    """Return the files of a pair, cut to what all show and PNG unless models can read them, or why it is left out."""
     of, paths = data.layout, (pair.files["before"], pair.files["after"])
     read = partial(_bands, of["bands"]) if "bands" in of else lambda path: read_photo(path).pixels
     pictures: Pictures = [read(path) for path in paths]
@@ -122,11 +118,7 @@ def _files(pair: Item, shape: Sequence[int], data: DataSet) -> tuple[SampleFile,
 
 
 def _bands(count: int, path: Path) -> NDArray[Any]:
-    """Return the stored red, green, blue and infrared bands.
-
-    A fourth band declared as alpha, as many writers of 8-bit files do, is infrared and must not hide pixels: it is dark
-    over water.
-    """
+    """Return the stored red, green, blue and infrared bands; infrared declared as alpha does not hide pixels."""
     bands = read_bands(path)
     if len(bands) != count:
         raise BenchmarkError(f"{path} has {len(bands)} bands, not {count}")

@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from agrotools.build.boxes import count_marks, read_marks, yolo_marks
-from agrotools.build.sources.layout import Item, Row, existing_items, with_files
+from agrotools.build.sources.land import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.part import TABLES, DataSet, Part, first_few, photo_pairs, photo_thing
-from agrotools.build.sources.photos import FRUIT_QUESTIONS, fruit_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
+    Item,
+    Row,
     by_stem,
+    existing_items,
     find_root,
     first_of,
     folders_below,
     photo_file,
     read_json,
     spread,
+    with_files,
 )
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -46,7 +49,6 @@ class Counted(NamedTuple):
 
 
 def _subjects(data: DataSet, plurals: Mapping[str, str], counted: Iterable[Counted]) -> list[Subject]:
-    """Return the subjects of these pictures, each of objects of one kind."""
     photos: dict[str, list[tuple[SampleFile, int]]] = {noun: [] for noun in plurals}
     for noun, path, count in counted:
         photos[noun].append((photo_file(path, data), count))
@@ -79,7 +81,6 @@ def agromind(data: DataSet) -> Part:
 
 
 def _counting_questions(questions: Path, data: DataSet) -> Iterator[Row]:
-    """Yield the questions that count; others are counted as left out."""
     of = data.layout
     for path in sorted(questions.rglob("*.json")):
         if not re.fullmatch(r"[A-Z]{2,3}_\d_\d_\d", path.stem):
@@ -163,7 +164,6 @@ def boxed(data: DataSet) -> Part:
 
 
 def _nouns_in(path: Path, data: DataSet) -> dict[str, Counter[str]]:
-    """Return the number of boxes of each noun in every picture, by file name."""
     pictures, holds = read_marks(path) or [], dict(zip(data.layout["classes"], data.layout["nouns"], strict=True))
     there = {mark.label for one in pictures for mark in one.marks}
     if there and there.isdisjoint(holds):

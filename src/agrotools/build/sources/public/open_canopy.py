@@ -117,10 +117,7 @@ def _opened_year(folder: Path, data: DataSet, opened: ExitStack) -> list[Any]:
 def _window(
     rasters: Sequence[Any], tile: Tile, right: int, lower: int, data: DataSet
 ) -> tuple[SampleFile, NDArray[np.float32]] | str:
-    """Return the file of a quarter of the tile and its heights in metres, or the reason why it cannot be used.
-
-    Heights are NaN where they were not measured.
-    """
+    """Return a quarter of the tile and its heights in metres, NaN where unknown, or why it is left out."""
     of, crs = data.layout, rasters[0].crs
     size, pixel_m = of["window_px"], of["pixel_m"]
     bounds = _in_crs(tile, crs, 2 * size * pixel_m)

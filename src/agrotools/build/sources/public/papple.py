@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.boxes import read_marks
-from agrotools.build.sources.layout import Item, Row, read_rows, with_files
+from agrotools.build.sources.land import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part
-from agrotools.build.sources.photos import TOGETHER, apple_subject
-from agrotools.build.sources.reading import find_root, first_of, read_photo, spread
+from agrotools.build.sources.reading import Item, Row, find_root, first_of, read_photo, read_rows, spread, with_files
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.tools.fruit.camera import read_depth
@@ -174,12 +173,9 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
 
 
 def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Outline]]:
-    """Read the pieces of every numbered apple, by picture and number, from a file of the VGG Image Annotator.
+    """Read the pieces of numbered apples, by picture and number, from a file of the VGG Image Annotator.
 
-    ``left_out``: counter of unusable outlines, by reason.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or has another format.
+    ``left_out`` counts unusable ones. BenchmarkError: the file has another format.
     """
     outlines: dict[str, dict[int, Outline]] = {}
     for name, marks, _ in read_marks(path, "apple_ID") or ():
@@ -200,7 +196,6 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
 
 
 def _mask_of(outline: Outline, box: Sequence[int]) -> NDArray[np.bool_]:
-    """Return the mask of pixels in the box that are inside one of the pieces."""
     drawn = np.zeros((box[3] - box[1], box[2] - box[0]), np.uint8)
     for piece in outline:
         # Pieces are drawn one by one, because overlapping pieces drawn together would leave a hole.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agrotools.build.sources.layout import listed_items, read_rows, with_files
+from agrotools.build.sources.land import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.part import (
     DataSet,
     Part,
@@ -25,16 +25,18 @@ from agrotools.build.sources.part import (
     photo_subject,
     photo_thing,
 )
-from agrotools.build.sources.photos import diagnosis_of, named_weeds, weed_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
     files_in,
     find_root,
     first_of,
     folders_below,
+    listed_items,
     read_mask,
     read_photo,
+    read_rows,
     spread,
+    with_files,
 )
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
@@ -80,14 +82,9 @@ class DiseasedPlant(NamedTuple):
 def disease_subjects(
     name: str, pictures: Sequence[DiseasedPlant], diseases: Mapping[str, Disease], data: DataSet
 ) -> list[Subject]:
-    """Return at most as many pairs as samples, with names that begin with ``name``.
+    """Return at most as many pairs as samples, opening no more pictures than needed.
 
-    No more pictures are opened than needed.
-
-    ``diseases``: all diseases that may be offered as choices.
-
-    Raises:
-        BenchmarkError: many pictures cannot be read, or no plant has two readable ones.
+    ``diseases``: all that may be offered as choices. BenchmarkError: many pictures cannot be read.
     """
     by_plant: dict[str, list[DiseasedPlant]] = {}
     for picture in pictures:
@@ -131,11 +128,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, DiseasedPlant]]:
-    """Pair pictures of one plant, alternating between pairs with one disease and with two.
-
-    Neither can thus be assumed. Diseases take turns as well, because some have a hundred times as many pictures as
-    others.
-    """
+    """Pair pictures of one plant, in turn with one disease and with two; diseases take turns as well."""
     waiting: dict[str, list[DiseasedPlant]] = {}
     for picture in spread(pictures, lambda picture: picture.disease.label, len(pictures), _SEED):
         waiting.setdefault(picture.disease.label, []).append(picture)
@@ -212,7 +205,6 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
 
 
 def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
-    """Return ids as a list that an expression can contain."""
     return str([one.entry.id for one in diseases if one.cause == cause])
 
 

@@ -18,8 +18,8 @@ from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
+from agrotools.build.sources.land import describe_separation
 from agrotools.build.sources.part import DataSet, Part, listed, listing_of, named, pairs_of, photo_thing
-from agrotools.build.sources.photos import describe_separation
 from agrotools.build.sources.reading import folders_below, geotiff_of, read_bands, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
@@ -56,7 +56,6 @@ class TileTruth(NamedTuple):
     names: tuple[str, ...]
 
     def area(self, region: Region | None) -> AreaTruth:
-        """Return the areas in a region, or in the whole tile for None."""
         return count_area(self.classes, None, region, self.valid)
 
     def ranking(self, names: Sequence[str]) -> JsonValue:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.sources.layout import listed_items
 from agrotools.build.sources.part import DataSet, Part, photo_subject, photo_thing, reasons
-from agrotools.build.sources.reading import find_root, read_mask, read_photo, spread
+from agrotools.build.sources.reading import find_root, listed_items, read_mask, read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
@@ -96,10 +95,9 @@ def _chosen(frames: Sequence[_Frame], data: DataSet) -> list[_Frame]:
 
 
 def _numbers(frames: Sequence[_Frame], masks: Sequence[NDArray[np.uint8]], undecided: int) -> dict[str, int]:
-    """Return the number of each species in the masks, which the authors do not publish.
+    """Return the number of each species in the masks, which is not published: the most frequent one among its plants.
 
-    It is the most frequent number among the plants of its pictures. Numbers are unique: if two species share one, the
-    species with more pictures gets it, and the pictures of the other are not used.
+    Numbers are unique: of two species, the one with more pictures gets it, and the pictures of the other are not used.
     """
     frames_of_count: Counter[tuple[str, int]] = Counter()
     for frame, values in zip(frames, masks, strict=True):

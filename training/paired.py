@@ -1,0 +1,45 @@
+"""Unanswerable twins for a share of the questions of a benchmark."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from agrotools.build.choosing import Chosen, in_turn
+from agrotools.build.templates.thing import Subject
+from agrotools.build.twins import paired, unanswerable_twin
+from agrotools.core import AbstainSlot
+
+SHARE = 0.17
+"""Share of unanswerable samples in a benchmark; some of them break."""
+
+
+def with_twins(
+    items: Sequence[Chosen], share: float = SHARE, listed: float = 1.0, subjects: Sequence[Subject] = ()
+) -> list[Chosen]:
+    """Return questions in their order, as many with a twin as make up ``share`` of the result, if so many have one.
+
+    Reasons take turns, and so do the templates of a reason. ``listed``: largest share of the twins that the list of
+    the files tells apart; ``subjects``: as in :func:`unanswerable_twin`.
+    """
+    most = round(len(items) * share / (1 - share))
+    twins = {
+        number: twin for number, item in enumerate(items) if (twin := unanswerable_twin(item, subjects)) is not None
+    }
+    waiting: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, twin in twins.items():
+        reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
+        waiting[reason][twin.question.template].append(number)
+    told = {number for number, twin in twins.items() if listed_facts(items[number]) != listed_facts(twin)}
+    limit = most if listed >= 1 else int(min(most * listed, (len(twins) - len(told)) * listed / (1 - listed)))
+    order = in_turn(in_turn(templates.values()) for templates in waiting.values())
+    refused = {*[number for number in order if number in told][limit:]}
+    chosen = {*[number for number in order if number not in refused][:most]}
+    return [
+        each
+        for number, item in enumerate(items)
+        for each in (paired(item, twins[number]) if number in chosen else (item,))
+    ]
+
+
+def listed_facts(item: Chosen) -> list[tuple[str, ...]]:
+    """Return the name of each file in the prompt and the facts given about it; a twin that lacks some can be told."""
+    return [(file.name, *file.model_dump(exclude_none=True)) for file in item.instance.files]
