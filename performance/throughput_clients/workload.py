@@ -1,4 +1,4 @@
-"""Write the benchmark folder that agrotools view --list, and the very same prompts as plain JSON for its peers.
+"""Write the benchmark folder that agrotools runs, and the very same prompts as plain JSON for its peers.
 
     python workload.py questions|agents|exam SAMPLES FOLDER
 

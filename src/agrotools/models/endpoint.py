@@ -47,7 +47,7 @@ class Endpoint:
     budget_usd: float | None = None
     """Maximum spending on this model in USD; requires a known price."""
     servers: "LocalServers | None" = None
-    """Servers that agrotools view --list for this model; ``base_url`` is None then."""
+    """Servers that agrotools runs for this model; ``base_url`` is None then."""
 
     @property
     def impatient(self) -> "Endpoint":
