@@ -200,7 +200,7 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
     """
     columns = Columns()
     for number in range(SCENES):
-        scene = make_scene(FIRST_BANDS_SEED + number, number % 4, FIELD_PX)  # pyright: ignore[reportArgumentType]
+        scene = make_scene(FIRST_BANDS_SEED + number, number % 4, size=FIELD_PX)  # pyright: ignore[reportArgumentType]
         bands = cast(NDArray[np.uint16], scene.images["bands"])
         truth = cast(NDArray[np.uint8], scene.masks["classes"])
         names = tuple(cast("list[str]", scene.sidecar["bands"]))

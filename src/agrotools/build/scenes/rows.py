@@ -108,11 +108,14 @@ class _Field:
 
 
 @one_thread()
-def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None) -> Scene:
+def make_scene(
+    seed: int, difficulty: Difficulty = 1, weed_pct: float | None = None, size: tuple[int, int] = (ROWS_PX, COLUMNS_PX)
+) -> Scene:
     """Draw a scene of 640 x 480 px, 1.9 x 1.4 m at 3 mm per pixel. The same arguments give the same scene.
 
-    ``weed_pct``: approximate weed cover, percent; None: drawn, 1 to 12 by difficulty. ``images``: ``rgb`` uint8 (480,
-    640, 3), ``bands`` uint16 (5, 480, 640) reflectance x 10,000. ``masks``: ``classes`` uint8, see :data:`CLASSES`.
+    ``weed_pct``: approximate weed cover, percent; None: drawn, 1 to 12 by difficulty. ``size``: rows and columns;
+    another size is another scene of the same density. ``images``: ``rgb`` uint8 (*size, 3), ``bands`` uint16
+    (5, *size) reflectance x 10,000. ``masks``: ``classes`` uint8, see :data:`CLASSES`.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = levels("rows")[difficulty]
@@ -122,15 +125,15 @@ def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = N
         float(np.cos(fall)), float(np.sin(fall)), float(rng.uniform(0.35, 1.1)), float(rng.uniform(*level.darkness))
     )
     soil = SOILS[int(rng.integers(len(SOILS)))]
-    ground = paint_soil(rng, ROWS_PX, COLUMNS_PX, soil, sun, float(rng.uniform(*level.roughness)))
-    canvas = Canvas(ground, sun, fractal_field(rng, ROWS_PX, COLUMNS_PX, 12, 3, 0.8))
+    ground = paint_soil(rng, *size, soil, sun, float(rng.uniform(*level.roughness)))
+    canvas = Canvas(ground, sun, fractal_field(rng, *size, 12, 3, 0.8))
     _litter(rng, canvas, int(rng.integers(*level.straws)))
 
     quarter = rng.integers(2) * np.pi / 2
     spacing_m = float(rng.choice([0.38, 0.45, 0.50]))
     spacing = spacing_m / gsd_m
     angle = float(quarter + rng.uniform(-level.tilt, level.tilt))
-    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (COLUMNS_PX / 2, ROWS_PX / 2))
+    field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
     crop = CROPS[str(rng.choice(list(CROPS)))]
     drawn_pct = float(rng.uniform(*level.weed_pct))
     weed_pct = drawn_pct if weed_pct is None else weed_pct
@@ -151,8 +154,9 @@ def make_scene(seed: int, difficulty: Difficulty = 1, weed_pct: float | None = N
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
     rows, columns = canvas.bands.shape[:2]
+    area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
-    for _ in range(straws):
+    for _ in range(int(straws * area)):
         length = float(min(rng.pareto(1.6) * 6.0 + 3.0, 75.0))
         x, y = rng.uniform(-20, columns + 20), rng.uniform(-20, rows + 20)
         leaf = Leaf(
@@ -162,7 +166,7 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
         worn = rng.beta(2.0, 1.2)
         straw = SURFACES["straw"] * (1 - worn) + SURFACES["weathered_straw"] * worn
         canvas.paint(leaf, straw.astype(np.float32), SOIL)
-    for _ in range(int(rng.integers(0, 4 + straws // 12))):
+    for _ in range(int(int(rng.integers(0, 4 + straws // 12)) * area)):
         size = rng.uniform(5, 14)
         shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
         widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
@@ -209,7 +213,7 @@ def _plant_weeds(
     names = list(WEEDS)
     shares = rng.dirichlet(np.full(len(names), 1.2))
     goal = weed_pct / 100.0 * canvas.classes.size
-    for _ in range(4000):
+    for _ in range(int(4000 * canvas.classes.size / (ROWS_PX * COLUMNS_PX))):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         if patches[int(y), int(x)] + 0.8 * rng.normal() < 0:
             continue
