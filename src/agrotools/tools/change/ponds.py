@@ -6,12 +6,13 @@ same on all sides. If there is a basin, the pond dried or was wetted; if not, it
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.change.detect_change import PondEvent
 from agrotools.tools.change.water import (
     BASIN_TEST,
     Channels,
@@ -29,7 +30,7 @@ from agrotools.tools.change.water import (
     working_shrink,
 )
 
-PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+Infrared = tuple[NDArray[np.floating] | None, NDArray[np.floating] | None]
 
 UNCLEAR = (0.4, 0.6)
 """Range of the probability of a basin in which no event is reported."""
@@ -62,8 +63,7 @@ def pond_change(
     after_rgb: NDArray[np.uint8],
     valid: Mask,
     *,
-    nir_before: NDArray[np.floating] | None = None,
-    nir_after: NDArray[np.floating] | None = None,
+    infrared: Infrared = (None, None),
     gsd_m: float | None = None,
     min_area_px: int | None = None,
 ) -> PondChange:
@@ -72,16 +72,16 @@ def pond_change(
     Args:
         before_rgb, after_rgb: uint8 (rows, columns, 3), natural colours, registered to within two pixels.
         valid: bool (rows, columns), pixels with data in both.
-        nir_before, nir_after: near infrared (rows, columns) on the scale of the colours (one factor for all bands).
+        infrared: near infrared of both, (rows, columns), on the scale of the colours (one factor for all bands).
         gsd_m: metres per pixel; sets the smallest area of a pond to 60 m^2 unless ``min_area_px`` is given.
     """
     shape = valid.shape
     shrink = working_shrink(shape, gsd_m)
     if shrink == 1.0:
-        return _compare((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)
+        return _compare((before_rgb, after_rgb), infrared, valid, gsd_m, min_area_px)
     small = _compare(
         (_shrink(before_rgb, shrink), _shrink(after_rgb, shrink)),
-        (_shrink(nir_before, shrink), _shrink(nir_after, shrink)),
+        (_shrink(infrared[0], shrink), _shrink(infrared[1], shrink)),
         _shrink(valid.astype(np.float32), shrink) > 0.99,
         None if gsd_m is None else gsd_m * shrink,
         None if min_area_px is None else max(1, round(min_area_px / shrink**2)),
@@ -104,7 +104,7 @@ def _shrink(plane: Any, shrink: float) -> Any:
 
 def _compare(
     pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-    infrared: tuple[NDArray[np.floating] | None, NDArray[np.floating] | None],
+    infrared: Infrared,
     valid: Mask,
     gsd_m: float | None,
     min_area_px: int | None,
