@@ -130,11 +130,7 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
 
 
 def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[str, str], argument: str) -> None:
-    """Refuse pictures of different sizes, given as (rows, columns).
-
-    Raises:
-        ToolError: ``shape_mismatch``.
-    """
+    """Refuse pictures of different sizes, given as (rows, columns); ToolError ``shape_mismatch``."""
     if first != second:
         why = f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
         hint = "without a coordinate reference system the two must show the same place pixel by pixel"

@@ -42,17 +42,8 @@ class Block:
 def raster_blocks(
     source: RasterSource, bands: Sequence[int], region: Box | None = None, *, halo: int = 0, block_px: int = BLOCK_PX
 ) -> Iterator[Block]:
-    """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right.
-
-    Args:
-        bands: 1-based numbers.
-        region: (x0, y0, x1, y1) in pixels, half-open; None: whole raster.
-        halo: number of pixels to read beyond each block, for filters; clipped to the region.
-        block_px: approximate pixels of a block, all bands together; never smaller than a tile of the file.
-
-    Raises:
-        ToolError: ``region_empty``, or raised by :meth:`RasterSource.read`.
-    """
+    """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right. ``halo``:
+    pixels read beyond each block, for filters; ``block_px``: approximate pixels of a block, all bands together."""
     x0, y0, x1, y1 = region or (0, 0, source.width, source.height)
     refuse_outside((x0, y0, x1, y1), source.width, source.height, source.name)
     for box in block_boxes((x0, y0, x1, y1), tile_shape(source, bands[0]), block_px // max(1, len(bands))):

@@ -111,11 +111,7 @@ def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
 
 
 def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
-    """Refuse a box that is empty or not entirely inside a picture of this size.
-
-    Raises:
-        ToolError: ``region_empty``.
-    """
+    """Refuse a box that is empty or not entirely inside a picture of this size; ToolError ``region_empty``."""
     x0, y0, x1, y1 = region
     if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
         why = f"the region {list(region)} is not inside {name}, which is {width} x {height} pixels"
@@ -124,11 +120,8 @@ def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
 
 
 def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:
-    """Return the part of ``region`` inside a picture of this size (None: all), and flag ``region_clipped`` if cut.
-
-    Raises:
-        ToolError: ``region_empty`` if no part of it is inside.
-    """
+    """Return the part of ``region`` inside a picture of this size (None: all), and flag ``region_clipped`` if cut;
+    ToolError ``region_empty`` if no part of it is inside."""
     if region is None:
         return (0, 0, width, height), ()
     x0, y0, x1, y1 = region

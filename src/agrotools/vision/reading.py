@@ -73,11 +73,7 @@ class RgbImage:
 
 
 def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
-    """Refuse a picture without colours.
-
-    Raises:
-        ToolError: ``band_not_found``.
-    """
+    """Refuse a picture without colours; ToolError ``band_not_found``."""
     if picture.is_grey:
         raise ToolError("band_not_found", f"{name} is grey{why}", argument="image", hint=hint)
 
@@ -366,11 +362,7 @@ def _palette(source: "RasterSource") -> NDArray[np.uint8] | None:
 
 
 def refuse_without_data(valid: NDArray[np.bool_], name: str, argument: str = "image") -> None:
-    """Refuse a picture without any pixel that has data.
-
-    Raises:
-        ToolError: ``nothing_found``.
-    """
+    """Refuse a picture without any pixel that has data; ToolError ``nothing_found``."""
     if not valid.any():
         hint = "check the file's nodata value, or choose another region"
         raise ToolError("nothing_found", f"{name} holds no data: all pixels are no-data", argument=argument, hint=hint)

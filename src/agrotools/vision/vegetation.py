@@ -110,11 +110,8 @@ class Vegetation:
 
 
 def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
-    """Return the requested index, or for ``auto`` the best one for the available bands.
-
-    Raises:
-        ToolError: ``band_not_found`` if a band is missing, with the possible indices.
-    """
+    """Return the requested index, or for ``auto`` the best one; ToolError ``band_not_found`` with the possible
+    indices."""
     possible = [name for name, info in INDICES.items() if all(band in available for band in info.bands)]
     if index == "auto":
         for name in _AUTO:

@@ -67,18 +67,9 @@ def class_table(
     marked: str,
     names: tuple[str, str],
 ) -> ClassTable:
-    """Find the names of the class numbers of a pair.
-
-    Args:
-        present: class numbers of each raster.
-        label_map: class numbers by name, as the caller gives them; the class ``ignore`` is not counted.
-        classes: name by class number, as text, known for each file.
-        marked: name of the marked area if a mask holds only 0 and one other number and no names are known.
-        names: names of the two files.
-
-    Raises:
-        ToolError: ``invalid_argument`` if a number has two names or there are too many classes.
-    """
+    """Find the names of the class numbers ``present`` in each raster: of ``label_map``, else of ``classes`` (known
+    of each file); a mask of 0 and one other number marks ``marked``. ToolError ``invalid_argument`` if a number has
+    two names or there are too many classes."""
     numbers = np.union1d(*present).astype(np.int32)
     if numbers.size > _MOST_CLASSES:
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"

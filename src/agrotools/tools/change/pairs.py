@@ -40,11 +40,7 @@ class RasterPair:
 
 
 def are_rasters(before: Path, after: Path) -> bool:
-    """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file.
-
-    Raises:
-        ToolError: ``file_not_found``, ``unreadable_file``.
-    """
+    """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file."""
     kinds = [
         file_format(path, argument=argument, shown_as=shown_name(path))
         for path, argument in ((before, "before"), (after, "after"))
@@ -56,11 +52,7 @@ def are_rasters(before: Path, after: Path) -> bool:
 def open_raster_pair(
     before: Path, after: Path, *, labels: bool = False, arguments: tuple[str, str] = ("before", "after")
 ) -> Iterator[RasterPair]:
-    """Open two rasters on the grid of the first.
-
-    Raises:
-        ToolError: as :func:`~agrotools.vision.rasters.open_raster` and :func:`~agrotools.vision.alignment.align`.
-    """
+    """Open two rasters on the grid of the first; errors as of ``open_raster`` and ``align``."""
     with (
         open_raster(before, argument=arguments[0], shown_as=shown_name(before)) as first,
         open_raster(after, argument=arguments[1], shown_as=shown_name(after)) as second,
@@ -128,11 +120,7 @@ class Frame:
 
 
 def frame_of(request: ChangeRequest, size: tuple[int, int], files: Sequence[Path], in_file: float | None) -> Frame:
-    """Return the part of a pair of ``size`` (width, height) that the call requests; see :func:`pair_scale`.
-
-    Raises:
-        ToolError: ``region_empty``, ``missing_metadata``, ``limit``.
-    """
+    """Return the part of a pair of ``size`` (width, height) that the call requests; see :func:`pair_scale`."""
     name = shown_name(files[0])
     box, clipped = clipped_region(request.region, *size, name)
     scale = pair_scale(request.gsd_m, files, in_file)
@@ -187,11 +175,7 @@ def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
 
 
 def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
-    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths.
-
-    Raises:
-        ToolError: ``invalid_argument``, ``band_not_found``.
-    """
+    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths."""
     names = band_names(source, path)
     if bands is not None:
         return chosen_roles(bands, names, file=source.name)
@@ -220,15 +204,9 @@ class Shift(NamedTuple):
 
 
 def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]) -> Shift:
-    """Measure the shift of ``after`` against ``before`` by phase correlation of edge strengths.
-
-    Edges change less with light and season than brightness does. The shift is clear if the edge strengths correlate
-    after it is undone, and better than before. Method: Kuglin and Hines 1975.
-
-    Args:
-        before, after: uint8 (rows, columns, 3).
-        valid: bool (rows, columns), pixels with data in both.
-    """
+    """Measure the shift of ``after`` against ``before``, (rows, columns, 3), by phase correlation of edge strengths
+    (Kuglin and Hines 1975), which change less with light and season than brightness does. It is clear if the edge
+    strengths correlate after it is undone, and better than before."""
     height, width = valid.shape
     if min(height, width) < _SMALLEST_SIDE:
         return Shift(0.0, 0.0, is_clear=False)
@@ -313,12 +291,8 @@ class Pictures:
 def read_pictures(
     before: Path, after: Path, bands: Mapping[str, int | str] | None, request: ChangeRequest, register: bool
 ) -> Pictures:
-    """Read a pair, resample it to one grid and undo a shift.
-
-    Raises:
-        ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
-            ``limit``, ``region_empty``, ``nothing_found``.
-    """
+    """Read a pair, resample it to one grid and undo a shift. ToolError: as the readers; ``shape_mismatch`` (sizes; a
+    shift of over 5 % of the width), ``crs_mismatch``, ``limit``, ``region_empty``, ``nothing_found``."""
     names = shown_name(before), shown_name(after)
     infrared = in_file = None
     is_located = False

@@ -69,11 +69,9 @@ def pond_change(
 ) -> PondChange:
     """Find the water of both dates and the event of the largest pond that changed.
 
-    Args:
-        before_rgb, after_rgb: uint8 (rows, columns, 3), natural colours, registered to within two pixels.
-        valid: bool (rows, columns), pixels with data in both.
-        infrared: near infrared of both, (rows, columns), on the scale of the colours (one factor for all bands).
-        gsd_m: metres per pixel; sets the smallest area of a pond to 60 m^2 unless ``min_area_px`` is given.
+    Pictures: uint8 (rows, columns, 3), natural colours, registered to within two pixels; ``valid``: pixels with data in
+    both; ``infrared``: of both, on the scale of the colours. ``gsd_m`` sets the smallest area of a pond to 60 m^2
+    unless ``min_area_px`` is given.
     """
     shape = valid.shape
     shrink = working_shrink(shape, gsd_m)

@@ -107,15 +107,9 @@ def draw_change(
     gsd_m: float | None = None,
     title: str = "",
 ) -> NDArray[np.uint8]:
-    """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar below.
-
-    Args:
-        before, after: uint8 (rows, columns, 3) of any size, with the same extent as ``changes``.
-        changes: uint8 (rows, columns) of :data:`SAME`, :data:`GAINED`, :data:`LOST`, :data:`CHANGED`, :data:`NO_DATA`.
-        layers: kinds of change to draw, in the order of the legend.
-        region: box in pixels of ``changes``; the area outside is dimmed.
-        gsd_m: metres per pixel of ``changes``, for a scale bar.
-    """
+    """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar
+    below. ``before``, ``after``: (rows, columns, 3) of any size, with the extent of ``changes``; outside of
+    ``region`` (pixels of ``changes``) panels are dimmed."""
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width

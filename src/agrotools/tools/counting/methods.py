@@ -110,11 +110,7 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
 def fruit_by_net(
     pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
 ) -> CountedObjects:
-    """Detect fruit with the shipped net; scores are rescaled so that 0.3 minimises the error of counts.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if the net cannot be loaded.
-    """
+    """Detect fruit with the shipped net; scores are rescaled so that 0.3 minimises the error of counts."""
     net = load_fruit_net()
     detections, scales, others = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.counts[name].threshold for name in net.info.classes])

@@ -61,13 +61,8 @@ class Cells:
 
 
 def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
-    """Compute the features of every cell with plants.
-
-    Args:
-        pixels: uint8 (rows, columns, 3), at least 16 pixels wide and high. Leaves are bright in the middle channel
-            (green, or near infrared in false colour) and dark in the outer ones.
-        mask: bool (rows, columns), the plants.
-    """
+    """Compute the features of every cell with plants. ``pixels``: at least 16 wide and high; leaves are bright in
+    the middle channel (green, or near infrared in false colour) and dark in the outer ones. ``mask``: the plants."""
     size = (pixels.shape[1] // 2, pixels.shape[0] // 2)
 
     def half(image: NDArray[np.generic]) -> Map:
@@ -292,12 +287,8 @@ def list_heads() -> tuple[list[HeadInfo], list[str]]:
 
 
 def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.uint8]) -> list[HeadInfo]:
-    """Return the heads that have not seen this picture, sorted by number of training pictures (most first) and name.
-
-    Args:
-        sha256: hash of the picture's file.
-        pixels: the picture, uint8 (rows, columns, 3).
-    """
+    """Return the heads that have not seen this picture (hash of its file, pixels), sorted by number of training
+    pictures (most first) and name."""
     square = _square(pixels)
     looks = [_thumbnail_bits(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
 
@@ -345,15 +336,8 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
 def separate_crop(
     pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head, info: HeadInfo
 ) -> tuple[NDArray[np.bool_], bool]:
-    """Return the crop among the plants in ``mask``, and True if the picture resembles the training pictures.
-
-    Args:
-        pixels: uint8 (rows, columns, 3) in the colours the head was trained on.
-        mask: bool (rows, columns), the plants; not empty.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if the head expects other features.
-    """
+    """Return the crop among the plants in ``mask`` (not empty), and True if the picture resembles the training
+    pictures."""
     cells = cell_features(pixels, mask)
     if cells.values.shape[1] != len(head.mean):
         raise ToolError("backend_unavailable", f"head {info.name} expects other features")

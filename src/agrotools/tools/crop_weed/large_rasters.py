@@ -63,12 +63,7 @@ class RasterVegetation:
 def segment_raster(
     source: RasterSource, roles: Mapping[Role, int], index: Index, region: Box, longest_side: int
 ) -> RasterVegetation:
-    """Count the plants in a region of a raster, reading it block by block.
-
-    Args:
-        roles: 1-based band number by role; only the bands that the index needs are read.
-        longest_side: longest side of the small picture, pixels.
-    """
+    """Count the plants in a region of a raster, block by block; the small picture has the ``longest_side``, pixels."""
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sampled = sample_threshold(source, used, index, region)
     cover = RasterThumbnail(region, longest_side)
@@ -173,10 +168,7 @@ def measure_by_blocks(
     info: SampleFile | None,
 ) -> AreaInputs | None:
     """Measure the areas of a raster with a large region; return None if the raster is small enough to be read whole.
-
-    Raises:
-        ToolError: ``limit`` above 400 million pixels; ``band_not_found``, ``nothing_found``; and as the readers.
-    """
+    ToolError ``limit`` above 400 million pixels."""
     name = info.name if info else path.name
     if file_format(path, shown_as=name) not in ("tiff", "envi"):
         return None

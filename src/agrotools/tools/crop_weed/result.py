@@ -165,17 +165,9 @@ class LabelAreas:
 def label_areas(
     labels: LabelImage, label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str
 ) -> LabelAreas:
-    """Find crop, weeds and soil in a label raster.
-
-    Args:
-        label_map: class numbers of ``crop``, ``weed``, ``soil`` and ``ignore``; None to use the meanings in
-            ``classes``. Without ``soil``, all other numbers count as soil.
-        classes: known meaning of each class number (as text) in the file.
-
-    Raises:
-        ToolError: ``missing_metadata`` if the meaning of the numbers is unknown; ``nothing_found``,
-            ``invalid_argument``.
-    """
+    """Find crop, weeds and soil in a label raster: by ``label_map`` (numbers by area; without ``soil``, all other
+    numbers are soil), else by ``classes``, the known meaning of each number. ToolError ``missing_metadata`` if the
+    meaning is unknown; ``nothing_found``, ``invalid_argument``."""
     present = sorted(int(value) for value in np.unique(labels.classes))
     numbers, notes, flags = meaning_of_classes(label_map, classes, name, present)
     there = np.ones(labels.classes.shape, np.bool_) if labels.valid is None else labels.valid

@@ -58,12 +58,7 @@ class Disc:
 
 
 def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Disc]:
-    """Find the discs in a picture, largest first.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        exclude: bool (rows, columns), plants, because round leaves are not markers.
-    """
+    """Find the discs in a picture, largest first; ``exclude``: plants, because round leaves are not markers."""
     height, width = pixels.shape[:2]
     shrink = min(1.0, _LONGEST_PX / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
@@ -147,10 +142,7 @@ def scale_of(
     name: str,
 ) -> PlantScale:
     """Choose the scale: ``scale_cm_px``, else that of the marker, else ``gsd_m`` (metres per pixel) of the file.
-
-    Raises:
-        ToolError: ``missing_metadata`` if the given marker cannot be identified reliably.
-    """
+    ToolError ``missing_metadata`` if the marker cannot be identified reliably."""
     if scale_cm_px is not None:
         chosen = choose_scale(scale_cm_px / 100, gsd_m)
         ignored = ("scale_cm_px was given, so the scale marker was not looked for",) if marker else ()
@@ -216,12 +208,8 @@ class Plants:
 
 
 def find_plants(mask: Mask, *, side_view: bool) -> Plants:
-    """Find the plants in a mask; parts separated by a small gap, as at a thin petiole, are one plant.
-
-    Args:
-        mask: bool (rows, columns).
-        side_view: True if plants stand upright in the picture, so that their lowest end is a stem.
-    """
+    """Find the plants in a mask; parts separated by a small gap, as at a thin petiole, are one plant. ``side_view``:
+    plants stand upright, so that their lowest end is a stem."""
     gap = min(3, max(1, round(0.003 * max(mask.shape))))
     joined = cv2.dilate(mask.astype(np.uint8), disc_of(gap))
     count, found_labels, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
@@ -372,13 +360,7 @@ def draw_plants(
     disc: Disc | None,
     title: str,
 ) -> NDArray[np.uint8]:
-    """Draw the outlines, hulls, leaf tips and heights of ``plants`` on the picture.
-
-    Args:
-        ground_y_px: row of the common ground line; None for the foot of each plant.
-        heights: True if heights were measured.
-        disc: scale marker, if used.
-    """
+    """Draw the outlines, hulls, leaf tips and heights (over ``ground_y_px``, else over the foot) of plants."""
     zoom = max(1, _LEAST_SIDE_PX // max(pixels.shape[:2]))
     marks: list[Mark] = []
     for number, plant in enumerate(plants, start=1):

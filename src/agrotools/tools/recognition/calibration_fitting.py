@@ -164,19 +164,10 @@ def calibrate(
     skip_unreadable: bool = False,
     progress: Progress = lambda _: None,
 ) -> Calibration:
-    """Calibrate a model for a tool on labelled pictures, and write the calibration to the packs folder.
-
-    Args:
-        backend: ``learned:MODEL``.
-        pictures: each with a label that means one of the names the model chooses from.
-        arguments: those of the tool that decide on the names.
-        strangers: folder of pictures of other things, of which figures say how many get a name.
-
-    Raises:
-        UsageError: a tool, back-end, argument, label or folder that cannot be used, unreadable pictures, or too few
-            subjects.
-        ToolError: ``backend_unavailable``: the model is of the wrong kind or cannot be loaded.
-    """
+    """Calibrate the model of the back-end ``learned:MODEL`` for a tool on labelled pictures, and write the
+    calibration to the packs folder. ``arguments``: those of the tool that decide on the names; ``strangers``: folder
+    of pictures of other things, of which figures say how many get a name. UsageError: what cannot be used,
+    unreadable pictures, or too few subjects."""
     if tool not in _ARGUMENTS:
         raise UsageError(f"{tool} gives no names", hint=f"tools: {', '.join(_ARGUMENTS)}")
     if not backend.startswith(LEARNED):
@@ -236,11 +227,7 @@ def _names_to_choose(tool: str, arguments: Mapping[str, Any]) -> dict[str, Entry
 def _places(
     labels: Iterable[str], names: Mapping[str, Entry | None], known: KbNames, crop: str | None
 ) -> dict[str, int]:
-    """Return the place of the name that each label means.
-
-    Raises:
-        UsageError: a label means none of the names, or several.
-    """
+    """Return the place of the name that each label means; UsageError if it means none of the names, or several."""
     found: dict[str, int] = {}
     missing: list[str] = []
     for label in labels:

@@ -327,11 +327,8 @@ def _by_larger_model(
 
 
 def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> dict[str, Entry | None]:
-    """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there are none for ``crop``.
-    """
+    """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
+    ``backend_unavailable`` if there are none for ``crop``."""
     from agrotools.tools.services.vision import MOST_NAMES
 
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}

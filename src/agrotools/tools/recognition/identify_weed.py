@@ -214,11 +214,8 @@ def _by_larger_model(
 
 
 def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[str, Entry | None]:
-    """Return the names that a larger model chooses from, each with its entry.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there are none.
-    """
+    """Return the names that a larger model chooses from, each with its entry; ToolError ``backend_unavailable`` if
+    there are none."""
     if candidates is not None:
         return {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
     if not (weeds := names.of_kinds(("weed",))):

@@ -76,13 +76,9 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
 
 
 def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Divide pictures into those to learn from and those held out, whole groups at a time, class by class.
-
-    A class holds out the nearest number to ``share`` of its groups, at least one; the draw is fixed.
-
-    Raises:
-        UsageError: a class keeps too few pictures or groups to learn from.
-    """
+    """Divide pictures into those to learn from and those held out, whole groups at a time: of each class the nearest
+    number to ``share`` of its groups, at least one; the draw is fixed. UsageError: a class keeps too few to learn
+    from."""
     held: set[str] = set()
     placed: set[str] = set()
     draw = np.random.default_rng(0)
@@ -127,11 +123,8 @@ def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage], co
 
 
 def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage] = ()) -> None:
-    """Check that a head can be trained and validated on these pictures, which are left ``of`` others if given.
-
-    Raises:
-        UsageError: there is only one class, or a class has too few pictures or groups.
-    """
+    """Refuse pictures, left ``of`` others if given, of one class only, or with too few pictures or groups of a
+    class."""
     counts = Counter(one.label for one in labelled)
     counts.update(dict.fromkeys({one.label for one in of}, 0))
     if len(counts) < 2:

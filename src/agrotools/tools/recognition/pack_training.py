@@ -78,20 +78,9 @@ def train_pack(
     keep: float = KEEP,
     progress: Progress = lambda _: None,
 ) -> PackInfo:
-    """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``.
-
-    Args:
-        pictures: labelled pictures, as :func:`~agrotools.tools.recognition.labelled_pictures.read_labelled` lists them.
-        licence_note: terms of use of the pictures, stored in the pack.
-        skip_unreadable: leave out unreadable pictures instead of stopping.
-        keep: out-of-fold share of known pictures that are not refused.
-        progress: function called with each progress message.
-
-    Raises:
-        UsageError: ``out`` exists or cannot be written, pictures are unreadable or have two labels, a class has too
-            few pictures, or scikit-learn is missing.
-        ToolError: ``backend_unavailable``: a shipped net is damaged.
-    """
+    """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``. ``keep``: out-of-fold share
+    of known pictures that are not refused. UsageError: ``out`` exists or cannot be written, pictures are unreadable
+    or have two labels, a class has too few pictures, or scikit-learn is missing."""
     import_of_extra("sklearn", "train", "training needs scikit-learn")
     from threadpoolctl import threadpool_limits
 

@@ -41,18 +41,11 @@ def ask_model(
     *,
     max_output_tokens: int = 1024,
 ) -> tuple[ReplyType, str]:
-    """Ask the vision model of the running tool; return the parsed reply and a note on its origin.
+    """Ask the vision model of the running tool; return the reply and a note on its origin.
 
-    After an invalid reply the model is asked once more, with an explanation of the fault.
-
-    Args:
-        text: instruction in words. The schema of ``reply_type`` is appended to it.
-        reply_type: type of the reply.
-        check: function that returns the fault in a well-formed reply, or None if it is valid.
-
-    Raises:
-        ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two invalid replies), and errors of the
-            endpoint.
+    The schema of ``reply_type`` is appended to the ``text``. After a reply that is invalid or has a fault by ``check``
+    the model is asked once more, with the fault. ToolError ``backend_unavailable`` (no vision model), ``tool_failed``
+    (two invalid replies), and errors of the endpoint.
     """
     model = vision_in_use()
     if model is None:
@@ -344,11 +337,8 @@ def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundOb
 def outline_things(
     pixels: NDArray[np.uint8], box: Box, text: str
 ) -> tuple[list[NDArray[np.float64]], list[float], tuple[str, ...], tuple[str, ...]]:
-    """Outline the objects that ``text`` names in the part ``box`` of a picture.
-
-    Returns:
-        Outlines, each (points, 2) in pixels of the whole picture, their scores, notes and flags.
-    """
+    """Outline the objects that ``text`` names in the part ``box`` of a picture: outlines, (points, 2) in pixels of
+    the whole picture, their scores, notes and flags."""
     picture = picture_for_model(pixels, box)
     instruction = (
         f"Outline every {_quote(text)} in this picture of {picture.size} as closely "
@@ -367,15 +357,8 @@ def outline_things(
 
 
 def choose_name(pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3) -> RankedNames:
-    """Choose names for the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    A reply with a name outside the list is invalid.
-
-    Args:
-        what: kind of thing to name: "weed species", "disease or pest of bean".
-        names: allowed names, 1 to 400; any beyond 400 are ignored.
-        top_k: maximum number of candidates.
-    """
+    """Choose up to ``top_k`` of the first 400 ``names`` for the part ``box`` of a picture; a name outside the list
+    makes a reply invalid. ``what``: kind of thing to name: "weed species", "disease or pest of bean"."""
     picture = picture_for_model(pixels, box)
     known = {_folded(name): name for name in names[:MOST_NAMES]}
     text = (

@@ -138,14 +138,8 @@ def similarity_shares(
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Return a share (n,) for each name, summing to 1, and the direction of the picture, (width,), of length 1.
 
-    The shares are the softmax over the cosines times the learned scale of the model.
-
-    Each name is put into three sentences, whose directions are averaged. Shares are relative to the given names: even
-    for a picture of something else, one of them is the likeliest.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        names: at least one.
+    The shares are the softmax over the cosines times the learned scale of the model; each name is put into three
+    sentences, whose directions are averaged. Even for a picture of something else, one of the names is the likeliest.
     """
     torch = library("torch")
     from PIL import Image

@@ -148,15 +148,8 @@ _AT_ONCE = 64
 def masks_in_boxes(
     pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return a mask for each box, and the model's estimate of its quality.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        boxes: (n, 4) x0, y0, x1, y1 in pixels.
-
-    Returns:
-        Masks, bool (n, rows, columns), and estimated IoU values (n,), about 0..1.
-    """
+    """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns), and estimated IoU values (n,),
+    about 0..1."""
     torch = library("torch")
 
     if weights.kind != "sam2":

@@ -86,14 +86,8 @@ def find_weights(model: str) -> Weights:
 
 
 def library(name: str) -> Any:
-    """Import a library of the extra ``learned``. It is untyped, because type checks run without the extra.
-
-    Torch is limited to one thread, as in all tools: threads block each other on few cores, and sums depend on their
-    number.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the library cannot be imported.
-    """
+    """Import a library of the extra ``learned``. It is untyped, because type checks run without the extra. Torch is
+    limited to one thread, as in all tools: threads block each other, and sums depend on their number."""
     try:
         module = import_module(name)
     except ImportError as error:
