@@ -50,13 +50,9 @@ class _Grid:
 
 
 def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Path], region: Box | None) -> None:
-    """Save the masks, tables of objects and map layers of a result as GeoTIFF and GeoJSON.
-
-    Args:
-        paths: rasters of the call, in its order; the first one with a coordinate reference system gives the place.
-            Nothing is saved if none has one.
-        region: region of the call, in pixels of that raster.
-    """
+    """Save the masks, tables of objects and map layers of a result as GeoTIFF and GeoJSON, at the place of the first
+    of the rasters ``paths`` that has a coordinate reference system; ``region`` is in its pixels. Nothing is saved if
+    none has one."""
     paths = [*paths]
     grid = next((grid for path in paths if (grid := _grid_of(path))), None)
     if grid is None:

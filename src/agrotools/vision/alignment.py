@@ -86,13 +86,9 @@ _GEOREFERENCE = "georeference both, or give both as plain pictures of the same s
 def align(first: RasterSource, second: RasterSource, *, labels: bool = False) -> RasterSource:
     """Return the second raster on the grid of the first: itself if it is on that grid, else an :class:`AlignedRaster`.
 
-    Args:
-        labels: True if the values are class numbers.
-
-    Raises:
-        ToolError: ``crs_mismatch`` if only one has a coordinate reference system, if the systems cannot be converted
-            into each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and
-            the sizes differ; ``nothing_found`` if they do not overlap.
+    ToolError ``crs_mismatch`` if only one has a coordinate reference system, if the systems cannot be converted into
+    each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and the sizes
+    differ; ``nothing_found`` if they do not overlap.
     """
     located = [each.dataset.crs is not None and not each.dataset.transform.is_identity for each in (first, second)]
     if located[0] != located[1]:

@@ -43,15 +43,8 @@ _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
 
 
 def file_format(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Format:
-    """Return the format of a file by its content.
-
-    Args:
-        argument: name of the tool's argument, for errors.
-        shown_as: name of the file in messages, if it differs from the name on disk.
-
-    Raises:
-        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or any other format.
-    """
+    """Return the format of a file by its content. ``argument``, ``shown_as``: name of the argument, and of the file
+    in messages. ToolError ``file_not_found``; ``unreadable_file`` for an empty file or any other format."""
     name = shown_as or path.name
     try:
         if path.is_dir():
@@ -191,13 +184,9 @@ class BareJpeg:
 
 
 def bare_jpeg(path: str | Path, longest_px: int) -> BareJpeg | None:
-    """Return the stored picture of a JPEG file, without any other content of the file.
-
-    Return None if the stored picture may differ from the displayed one: other formats, rotated or CMYK pictures,
-    several pictures in a file, rare codings, and truncated files. Also return None for pictures of more than
-    ``longest_px`` on a side, for files of more than 8 MiB, and for unreadable files. Pixels are not decoded, so damage
-    in them is not detected.
-    """
+    """Return the stored picture of a JPEG file, without any other content of the file; pixels are not decoded. None
+    if the stored picture may differ from the displayed one (other formats, rotated or CMYK pictures, several
+    pictures in a file, rare codings, truncated files), and for over ``longest_px`` on a side or 8 MiB."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # as a file object, it would take twice as many system calls
         try:

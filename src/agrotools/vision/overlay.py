@@ -55,16 +55,8 @@ def draw_overlay(
     gsd_m: float | None = None,
     title: str = "",
 ) -> NDArray[np.uint8]:
-    """Return the picture with each layer tinted and outlined, and a legend below it.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        classes: uint8 (rows, columns), class numbers; classes without a layer are not drawn.
-        layers: layers to draw, in the order of the legend.
-        region: the rest of the picture is dimmed.
-        gsd_m: metres per pixel, for a scale bar.
-        title: first line of the legend.
-    """
+    """Return the picture with the layers drawn in, and title, legend and scale bar (``gsd_m``: metres per pixel)
+    below; classes without a layer are not drawn, and the rest of the picture around ``region`` is dimmed."""
     import cv2
 
     height, width = classes.shape

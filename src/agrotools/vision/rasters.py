@@ -99,16 +99,9 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
 
 
 def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str) -> dict[Role, int]:
-    """Map roles to 1-based band numbers as given by a caller.
-
-    Args:
-        bands: band number, from 1, or band name by role (``R``, ``G``, ``B``, ``RE``, ``NIR`` or a word for it).
-        names: names of the file's bands in order.
-
-    Raises:
-        ToolError: ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
-            bands.
-    """
+    """Map roles to 1-based band numbers as given by a caller: number or name of the band by role, or by a word for
+    it. ToolError ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
+    bands."""
     roles: dict[Role, int] = {}
     for key, selector in bands.items():
         role = role_of(key)
@@ -387,12 +380,8 @@ def _near(value: float) -> float:
 
 @contextmanager
 def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Iterator[RasterSource]:
-    """Open a raster for reading.
-
-    Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (another format, damaged, complex numbers), ``limit`` (blocks
-            too large to decode).
-    """
+    """Open a raster for reading. ToolError ``file_not_found``, ``unreadable_file`` (another format, damaged, complex
+    numbers), ``limit`` (blocks too large to decode)."""
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind not in RASTER_DRIVERS:

@@ -112,13 +112,8 @@ Over 403 photographs and 2,500 drawn ones they differ by 86 or more; over 1,353 
 
 
 def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") -> None:
-    """Refuse a picture, uint8 (rows, columns, 3), that is black, white or grey everywhere but for noise.
-
-    A failed exposure is; water, soil or a closed canopy from above have a colour.
-
-    Raises:
-        ToolError: ``nothing_found``.
-    """
+    """Refuse a picture that is black, white or grey everywhere but for noise, as a failed exposure is; water, soil
+    or a closed canopy from above have a colour. ToolError ``nothing_found``."""
     import cv2
 
     rows, columns = pixels.shape[:2]
@@ -141,12 +136,9 @@ def read_image(
     """Read a picture (JPEG, PNG, WebP, HEIC, AVIF, TIFF) as 8-bit sRGB.
 
     16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
-    ``colour_converted``). The first picture of an animation or a stack is used.
-
-    Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than 100
-            million pixels; detected before decoding), ``nothing_found`` (no data, transparent everywhere, or blank
-            unless it ``may_be_blank``).
+    ``colour_converted``). The first picture of an animation or a stack is used. ToolError ``file_not_found``,
+    ``unreadable_file``, ``limit`` (over 100 million pixels; detected before decoding), ``nothing_found`` (no data, or
+    blank unless it ``may_be_blank``).
     """
     picture = _decoded(path, argument, shown_as)
     if not may_be_blank:
@@ -185,14 +177,9 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
 def read_labels(
     path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
 ) -> LabelImage:
-    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours.
-
-    With ``region``, only that part is returned, and of a GeoTIFF only that part is read.
-
-    Raises:
-        ToolError: raised by :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes values) or a mask
-            with classes as colours; ``region_empty``.
-    """
+    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours; of a
+    ``region`` alone, if given. ToolError as :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes
+    values) or a mask with classes as colours."""
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind in ("jpeg", "heic", "avif"):
@@ -289,12 +276,7 @@ def _png_bit_depth(path: Path) -> int:
 
 def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
     """Convert a raster to 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
-
-    8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255).
-
-    Raises:
-        ToolError: ``nothing_found`` if there is no data, or raised by :meth:`RasterSource.read`.
-    """
+    8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255)."""
     palette = _palette(source)
     if palette is not None:
         values = source.read([1])[0]

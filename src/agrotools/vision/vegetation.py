@@ -167,9 +167,6 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     A picture with one class only is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``), as the index
     indicates; few plants on much soil, which Otsu's method misses, are found by their distance from the soil
     (``sparse_vegetation``); weak contrast is flagged (``low_contrast``).
-
-    Raises:
-        ToolError: ``nothing_found`` if there is no data.
     """
     raw = index_values(index, bands)
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)

@@ -297,13 +297,8 @@ class Blobs(NamedTuple):
 
 
 def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_strength: float) -> Blobs:
-    """Detect spots that are brighter than their surroundings.
-
-    Args:
-        values: float32 (rows, columns), finite.
-        diameters_px: smallest and largest diameter, pixels.
-        least_strength: least contrast of a spot, in units of ``values``; weaker ones are noise.
-    """
+    """Detect spots of these diameters (least, largest, pixels) that are brighter than their surroundings by at least
+    ``least_strength``, in units of ``values``; weaker ones are noise."""
     smallest, largest = diameters_px
     shrink = min(1.0, _FINEST_PX / smallest)
     height, width = values.shape

@@ -85,16 +85,9 @@ class _Views:
 def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) -> list[HeadInfo]:
     """Train three heads on ``data_root/cwfid``: on the even pairs, on the odd pairs, and on all pictures.
 
-    Each fold head serves the pictures of the other fold; the third head serves all other pictures.
-
-    Args:
-        data_root: folder with ``cwfid/truth.json``: a list of objects with ``id`` and the paths ``image``, ``mask``
-            (0 other, 1 crop, 2 weed) and ``vegetation`` (0 or 1) relative to ``cwfid``.
-        progress: function that receives a line of text about each step.
-
-    Raises:
-        BenchmarkError: the folder or one of its files cannot be read.
-        UsageError: scikit-learn is not installed.
+    Each fold head serves the pictures of the other fold; the third head serves all other pictures. ``cwfid/truth.json``
+    is a list of objects with ``id`` and the paths ``image``, ``mask`` (0 other, 1 crop, 2 weed) and ``vegetation`` (0
+    or 1) relative to ``cwfid``. BenchmarkError: a file cannot be read; UsageError: scikit-learn is not installed.
     """
     import_of_extra("sklearn", "train", "training needs scikit-learn")
     pictures = read_training_pictures(data_root / "cwfid")

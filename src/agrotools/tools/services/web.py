@@ -61,15 +61,9 @@ async def exchange(
     """Send a request and return the JSON of a successful reply.
 
     HTTP 408, 409, 425, 429 and 5xx, time-outs and broken connections are retried; ``Retry-After`` is respected.
-
-    Args:
-        form: function without arguments that returns a new form for each attempt.
-        request: ``json`` or ``params`` of aiohttp.
-
-    Raises:
-        UsageError: the service refuses the key or the address.
-        InfrastructureError: there is no reply within the limits of ``patience``, or it is not JSON.
-        ToolError: ``invalid_argument``: the service refuses this request; ``limit``: its reply is too long.
+    ``form``: makes a new form for each attempt; ``request``: ``json`` or ``params`` of aiohttp. UsageError: the service
+    refuses the key or the address; InfrastructureError: no JSON within the limits of ``patience``; ToolError
+    ``invalid_argument`` (it refuses this request), ``limit`` (its reply is too long).
     """
     attempt, waited_s = 0, 0.0
     timeout = aiohttp.ClientTimeout(total=patience.timeout_s)
@@ -254,11 +248,7 @@ def recording_path(place: str) -> Path:
 
 def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
     """Return the last recorded search of a query with at least ``k`` results requested, else the last one, or None.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: a line is not a recorded search (an incomplete last line is ignored).
-    """
+    ValueError: a line is not a recorded search (an incomplete last line is ignored)."""
     lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # text may contain other line breaks
     best: RecordedSearch | None = None
     for number, line in enumerate(lines, start=1):

@@ -29,11 +29,8 @@ class Detections(NamedTuple):
 
 
 def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> Detections:
-    """Return the boxes of ``text`` in a picture, uint8 (rows, columns, 3).
-
-    Boxes that overlap a better one by an IoU of more than 0.7 are dropped. The picture is shrunk to the input size of
-    the model, so that small objects in large pictures are lost: flag ``large_picture_shrunk``.
-    """
+    """Return the boxes of ``text`` in a picture; those that overlap a better one by an IoU of over 0.7 are dropped.
+    The picture is shrunk to the input of the model, which loses small objects: flag ``large_picture_shrunk``."""
     torch = library("torch")
     if weights.kind not in OPEN_VOCABULARY_KINDS:
         raise wrong_kind(weights, "find things by their name", OPEN_VOCABULARY_KINDS)

@@ -60,12 +60,9 @@ class Weights:
 
 
 def find_weights(model: str) -> Weights:
-    """Return the model of this name in the hub's cache, or in the folder at this absolute path.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the model is missing, has an unsafe format or an unknown kind, or needs a
-            library that is not installed; the hint says what to do.
-    """
+    """Return the model of this name in the hub's cache, or in the folder at this absolute path. ToolError
+    ``backend_unavailable`` if it is missing, has an unsafe format or an unknown kind, or needs a library that is not
+    installed."""
     folder = _folder(model)
     kind = _kind(folder, model)
     inside = folder.glob("*/*") if kind == "diffusers" else ()  # each component has its own folder
