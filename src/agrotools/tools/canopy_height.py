@@ -321,29 +321,22 @@ def _measure(
         notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
     if below_ground > _LARGE_SHARE * statistics.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
+    is_index = terrain is None and statistics.maximum <= 1
+    has_ground = (gsd_m or 0) < _COARSE_M or statistics.count < _LEAST_MAP_PX or statistics.minimum <= _BARE_M
+    implausible = ""
     if statistics.percentile(99.5) > TALLEST_M:
-        flags.append("implausible_heights")
-        notes.append("taller than any tree: is it an elevation, or in another unit (height_scale)?")
+        implausible = "taller than any tree: is it an elevation, or in another unit (height_scale)?"
     elif statistics.maximum > TALLEST_M:
         flags.append("spikes_possible")
     elif are_classes(distinct, statistics.count):
-        flags.append("implausible_heights")
-        notes.append(f"only {len(distinct)} different whole numbers: is it a map of classes?")
-    elif terrain is None and negative and statistics.maximum <= 1:
-        flags.append("implausible_heights")
-        notes.append(INDEX_NOTE)
-    elif (
-        terrain is None
-        and (gsd_m or 0) >= _COARSE_M
-        and statistics.count >= _LEAST_MAP_PX
-        and statistics.minimum > _BARE_M
-        and statistics.maximum <= 1
-    ):
-        flags.append("implausible_heights")
-        notes.append(_COARSE_INDEX_NOTE)
+        implausible = f"only {len(distinct)} different whole numbers: is it a map of classes?"
+    elif is_index and (negative or not has_ground):
+        implausible = INDEX_NOTE if negative else _COARSE_INDEX_NOTE
     elif roughness.is_smooth:
+        implausible = _SMOOTH_NOTE
+    if implausible:
         flags.append("implausible_heights")
-        notes.append(_SMOOTH_NOTE)
+        notes.append(implausible)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))

@@ -439,9 +439,8 @@ def write_artifact(
     while True:
         name = artifact.name if number == 1 else f"{stem}_{number}{suffix}"
         number += 1
-        if name not in taken and (write_new(folder / name, content) or _has_content(folder / name, content)):
+        path = folder / name
+        if name not in taken and (
+            write_new(path, content) or (path.is_file() and not path.is_symlink() and path.read_bytes() == content)
+        ):
             return artifact.model_copy(update={"name": name})
-
-
-def _has_content(path: Path, content: bytes) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content

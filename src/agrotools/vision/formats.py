@@ -6,6 +6,7 @@ positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex 
 
 import os
 import re
+import struct
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -195,7 +196,7 @@ def bare_jpeg(path: str | Path, longest_px: int) -> BareJpeg | None:
             bare = _strip(os.read(file, size)) if size <= _MOST_BYTES else None
         finally:
             os.close(file)
-    except (OSError, IndexError):
+    except (OSError, IndexError, struct.error):
         return None
     return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
 
@@ -225,7 +226,7 @@ def _strip(data: bytes) -> BareJpeg | None:
         if len(payload) != end - at - 4:
             return None
         if marker in _FRAMES:
-            precision, height, width, components = payload[0], *_shorts(payload[1:5]), payload[5]
+            precision, height, width, components = struct.unpack_from(">BHHB", payload)
             if precision != 8 or components not in (1, 3) or size is not None or not width * height:
                 return None
             size = (width, height)
@@ -255,10 +256,6 @@ def _changes_appearance(marker: int, payload: bytes) -> bool:
     if marker == _MULTI_PICTURE and payload.startswith(b"MPF\0"):
         return True
     return not 0xE0 <= marker <= 0xFE
-
-
-def _shorts(data: bytes) -> tuple[int, int]:
-    return int.from_bytes(data[:2]), int.from_bytes(data[2:4])
 
 
 def _is_upright(exif: bytes) -> bool:

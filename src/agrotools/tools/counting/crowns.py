@@ -319,16 +319,21 @@ def _measured_heights(
         hint = "check the file's nodata value and the region"
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     top_m = float(np.nanpercentile(picture.means, 99.5))
-    if top_m > TALLEST_M:
-        why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
-        hint = "subtract the terrain model from an elevation model first; check the unit of the heights"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-    if are_classes(values, measured):
-        why = f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights"
-        hint = "pass a canopy height model whose values are metres, with decimals"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-    if roughness.is_smooth:
-        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
-        hint = "subtract the terrain model from an elevation model first"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    about = f"the values of {source.name}"
+    terrain = "subtract the terrain model from an elevation model first"
+    for is_so, why, hint in (
+        (
+            top_m > TALLEST_M,
+            f"{about} go up to {top_m:.0f} m, taller than any tree: no heights above ground",
+            f"{terrain}; check the unit of the heights",
+        ),
+        (
+            are_classes(values, measured),
+            f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights",
+            "pass a canopy height model whose values are metres, with decimals",
+        ),
+        (roughness.is_smooth, f"{about} are as smooth as bare ground: no heights of trees", terrain),
+    ):
+        if is_so:
+            raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
     return picture, top_m, measured

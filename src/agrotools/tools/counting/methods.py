@@ -93,7 +93,8 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     areas = stats[:, cv2.CC_STAT_AREA]
     flags: list[str] = []
     merged = areas > _MERGED * typical
-    boxes, centres, sizes = _objects_of_components(stats, middles)
+    boxes, centres, sizes = stats[:, :4].astype(np.float64), middles + 0.5, 2 * np.sqrt(areas / math.pi)
+    boxes[:, 2:] += boxes[:, :2]
     if merged.any() and expected_size_px:
         extra = [_split_touching(labels, int(number), stats[number], width) for number in np.flatnonzero(merged)]
         centres = np.concatenate([centres[~merged], *(part[0] for part in extra)])
@@ -245,12 +246,6 @@ def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], F
         closed = np.ascontiguousarray(closed)
     _, labels, stats, middles = cv2.connectedComponentsWithStats(closed, connectivity=8)
     return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)
-
-
-def _objects_of_components(stats: NDArray[np.int32], middles: Floats) -> tuple[Floats, Floats, Floats]:
-    boxes = stats[:, :4].astype(np.float64)
-    boxes[:, 2:] += boxes[:, :2]
-    return boxes, middles + 0.5, 2 * np.sqrt(stats[:, 4] / math.pi)
 
 
 def _split_touching(

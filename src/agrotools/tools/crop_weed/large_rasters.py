@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.measure_crop_weed_area import SeparationChoice
-from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
+from agrotools.tools.crop_weed.measure_crop_weed_area import CropWeedArea, SeparationChoice
+from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, area_result
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
@@ -166,7 +166,7 @@ def measure_by_blocks(
     separation: SeparationChoice,
     region: Box | None,
     info: SampleFile | None,
-) -> AreaInputs | None:
+) -> CropWeedArea | None:
     """Measure the areas of a raster with a large region; return None if the raster is small enough to be read whole.
     ToolError ``limit`` above 400 million pixels."""
     name = info.name if info else path.name
@@ -199,7 +199,7 @@ def measure_by_blocks(
     if separation != "none":
         notes += (f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",)
         flags += (NOT_SEPARATED,)
-    return AreaInputs(
+    return area_result(
         shown=stretched_picture(segmentation.bands),
         classes=classes,
         box=(0, 0, classes.shape[1], classes.shape[0]),

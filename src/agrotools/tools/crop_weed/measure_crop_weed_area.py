@@ -235,7 +235,7 @@ def _from_picture(
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_flags, ranking_notes
     from agrotools.tools.crop_weed.heads import is_false_colour
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, AreaInputs, area_result
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
@@ -244,7 +244,7 @@ def _from_picture(
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
     if large is not None:
-        return area_result(large)
+        return large
     picture = read_field_picture(image, bands, region, info)
     chosen = choose_index(index, picture.bands)
     notes, flags = [*picture.notes], [*picture.flags]
@@ -277,19 +277,17 @@ def _from_picture(
     if picture.is_raster:
         ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[separated.method])
     return area_result(
-        AreaInputs(
-            shown=picture.display,
-            classes=classes,
-            box=picture.box,
-            gsd_m=scale.gsd_m,
-            separated=separated.crop is not None,
-            method=separated.method,
-            index=chosen,
-            rows=separated.rows,
-            separability=ranking,
-            notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes, *ranking_notes(ranking)),
-            flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *ranking_flags(ranking)),
-        )
+        shown=picture.display,
+        classes=classes,
+        box=picture.box,
+        gsd_m=scale.gsd_m,
+        separated=separated.crop is not None,
+        method=separated.method,
+        index=chosen,
+        rows=separated.rows,
+        separability=ranking,
+        notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes, *ranking_notes(ranking)),
+        flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *ranking_flags(ranking)),
     )
 
 
@@ -302,7 +300,7 @@ def _from_labels(
     bands: Bands | None,
 ) -> CropWeedArea:
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_notes
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, AreaInputs, area_result, label_areas
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, area_result, label_areas
     from agrotools.vision.reading import read_labels
 
     info, image_info = file_info(source), file_info(image)
@@ -324,17 +322,15 @@ def _from_labels(
         ranking = ranked_bands(of_bands, classes, box, "labels")
     notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
     return area_result(
-        AreaInputs(
-            shown=canvas,
-            classes=classes,
-            box=box,
-            gsd_m=gsd_m or known,
-            separated=True,
-            method="labels",
-            separability=ranking,
-            notes=tuple(notes),
-            flags=tuple(flags),
-        )
+        shown=canvas,
+        classes=classes,
+        box=box,
+        gsd_m=gsd_m or known,
+        separated=True,
+        method="labels",
+        separability=ranking,
+        notes=tuple(notes),
+        flags=tuple(flags),
     )
 
 

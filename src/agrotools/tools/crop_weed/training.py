@@ -154,17 +154,16 @@ def _views(picture: TrainingPicture) -> _Views:
             how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
             resized = np.asarray(cv2.resize(picture.pixels, None, fx=scale, fy=scale, interpolation=how), np.uint8)
             cells = cell_features(resized, plants_of(resized))
-        crop, weed = (_share_in_cells(picture.classes == label, cells.used.shape)[cells.used] for label in (CROP, WEED))
+        size = (cells.used.shape[1], cells.used.shape[0])
+        crop, weed = (
+            cv2.resize((picture.classes == label).astype(np.float32), size, interpolation=cv2.INTER_AREA)[cells.used]
+            for label in (CROP, WEED)
+        )
         labelled = crop + weed > LEAST_NAMED
         rows.append(cells.values[labelled])
         crops.append((crop > weed)[labelled])
         weights.append((crop + weed)[labelled])
     return _Views(picture, mask, features, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
-
-
-def _share_in_cells(chosen: NDArray[np.bool_], grid: tuple[int, ...]) -> NDArray[np.float32]:
-    size = (grid[1], grid[0])
-    return np.asarray(cv2.resize(chosen.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:

@@ -7,7 +7,7 @@ Depth is the distance of each pixel's surface along the optical axis. Supported 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +102,7 @@ class CameraArguments:
     calibrated_height_px: int | None = None
 
 
-@dataclass(frozen=True)
-class ChosenCamera:
+class ChosenCamera(NamedTuple):
     camera: Camera
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()

@@ -230,31 +230,28 @@ def _plant(stats: Sequence[int], labels: NDArray[np.int32], label: int, mask: Ma
     x0, y0, x1, y1 = bounds(pixels_of_plant)
     part = np.ascontiguousarray(pixels_of_plant[y0:y1, x0:x1])
     x0, y0, x1, y1 = left + x0, top + y0, left + x1, top + y1
-    hull = _hull(part)
+    hull, hull_area = _hull(part)
     length, tips = skeleton_of(part, side_view=side_view)
     return Plant(
         box=(x0, y0, x1, y1),
         mask=part,
         area_px=int(part.sum()),
         hull=tuple((x + x0, y + y0) for x, y in hull),
-        hull_area_px=_polygon_area(hull),
+        hull_area_px=hull_area,
         skeleton_length_px=length,
         tips=tuple((x + x0, y + y0) for x, y in tips),
     )
 
 
-def _hull(mask: Mask) -> list[Point]:
+def _hull(mask: Mask) -> tuple[list[Point], float]:
     """Return the convex hull of the pixels' corners, not their centres, so that a single pixel has an area of one."""
     rows = np.flatnonzero(mask.any(axis=1))
     first, last = mask.argmax(axis=1), mask.shape[1] - mask[:, ::-1].argmax(axis=1)
     corners = [(x, y + step) for y in rows for x in (first[y], last[y]) for step in (0, 1)]
     hull = cv2.convexHull(np.array(corners, np.float32))
-    return [(float(x), float(y)) for x, y in hull[:, 0]]
-
-
-def _polygon_area(corners: list[Point]) -> float:
-    x, y = np.array(corners).T
-    return float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2)
+    x, y = hull[:, 0].T.astype(np.float64)
+    area = float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2)
+    return [(float(x), float(y)) for x, y in hull[:, 0]], area
 
 
 def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...]]:

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from skimage.feature import graycomatrix
 from skimage.measure import regionprops
 
 from agrotools.core import SampleFile, ToolError
@@ -324,30 +325,14 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
 
 
 LEVELS = 32
-_OFFSETS = ((0, 1), (1, 1), (1, 0), (1, -1))
 _MOST_PX = 1_000_000
 
 
 def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the symmetric shares of pairs of neighbouring levels, (32, 32), over four directions at distance 1.
-
-    Args:
-        grey: uint8 (rows, columns), 0 to 255.
-        valid: bool (rows, columns); a pair counts if both of its pixels are valid.
-    """
-    levels = (grey >> 3).astype(np.int32)
-    counts = np.zeros(LEVELS * LEVELS, np.int64)
-    height, width = levels.shape
-    for down, right in _OFFSETS:
-        if height <= down or width <= abs(right):
-            continue
-        left, far = max(0, -right), max(0, right)
-        first = (slice(0, height - down), slice(left, width - far))
-        second = (slice(down, height), slice(left + right, width - far + right))
-        both = valid[first] & valid[second]
-        counts += np.bincount((levels[first] * LEVELS + levels[second])[both], minlength=LEVELS * LEVELS)
-    pairs = counts.reshape(LEVELS, LEVELS).astype(np.float64)
-    pairs += pairs.T
+    """Return the symmetric shares of pairs of neighbouring ``valid`` levels, (32, 32), in four directions."""
+    levels = np.where(valid, grey >> 3, LEVELS).astype(np.uint8)
+    counts = graycomatrix(levels, [1], np.arange(4) * np.pi / 4, LEVELS + 1, symmetric=True)
+    pairs = counts.sum(axis=(2, 3))[:LEVELS, :LEVELS].astype(np.float64)
     return pairs / max(float(pairs.sum()), 1.0)
 
 
