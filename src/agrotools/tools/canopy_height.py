@@ -1,9 +1,9 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,15 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.pictures import choose_scale
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
 from agrotools.vision import Box
+from agrotools.vision.alignment import align
+from agrotools.vision.blocks import RasterThumbnail, RunningStatistics, raster_blocks
 from agrotools.vision.formats import clipped_region, file_format
-
-if TYPE_CHECKING:
-    from agrotools.vision.blocks import RasterThumbnail, RunningStatistics
-    from agrotools.vision.rasters import RasterSource
+from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
+from agrotools.vision.rasters import GroundSampling, RasterSource, open_raster
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
 _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
@@ -124,21 +125,21 @@ def estimate_canopy_height(
     Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
         Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.
     """
-    from agrotools.tools.pictures import choose_scale
-    from agrotools.vision.blocks import RunningStatistics
-    from agrotools.vision.rasters import GroundSampling
-
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
         why = "height_bins_m must rise and be above 0"
         raise ToolError("invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]")
     statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
-        source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
-        terrain = files.enter_context(_open_heights(dtm, "dtm")) if chm is None else None
+        named = {"chm": chm} if chm else {"dsm": dsm, "dtm": dtm}
+        source, *others = [
+            files.enter_context(open_raster(path, argument=argument, shown_as=shown_name(path)))
+            for argument, path in named.items()
+            if path is not None
+        ]
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        measured = _measure(source, terrain, region, height_scale, scale.gsd_m, statistics)
+        measured = _measure(source, others[0] if others else None, region, height_scale, scale.gsd_m, statistics)
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
     notes = [*measured.notes, *from_file.notes, *scale.notes]
     flags = [*measured.flags, *from_file.flags, *scale.flags]
@@ -183,14 +184,12 @@ class _Measurement:
 
     region_px: int
     box: Box
-    picture: "RasterThumbnail"
+    picture: RasterThumbnail
     notes: tuple[str, ...]
     flags: tuple[str, ...]
 
 
 def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None) -> None:
-    from agrotools.vision.rasters import open_raster
-
     if chm is not None and (dsm is not None or dtm is not None):
         raise ToolError(
             "invalid_argument", "chm and dsm, dtm are two ways to give heights", argument="chm", hint="pass one of them"
@@ -216,14 +215,7 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
 
 
-def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[RasterSource]":
-    from agrotools.vision.rasters import open_raster
-
-    assert path is not None
-    return open_raster(path, argument=argument, shown_as=shown_name(path))
-
-
-def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
+def add_values(values: set[float], source: RasterSource, heights: NDArray[np.float32]) -> None:
     """Add distinct ``heights`` to ``values``, until they are more than classes are; of fractions one is enough."""
     if len(values) > _MOST_CLASSES:
         return
@@ -270,16 +262,13 @@ class Roughness:
 
 
 def _measure(
-    source: "RasterSource",
-    terrain: "RasterSource | None",
+    source: RasterSource,
+    terrain: RasterSource | None,
     region: Box | None,
     given_scale: float | None,
     gsd_m: float | None,
-    statistics: "RunningStatistics",
+    statistics: RunningStatistics,
 ) -> _Measurement:
-    from agrotools.vision.alignment import align
-    from agrotools.vision.blocks import RasterThumbnail, raster_blocks
-
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
     box, clipped = clipped_region(region, source.width, source.height, source.name)
@@ -342,7 +331,7 @@ def _measure(
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))
 
 
-def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
+def _bins(statistics: RunningStatistics, limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
     counts = [statistics.count, *(statistics.at_least(limit) for limit in limits), 0]
     lower = [0.0, *limits]
     upper = [*limits, None]
@@ -353,10 +342,8 @@ def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[H
 
 
 def _map(
-    measured: _Measurement, statistics: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
+    measured: _Measurement, statistics: RunningStatistics, veg_min_height_m: float, gsd_m: float | None
 ) -> Artifact:
-    from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
-
     heights = measured.picture.means
     cover = 100 * statistics.at_least(veg_min_height_m) / statistics.count
     empty = 100 * (1 - statistics.count / measured.region_px)
@@ -402,7 +389,7 @@ class HeightScale:
     flags: tuple[str, ...] = ()
 
 
-def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
+def height_scale_of(source: RasterSource, height_scale: float | None) -> HeightScale:
     """Return the metres per unit of the values: the argument, else the unit in the file, else 1."""
     unit_name = (source.dataset.units[0] or "").strip().lower()
     if height_scale is not None:
@@ -423,7 +410,7 @@ def height_scale_of(source: "RasterSource", height_scale: float | None) -> Heigh
     return HeightScale()
 
 
-def refuse_many_bands(source: "RasterSource") -> None:
+def refuse_many_bands(source: RasterSource) -> None:
     """Raise a ToolError ``invalid_argument`` if a raster has more than one band."""
     bands = len(source.data_bands)
     if bands != 1:

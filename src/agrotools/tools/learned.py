@@ -8,7 +8,6 @@ or if the model is of the wrong kind for the task.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +15,15 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.tools.services import LEARNED
 from agrotools.vision import Box
+from agrotools.vision.learned import FLAG, FoundObjects, RankedNames, TextAnswer
+from agrotools.vision.learned.weights import KINDS, Weights, find_weights
 from agrotools.vision.reading import crop_pixels
 
-if TYPE_CHECKING:
-    from agrotools.tools.services.vision import FoundObjects, RankedNames, TextAnswer
-    from agrotools.vision.learned.weights import Weights
-
 Vector = NDArray[np.float32]
-FLAG = "learned_model"
-_NOT_CALIBRATED = "scores are the model's own, not calibrated"
 
 
 def weight_files(backend: str) -> tuple[Path, ...]:
     """Return the files of all models named by a back-end."""
-    from agrotools.vision.learned.weights import find_weights
-
     return tuple(file for model in models_of(backend) for file in find_weights(model).files)
 
 
@@ -39,44 +32,33 @@ def models_of(backend: str) -> list[str]:
     return backend.removeprefix(LEARNED).split("+")
 
 
-def weights_of(backend: str) -> "Weights":
+def weights_of(backend: str) -> Weights:
     """Return the weights of the single model named by a back-end."""
-    from agrotools.vision.learned.weights import find_weights
-
     return find_weights(backend.removeprefix(LEARNED))
 
 
-def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
+def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> FoundObjects:
     """Detect ``target`` and return its boxes, best first."""
-    from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_by_text
 
-    weights = weights_of(backend)
-    boxes, scores, flags = find_by_text(crop_pixels(pixels, box), target, weights, score_min=score_min)
-    corner = np.array([*box[:2], *box[:2]], np.float64)
-    notes = (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED)
-    return FoundObjects(boxes + corner, scores, [], notes, (FLAG, *flags))
+    found = find_by_text(crop_pixels(pixels, box), target, weights_of(backend), score_min=score_min)
+    return found._replace(boxes=found.boxes + np.array([*box[:2], *box[:2]], np.float64))
 
 
-def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
+def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """Describe a picture or answer; the flag ``question_not_answered`` marks models that take no question."""
-    from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import describe
 
-    weights = weights_of(backend)
-    text = describe(crop_pixels(pixels, box), question, weights)
-    flags = (FLAG, *(("question_not_answered",) if question and not text.answers else ()))
-    return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
+    return describe(crop_pixels(pixels, box), question, weights_of(backend))
 
 
 def name_learned(
     backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str]
-) -> "tuple[RankedNames, dict[str, Vector]]":
+) -> tuple[RankedNames, dict[str, Vector]]:
     """Rank ``names`` by their similarity to a picture, and describe it by the model's embedding and by its traits.
 
     Scores are shares: one of the names is always the likeliest.
     """
-    from agrotools.tools.services.vision import RankedNames
     from agrotools.vision.learned.description import similarity_shares
     from agrotools.vision.strangeness import picture_traits
 
@@ -88,25 +70,21 @@ def name_learned(
     return ranked, {"embedding": direction, "traits": picture_traits(part)}
 
 
-def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":
+def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> FoundObjects:
     """Detect all objects in a picture that belong to the model's classes."""
-    from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_common
 
-    weights = weights_of(backend)
-    found = find_common(np.ascontiguousarray(pixels), weights, score_min=score_min)
-    return FoundObjects(*found, (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED), (FLAG,))
+    return find_common(np.ascontiguousarray(pixels), weights_of(backend), score_min=score_min)
 
 
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
-) -> "tuple[FoundObjects, NDArray[np.bool_]]":
+) -> tuple[FoundObjects, NDArray[np.bool_]]:
     """Return boxes of ``text`` and a mask of each, bool (n, rows, columns).
 
     The back-end names two models joined by a plus sign: a detector and an outline model.
     """
     from agrotools.vision.learned.detection import masks_in_boxes
-    from agrotools.vision.learned.weights import KINDS, find_weights
 
     models = models_of(backend)
     if len(models) != 2:
@@ -120,9 +98,8 @@ def outline_learned(
     return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
 
 
-def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
+def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
     """Return the formula in a picture as LaTeX."""
-    from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import transcribe
 
     weights = weights_of(backend)

@@ -21,6 +21,7 @@ from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import MapLayer, save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import file_format
+from agrotools.vision.rasters import open_raster
 
 _DECIMALS = 8
 """Decimals of degrees, about 1 mm."""
@@ -77,8 +78,6 @@ def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Pa
 
 
 def _grid_of(path: Path) -> _Grid | None:
-    from agrotools.vision.rasters import open_raster
-
     try:
         if file_format(path) not in ("tiff", "envi"):
             return None
@@ -93,8 +92,6 @@ def _grid_of(path: Path) -> _Grid | None:
 
 def _size_of(path: Path) -> tuple[int, int] | None:
     """Return width and height of a raster or picture in pixels; None if it is neither."""
-    from agrotools.vision.rasters import open_raster
-
     try:
         with open_raster(path) as source:
             return source.width, source.height

@@ -22,6 +22,7 @@ from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_picture
 from agrotools.tools.workspace import file_info
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.formats import MAX_PIXELS
+from agrotools.vision.overlay import LONGEST_SIDE, draw_heat_map
 from agrotools.vision.rasters import RasterSource, band_number, metres_per_degree, open_raster
 from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
 
@@ -305,8 +306,6 @@ def _map(rows: Sequence[Row], polygons: NDArray[Any], column: str, gsd_m: float 
     import cv2
     from rasterio import Affine
     from rasterio.features import rasterize
-
-    from agrotools.vision.overlay import LONGEST_SIDE, draw_heat_map
 
     last = rows[-len(polygons) :]
     shapes: list[Any] = [

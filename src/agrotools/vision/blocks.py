@@ -236,3 +236,11 @@ def _sum_blocks(values: NDArray[np.float32], rows: NDArray[np.intp], columns: ND
     # Summing rows one by one is much faster than reduceat along the first axis.
     sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
     return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)
+
+
+def sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
+    """Write every ``factor``-th value of a box (rows, columns) to its place in a small picture of the region."""
+    left, top = box[0] - region[0], box[1] - region[1]
+    row, column = -(-top // factor), -(-left // factor)
+    part = values[row * factor - top :: factor, column * factor - left :: factor]
+    picture[row : row + part.shape[0], column : column + part.shape[1]] = part

@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.detect_change import ChangeRequest, PondChange
-from agrotools.tools.change.pairs import (
-    are_rasters,
-    blocks_of_rows,
-    check_common,
-    frame_of,
-    open_raster_pair,
-    thumbnail,
-)
+from agrotools.tools.change.pairs import BLOCK_PX, are_rasters, check_common, frame_of, open_raster_pair, thumbnail
 from agrotools.tools.change.result import (
     CHANGED,
     GAINED,
@@ -31,6 +24,7 @@ from agrotools.tools.change.result import (
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.alignment import check_sizes
+from agrotools.vision.blocks import block_boxes
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import LabelImage, read_labels
 
@@ -135,7 +129,7 @@ class _Labels:
     read: ClassReader
     draw: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
     in_file_m: float | None = None
-    block_rows: int = 1
+    tile: tuple[int, int] = (1, 1)
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -171,12 +165,12 @@ def label_change(
         changes = np.full((labels.height, labels.width), NO_DATA, np.uint8)
         size = len(table.names)
         counts = np.zeros((size, size), np.int64)
-        for part in frame.strips(labels.block_rows):
-            *numbers, valid = labels.read(part)
-            places = [table.places_of(classes) for classes in numbers]
-            kinds = class_changes(*places, valid, least, has_direction=table.is_marked and size == 2)
+        for part in frame.parts(labels.tile):
+            first, second, valid = labels.read(part)
+            old, new = table.places_of(first), table.places_of(second)
+            kinds = class_changes(old, new, valid, least, has_direction=table.is_marked and size == 2)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
-            counts += class_cells(*places, kinds, size)
+            counts += class_cells(old, new, kinds, size)
         before, after = labels.draw(table)
     if not counts.sum():
         raise ToolError("nothing_found", "no pixel has a class that counts in both files", argument=files.arguments[1])
@@ -217,7 +211,7 @@ def _present_classes(labels: _Labels, box: Box, files: LabelFiles) -> tuple[Clas
     before: set[int] = set()
     after: set[int] = set()
     any_valid = False
-    for part in blocks_of_rows(box, stored=labels.block_rows):
+    for part in block_boxes(box, labels.tile, BLOCK_PX):
         first, second, valid = labels.read(part)
         any_valid = any_valid or bool(valid.any())
         before.update(_unique_values(first))
@@ -286,7 +280,7 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
             return _thumbnail(pair.first, table), _thumbnail(pair.second, table)
 
         yield _Labels(
-            pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.block_rows,
+            pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.tile,
             pair.notes, pair.flags,
         )  # fmt: skip
 

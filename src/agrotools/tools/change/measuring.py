@@ -21,12 +21,12 @@ from agrotools.tools.change.detect_change import (
 )
 from agrotools.tools.change.label_change import pond_of_masks
 from agrotools.tools.change.pairs import (
+    BLOCK_PX,
     Pictures,
     RasterPair,
     are_rasters,
     band_names,
     band_roles,
-    blocks_of_rows,
     check_common,
     frame_of,
     grey_pair,
@@ -53,6 +53,7 @@ from agrotools.tools.change.result import (
 )
 from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Index, Role
+from agrotools.vision.blocks import block_boxes
 from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
 from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import INDICES, choose_index, index_values, otsu_of_counts, segment
@@ -154,7 +155,7 @@ def index_change(
         box = frame.box
         if threshold == "otsu":
             histogram = np.zeros(_BINS, np.int64)
-            for part in blocks_of_rows(box, stored=indices.pair.block_rows):
+            for part in block_boxes(box, indices.pair.tile, BLOCK_PX):
                 first, second = indices.read(part)
                 size = np.abs(second - first)
                 histogram += np.histogram(np.minimum(size[np.isfinite(size)], 2), bins=_BINS, range=(0.0, 2.0))[0]
@@ -163,7 +164,7 @@ def index_change(
             level = float(threshold)
         sums, number, outside = np.zeros(2), 0, 0
         changes = np.full((source.height, source.width), NO_DATA, np.uint8)
-        for part in frame.strips(indices.pair.block_rows):
+        for part in frame.parts(indices.pair.tile):
             first, second = indices.read(part)
             difference = second - first
             valid = np.isfinite(difference)

@@ -17,11 +17,13 @@ from agrotools.tools.pictures import Scale, choose_scale
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.alignment import align, check_sizes
+from agrotools.vision.blocks import block_boxes, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
 from agrotools.vision.reading import picture_of, read_image, stretched_picture
 
 _TALLEST_BLOCK = 1024
+BLOCK_PX = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +36,8 @@ class RasterPair:
     flags: tuple[str, ...] = ()
 
     @property
-    def block_rows(self) -> int:
-        """Rows per stored block of the first raster."""
-        return int(self.first.dataset.block_shapes[0][0])
+    def tile(self) -> tuple[int, int]:
+        return tile_of(self.first)
 
 
 def are_rasters(before: Path, after: Path) -> bool:
@@ -74,20 +75,10 @@ def check_common(is_known: bool, before: Path, after: Path) -> None:
         raise ToolError("nothing_found", why, argument="after", hint=hint)
 
 
-def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:
-    """Yield the strips of a box from top to bottom, each of about ``pixels`` pixels.
-
-    ``stored``: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
-    """
-    x0, y0, x1, y1 = box
-    step = max(1, pixels // max(1, x1 - x0))
-    if 1 < stored <= _TALLEST_BLOCK:
-        step = -(-step // stored) * stored
-    top = y0
-    while top < y1:
-        bottom = min(y1, (top // step + 1) * step)
-        yield x0, top, x1, bottom
-        top = bottom
+def tile_of(source: RasterSource) -> tuple[int, int]:
+    """Return rows and columns of the stored blocks of a raster, a row where they are too high to be read whole."""
+    rows, columns = tile_shape(source)
+    return (rows if rows <= _TALLEST_BLOCK else 1), columns
 
 
 def slices_of(box: Box) -> tuple[slice, slice]:
@@ -114,9 +105,9 @@ class Frame:
     least_px: int
     flags: tuple[str, ...]
 
-    def strips(self, stored: int) -> Iterator[Box]:
-        """Yield strips of the box, or the whole box if small patches are removed, as these can cross strips."""
-        return blocks_of_rows(self.box, stored=stored) if self.least_px == 1 else iter((self.box,))
+    def parts(self, tile: tuple[int, int]) -> Iterator[Box]:
+        """Yield blocks of the box, or the whole box if small patches are removed, as these can cross blocks."""
+        return block_boxes(self.box, tile, BLOCK_PX) if self.least_px == 1 else iter((self.box,))
 
 
 def frame_of(request: ChangeRequest, size: tuple[int, int], files: Sequence[Path], in_file: float | None) -> Frame:
@@ -142,18 +133,17 @@ def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
 
 
 def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]:
-    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data. Reads
-    strips and keeps every n-th pixel, so rasters of any size fit in memory."""
+    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data: every
+    n-th pixel of blocks, so rasters of any size fit in memory."""
     step = max(1, int(np.ceil(max(source.width, source.height) / (2 * PANEL_PX))))
     if step == 1:
         return source.read(bands)
     whole = (0, 0, source.width, source.height)
-    stored = int(source.dataset.block_shapes[0][0])
-    parts = [
-        source.read(bands, part)[:, -part[1] % step :: step, ::step].copy()
-        for part in blocks_of_rows(whole, stored=stored)
-    ]
-    return np.concatenate(parts, axis=1)
+    picture = np.empty((len(bands), -(-source.height // step), -(-source.width // step)), np.float32)
+    for box in block_boxes(whole, tile_of(source), BLOCK_PX):
+        for part, values in zip(picture, source.read(bands, box), strict=True):
+            sample_into(part, box, values, whole, step)
+    return picture
 
 
 def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

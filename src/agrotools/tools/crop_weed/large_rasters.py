@@ -19,7 +19,7 @@ from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, area_result
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, tile_shape
+from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -77,7 +77,7 @@ def segment_raster(
         plants += int(np.count_nonzero(shares == 1))
         cover.add(block.box, shares)
         for role, values in zip(used, block.values, strict=True):
-            _sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
+            sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
     return RasterVegetation(
         measured, plants, sampled.cut, cover.means, thumbnails, cover.factor,
         sampled.notes,
@@ -145,14 +145,6 @@ def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], facto
     if factor != 1.0:
         bands = {role: np.asarray(band * np.float32(factor), np.float32) for role, band in bands.items()}
     return index_values(index, bands)
-
-
-def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
-    """Write every ``factor``-th value of a box (rows, columns) to its place in a small picture of the region."""
-    left, top = box[0] - region[0], box[1] - region[1]
-    row, column = -(-top // factor), -(-left // factor)
-    part = values[row * factor - top :: factor, column * factor - left :: factor]
-    picture[row : row + part.shape[0], column : column + part.shape[1]] = part
 
 
 MOST_PX = 400_000_000

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, too_large
@@ -75,6 +74,8 @@ def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
 
     The value is an estimate: the equivalent is rounded to whole millimetres, refers to the diagonal, and ignores crops.
     """
+    from PIL import Image
+
     kind = file_format(path)
     if kind not in PHOTO_FORMATS:
         return None

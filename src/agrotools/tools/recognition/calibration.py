@@ -19,7 +19,7 @@ from agrotools.tools.learned import weights_of
 from agrotools.tools.recognition.candidates import NOT_CALIBRATED
 from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.recognition.packs import packs_folder
-from agrotools.tools.services.vision import RankedNames
+from agrotools.vision.learned import RankedNames
 from agrotools.vision.learned.weights import Weights
 from agrotools.vision.nets import checked_arrays, read_description, unusable_weights
 from agrotools.vision.strangeness import TRAITS_VERSION, References, Scale, Vector, score_of, terms_of

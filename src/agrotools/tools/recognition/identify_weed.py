@@ -1,12 +1,14 @@
 """Identification of weed species in a picture by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Entry, Kind, kb_files
+from agrotools.knowledge.kb_names import KbNames, healthy_crop, kb_names, shipped_names
+from agrotools.knowledge.words import folded
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -30,9 +32,6 @@ from agrotools.tools.recognition.candidates import (
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES
-
-if TYPE_CHECKING:
-    from agrotools.knowledge.kb_names import KbNames
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
 _KINDS: tuple[Kind, ...] = ("weed", "crop")
@@ -62,17 +61,13 @@ class WeedIdentity(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Normalise the candidate weeds, which may be in any order and given by any of their names."""
-    from agrotools.knowledge.kb_names import shipped_names
-
     candidates, names = call["candidates"], shipped_names()
     if not isinstance(candidates, list):
         return call
     return {**call, "candidates": normalise_set([_key(str(name), names) for name in candidates])}
 
 
-def _key(name: str, names: "KbNames") -> str:
-    from agrotools.knowledge.words import folded
-
+def _key(name: str, names: KbNames) -> str:
     entry = names.of_shipped(folded(name).replace(" ", "_"))
     return entry.id if entry else names.key_of_name(name, _KINDS)
 
@@ -108,18 +103,23 @@ def identify_weed(
     Sources: a residual network trained from scratch (He et al. 2016) on DeepWeeds (Olsen et al. 2019), its card in
         ``data/nets/weeds.md``; temperature (Guo et al. 2017).
     """
-    from agrotools.knowledge.kb_names import kb_names
-
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
     if asks_larger_model(backend):
-        ranking, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
+        entries = names_to_choose(candidates, names)
+        entry_of, titles = entries.get, list(entries)
+        ranking, notes, flags = choose_by_larger_model(
+            backend, looked, "identify_weed", "weed", titles, entry_of, top_k
+        )
     else:
         ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
     best = best_of(ranking)
     if NOT_CALIBRATED in flags:
         ranking = without_scores(ranking)
     entry = entry_of(best.label) if best else None
+    is_weed = None
+    if best is not None and (is_negative(best.label) or best.kind in ("crop", "weed")):
+        is_weed = best.kind == "weed" and not is_negative(best.label)
     return WeedIdentity(
         candidates=ranking,
         best=identifier(best) if best else None,
@@ -127,7 +127,7 @@ def identify_weed(
         common_name=best.common_name if best else None,
         kb_id=best.kb_id if best else None,
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
-        is_weed=_is_weed(best) if best else None,
+        is_weed=is_weed,
         abstained=best is None,
         overlay=draw_candidates(
             "weed.jpg",
@@ -151,7 +151,7 @@ def _by_recogniser(
     image: ImageFile,
     looked: ImagePart,
     candidates: Sequence[str] | None,
-    names: "KbNames",
+    names: KbNames,
     top_k: int,
 ) -> _Identification:
     recogniser = recogniser_for(backend, "weeds", image)
@@ -170,10 +170,8 @@ def _by_recogniser(
     return ranking, entry_of, (*recogniser.notes, *notes), (*flags, *strange)
 
 
-def _knows_problems_only(labels: Sequence[str], names: "KbNames") -> bool:
+def _knows_problems_only(labels: Sequence[str], names: KbNames) -> bool:
     """Return True if labels are names of diseases or pests, and none is one of a weed or a crop."""
-    from agrotools.knowledge.kb_names import healthy_crop
-
     kinds = {entry.kind for label in labels if healthy_crop(label) is None for entry in names.all_of_name(label)}
     return bool(kinds) and kinds <= {"disease", "pest"}
 
@@ -182,8 +180,6 @@ def _allowed(
     recogniser: Recogniser, candidates: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
     """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names."""
-    from agrotools.knowledge.words import folded
-
     if candidates is None:
         return None, (), ()
     label_of: dict[str, str] = {}
@@ -203,17 +199,7 @@ def _allowed(
     return allowed, (note,), ("candidates_unknown",)
 
 
-def _by_larger_model(
-    backend: str, looked: ImagePart, candidates: Sequence[str] | None, names: "KbNames", top_k: int
-) -> _Identification:
-    entries = names_to_choose(candidates, names)
-    ranking, notes, flags = choose_by_larger_model(
-        backend, looked, "identify_weed", "weed", list(entries), entries.get, top_k
-    )
-    return ranking, entries.get, notes, flags
-
-
-def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[str, Entry | None]:
+def names_to_choose(candidates: Sequence[str] | None, names: KbNames) -> dict[str, Entry | None]:
     """Return the names that a larger model chooses from, each with its entry; ToolError ``backend_unavailable`` if
     there are none."""
     if candidates is not None:
@@ -223,9 +209,3 @@ def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
         )
     return {entry.title: entry for entry in weeds}
-
-
-def _is_weed(best: Candidate) -> bool | None:
-    if is_negative(best.label) or best.kind == "crop":
-        return False
-    return True if best.kind == "weed" else None

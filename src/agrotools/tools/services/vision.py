@@ -4,7 +4,7 @@ columns, 3). Every task raises the errors of :func:`ask_model`."""
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -16,6 +16,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
 from agrotools.tools.workspace import vision_in_use
 from agrotools.vision import Box
+from agrotools.vision.learned import FoundObjects, RankedNames, TextAnswer
 from agrotools.vision.reading import crop_pixels
 
 FLAG = "model_opinion"
@@ -128,38 +129,6 @@ def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
     out = io.BytesIO()
     image.save(out, "JPEG", quality=_QUALITY)
     return ModelPicture(out.getvalue(), image.width, image.height, box)
-
-
-class TextAnswer(NamedTuple):
-    """Text of the model, with notes and flags."""
-
-    text: str
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-class FoundObjects(NamedTuple):
-    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names, with notes and flags.
-
-    ``names``: name of each object or text of each line; empty if all objects are of the requested kind.
-    """
-
-    boxes: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    names: list[str]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-class RankedNames(NamedTuple):
-    """Ranked names, with notes and flags.
-
-    ``candidates``: names from the given list with scores in 0..1, best first; empty if the model sees none of them.
-    """
-
-    candidates: tuple[tuple[str, float], ...]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
 
 
 # Field order, names, descriptions and docstrings of the replies below are part of the prompts.
