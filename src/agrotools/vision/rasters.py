@@ -275,14 +275,10 @@ class RasterSource:
         return roles_by_name(self.band_names) or roles_by_wavelength(self._wavelengths_nm())
 
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
-        """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data.
-
-        Missing data are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if the file
-        declares nothing, the customary -9999, -32768 and -32767.
-
-        Raises:
-            ToolError: ``limit``, ``unreadable_file`` (truncated, damaged), ``region_empty``.
-        """
+        """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data,
+        which are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if it declares
+        nothing, -9999, -32768 and -32767. ToolError ``limit``, ``unreadable_file`` (truncated, damaged),
+        ``region_empty``."""
         from rasterio.windows import Window
 
         x0, y0, x1, y1 = region or (0, 0, self.width, self.height)

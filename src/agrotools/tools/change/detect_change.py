@@ -133,11 +133,8 @@ class ChangeRequest:
 
     def least_px(self, gsd_m: float | None, default: int) -> int:
         """Return the size in pixels of the smallest patch that counts, or ``default`` if the call sets none.
-
-        Raises:
-            ToolError: ``missing_metadata`` if square metres are given without a scale; ``invalid_argument`` if both
-                pixels and square metres are given.
-        """
+        ToolError ``missing_metadata``: square metres without a scale; ``invalid_argument``: pixels and square
+        metres."""
         if self.min_area_px is not None and self.min_area_m2 is not None:
             why = "min_area_px and min_area_m2 are both given"
             raise ToolError("invalid_argument", why, argument="min_area_m2", hint="give one of the two")

@@ -228,11 +228,8 @@ def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
 def _regions_without_match(
     water: Water, other_water: Water, channels: Channels, nir: NDArray[np.floating] | None, other_mask: Mask
 ) -> list[Region]:
-    """Return the regions of water in ``water`` that are not water on the other date.
-
-    If the ring test accepts water in the same outline that the search on the other date missed, the region is added to
-    ``other_mask`` instead.
-    """
+    """Return the regions of water in ``water`` that are not water on the other date. A region that the search there
+    missed, but that the ring test accepts as water, is added to ``other_mask`` instead."""
     only: list[Region] = []
     for region in water.regions:
         area = int(region.mask.sum())

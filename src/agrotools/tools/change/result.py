@@ -257,11 +257,8 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
 
 
 def two_classes(names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
-    """Build the transition matrix of one thing and its absence from a map of change.
-
-    ``before`` marks the thing on the first date. If it disagrees with the map, the map takes precedence: lost pixels
-    were the thing before, gained pixels were not.
-    """
+    """Build the transition matrix of one thing, which ``before`` marks on the first date, and its absence. Where it
+    disagrees with the map, the map takes precedence: lost pixels were the thing before, gained pixels were not."""
     gained, lost = changes == GAINED, changes == LOST
     stayed = (changes != NO_DATA) & ~gained & ~lost
     present = int(np.count_nonzero(stayed & before))

@@ -44,11 +44,8 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
 
 
 def drop_duplicates(detections: CountedObjects, same: float = 0.5) -> CountedObjects:
-    """Keep the best of boxes that overlap by more than ``same`` (IoU), whatever their class.
-
-    ``detections`` must be sorted best first. This is greedy non-maximum suppression: a box that overlaps only removed
-    boxes is kept.
-    """
+    """Keep the best of boxes, sorted best first, that overlap by more than ``same`` (IoU), whatever their class:
+    greedy non-maximum suppression, so a box that overlaps only removed boxes is kept."""
     keep = np.ones(len(detections), np.bool_)
     for place in range(len(detections)):
         if keep[place]:

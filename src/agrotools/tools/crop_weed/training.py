@@ -108,11 +108,8 @@ def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) 
 
 
 def read_training_pictures(folder: Path) -> list[TrainingPicture]:
-    """Read the pictures listed in ``folder/truth.json``.
-
-    Raises:
-        BenchmarkError: the file is missing or malformed, a file in it cannot be read, or there are too few pictures.
-    """
+    """Read the pictures listed in ``folder/truth.json``; BenchmarkError if a file cannot be read or there are too
+    few."""
     truth = folder / "truth.json"
     if not truth.is_file():
         raise BenchmarkError(f"there is no {truth}", hint="--data names a folder that holds cwfid/truth.json")

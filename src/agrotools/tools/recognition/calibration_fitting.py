@@ -106,13 +106,9 @@ def fit(answers: Answers) -> Fit:
 
 
 def conformal_threshold(scores: Floats, weights: Floats, keep: float = KEEP) -> float:
-    """Return the smallest of ``scores`` (n,) that a new subject exceeds with a probability of at most 1 - ``keep``.
-
-    The new subject counts as one more, above all others. Infinite if there are too few subjects for any refusal.
-
-    Args:
-        weights: (n,), those of the pictures of a subject sum to 1.
-    """
+    """Return the smallest of ``scores`` (n,) that a new subject exceeds with a probability of at most 1 - ``keep``;
+    infinite if there are too few subjects for any refusal. ``weights`` (n,): those of the pictures of a subject sum
+    to 1."""
     order = np.argsort(-scores, kind="stable")
     above = np.cumsum(weights[order]) - weights[order]
     reached = above + 1 <= (1 - keep) * (weights.sum() + 1) + 1e-9

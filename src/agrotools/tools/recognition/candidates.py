@@ -217,14 +217,11 @@ def name_by_recogniser(
     more: str,
     hint: str,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    """Return the candidates of a recogniser for a part of a picture, and flags.
+    """Return the candidates of a recogniser, among the ``allowed`` labels if given, and flags.
 
-    ``allowed`` restricts the labels. If the allowed labels have a total probability below 0.5, the flag
-    ``contradicts_`` plus ``narrowed_by`` (the name of the restricting argument) is set.
-
-    Raises:
-        ToolError: ``low_confidence``: the picture is unlike the pictures that the recogniser knows; ``more`` and
-            ``hint`` are parts of the message.
+    If these have a total probability below 0.5, the flag ``contradicts_`` plus ``narrowed_by`` (the restricting
+    argument) is set. ToolError ``low_confidence``: the picture is unlike those that the recogniser knows; ``more`` and
+    ``hint`` are parts of the message.
     """
     judgement, flags = recogniser.judge(looked.part), recogniser.flags
     mask = None

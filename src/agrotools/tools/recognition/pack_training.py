@@ -138,10 +138,7 @@ def read_pictures(
     pictures: Sequence[LabelledImage], skip: bool, progress: Progress
 ) -> Iterator[tuple[LabelledImage, NDArray[np.uint8], str]]:
     """Yield each picture with its pixels and the hash of its file; identical pictures get the same group.
-
-    Raises:
-        UsageError: a picture has two labels, or none can be read. At the end, without ``skip``: some cannot be read.
-    """
+    UsageError: a picture has two labels, none can be read, or (at the end, without ``skip``) some cannot."""
     faults: list[str] = []
     first: dict[str, LabelledImage] = {}
     for number, one in enumerate(pictures, start=1):
