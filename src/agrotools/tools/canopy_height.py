@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,14 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.pictures import choose_scale
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
 from agrotools.vision import Box
-from agrotools.vision.alignment import align
-from agrotools.vision.blocks import RasterThumbnail, RunningStatistics, raster_blocks
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
-from agrotools.vision.rasters import GroundSampling, RasterSource, open_raster
+
+if TYPE_CHECKING:
+    from agrotools.vision.blocks import RasterThumbnail, RunningStatistics
+    from agrotools.vision.rasters import RasterSource
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
 _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
@@ -125,6 +124,10 @@ def estimate_canopy_height(
     Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
         Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.
     """
+    from agrotools.tools.pictures import choose_scale
+    from agrotools.vision.blocks import RunningStatistics
+    from agrotools.vision.rasters import GroundSampling, open_raster
+
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
         why = "height_bins_m must rise and be above 0"
@@ -184,12 +187,14 @@ class _Measurement:
 
     region_px: int
     box: Box
-    picture: RasterThumbnail
+    picture: "RasterThumbnail"
     notes: tuple[str, ...]
     flags: tuple[str, ...]
 
 
 def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None) -> None:
+    from agrotools.vision.rasters import open_raster
+
     if chm is not None and (dsm is not None or dtm is not None):
         raise ToolError(
             "invalid_argument", "chm and dsm, dtm are two ways to give heights", argument="chm", hint="pass one of them"
@@ -215,7 +220,7 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
 
 
-def add_values(values: set[float], source: RasterSource, heights: NDArray[np.float32]) -> None:
+def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
     """Add distinct ``heights`` to ``values``, until they are more than classes are; of fractions one is enough."""
     if len(values) > _MOST_CLASSES:
         return
@@ -262,13 +267,16 @@ class Roughness:
 
 
 def _measure(
-    source: RasterSource,
-    terrain: RasterSource | None,
+    source: "RasterSource",
+    terrain: "RasterSource | None",
     region: Box | None,
     given_scale: float | None,
     gsd_m: float | None,
-    statistics: RunningStatistics,
+    statistics: "RunningStatistics",
 ) -> _Measurement:
+    from agrotools.vision.alignment import align
+    from agrotools.vision.blocks import RasterThumbnail, raster_blocks
+
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
     box, clipped = clipped_region(region, source.width, source.height, source.name)
@@ -331,7 +339,7 @@ def _measure(
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))
 
 
-def _bins(statistics: RunningStatistics, limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
+def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
     counts = [statistics.count, *(statistics.at_least(limit) for limit in limits), 0]
     lower = [0.0, *limits]
     upper = [*limits, None]
@@ -342,8 +350,10 @@ def _bins(statistics: RunningStatistics, limits: tuple[float, ...]) -> tuple[Hei
 
 
 def _map(
-    measured: _Measurement, statistics: RunningStatistics, veg_min_height_m: float, gsd_m: float | None
+    measured: _Measurement, statistics: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
 ) -> Artifact:
+    from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
+
     heights = measured.picture.means
     cover = 100 * statistics.at_least(veg_min_height_m) / statistics.count
     empty = 100 * (1 - statistics.count / measured.region_px)
@@ -389,7 +399,7 @@ class HeightScale:
     flags: tuple[str, ...] = ()
 
 
-def height_scale_of(source: RasterSource, height_scale: float | None) -> HeightScale:
+def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
     """Return the metres per unit of the values: the argument, else the unit in the file, else 1."""
     unit_name = (source.dataset.units[0] or "").strip().lower()
     if height_scale is not None:
@@ -410,7 +420,7 @@ def height_scale_of(source: RasterSource, height_scale: float | None) -> HeightS
     return HeightScale()
 
 
-def refuse_many_bands(source: RasterSource) -> None:
+def refuse_many_bands(source: "RasterSource") -> None:
     """Raise a ToolError ``invalid_argument`` if a raster has more than one band."""
     bands = len(source.data_bands)
     if bands != 1:

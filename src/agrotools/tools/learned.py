@@ -8,6 +8,7 @@ or if the model is of the wrong kind for the task.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,19 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.tools.services import LEARNED
 from agrotools.vision import Box
-from agrotools.vision.learned import FLAG, FoundObjects, RankedNames, TextAnswer
-from agrotools.vision.learned.weights import KINDS, Weights, find_weights
 from agrotools.vision.reading import crop_pixels
+
+if TYPE_CHECKING:
+    from agrotools.vision.learned import FoundObjects, RankedNames, TextAnswer
+    from agrotools.vision.learned.weights import Weights
 
 Vector = NDArray[np.float32]
 
 
 def weight_files(backend: str) -> tuple[Path, ...]:
     """Return the files of all models named by a back-end."""
+    from agrotools.vision.learned.weights import find_weights
+
     return tuple(file for model in models_of(backend) for file in find_weights(model).files)
 
 
@@ -32,12 +37,14 @@ def models_of(backend: str) -> list[str]:
     return backend.removeprefix(LEARNED).split("+")
 
 
-def weights_of(backend: str) -> Weights:
+def weights_of(backend: str) -> "Weights":
     """Return the weights of the single model named by a back-end."""
+    from agrotools.vision.learned.weights import find_weights
+
     return find_weights(backend.removeprefix(LEARNED))
 
 
-def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> FoundObjects:
+def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
     """Detect ``target`` and return its boxes, best first."""
     from agrotools.vision.learned.detection import find_by_text
 
@@ -45,7 +52,7 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
     return found._replace(boxes=found.boxes + np.array([*box[:2], *box[:2]], np.float64))
 
 
-def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
+def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
     """Describe a picture or answer; the flag ``question_not_answered`` marks models that take no question."""
     from agrotools.vision.learned.description import describe
 
@@ -54,11 +61,12 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
 
 def name_learned(
     backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str]
-) -> tuple[RankedNames, dict[str, Vector]]:
+) -> "tuple[RankedNames, dict[str, Vector]]":
     """Rank ``names`` by their similarity to a picture, and describe it by the model's embedding and by its traits.
 
     Scores are shares: one of the names is always the likeliest.
     """
+    from agrotools.vision.learned import FLAG, RankedNames
     from agrotools.vision.learned.description import similarity_shares
     from agrotools.vision.strangeness import picture_traits
 
@@ -70,7 +78,7 @@ def name_learned(
     return ranked, {"embedding": direction, "traits": picture_traits(part)}
 
 
-def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> FoundObjects:
+def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":
     """Detect all objects in a picture that belong to the model's classes."""
     from agrotools.vision.learned.detection import find_common
 
@@ -79,12 +87,13 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> Fo
 
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
-) -> tuple[FoundObjects, NDArray[np.bool_]]:
+) -> "tuple[FoundObjects, NDArray[np.bool_]]":
     """Return boxes of ``text`` and a mask of each, bool (n, rows, columns).
 
     The back-end names two models joined by a plus sign: a detector and an outline model.
     """
     from agrotools.vision.learned.detection import masks_in_boxes
+    from agrotools.vision.learned.weights import KINDS, find_weights
 
     models = models_of(backend)
     if len(models) != 2:
@@ -98,8 +107,9 @@ def outline_learned(
     return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
 
 
-def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
+def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
     """Return the formula in a picture as LaTeX."""
+    from agrotools.vision.learned import FLAG, TextAnswer
     from agrotools.vision.learned.description import transcribe
 
     weights = weights_of(backend)

@@ -24,10 +24,11 @@ from agrotools.vision.formats import (
     remarks_beside,
     too_large,
 )
-from agrotools.vision.rasters import RasterSource, border_value, open_raster
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from agrotools.vision.rasters import RasterSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,8 @@ class RgbImage:
 
     def without_border(self, name: str) -> tuple[NDArray[np.bool_], tuple[str, ...], tuple[str, ...]]:
         """Return the pixels with data but for a black border, and a note and a flag on a black or white one."""
+        from agrotools.vision.rasters import border_value
+
         valid = np.ones(self.pixels.shape[:2], np.bool_) if self.valid is None else self.valid
         level = border_value([*np.moveaxis(self.pixels, -1, 0)], (0, 255)) if self.valid is None else None
         if level is None:
@@ -144,6 +147,8 @@ def read_image(
 
 
 def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
+    from agrotools.vision.rasters import open_raster
+
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind not in PHOTO_FORMATS or (kind == "png" and _png_bit_depth(path) == 16):
@@ -175,6 +180,8 @@ def read_labels(
     """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours; of a
     ``region`` alone, if given. ToolError as :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes
     values) or a mask with classes as colours."""
+    from agrotools.vision.rasters import open_raster
+
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind in ("jpeg", "heic", "avif"):
@@ -267,7 +274,7 @@ def _png_bit_depth(path: Path) -> int:
     return head[24] if len(head) == 25 else 8
 
 
-def picture_of(source: RasterSource, *, argument: str = "image") -> RgbImage:
+def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
     """Convert a raster to 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
     8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255)."""
     palette = _palette(source)
@@ -323,7 +330,7 @@ def _stretch(band: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.where(valid, np.clip(scaled, 0, 1) * 255, 255).astype(np.uint8)
 
 
-def _palette(source: RasterSource) -> NDArray[np.uint8] | None:
+def _palette(source: "RasterSource") -> NDArray[np.uint8] | None:
     if source.count != 1 or source.dtype != "uint8":
         return None
     try:

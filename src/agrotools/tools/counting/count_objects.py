@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -11,13 +11,14 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
-from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import read_image, refuse_grey
+
+if TYPE_CHECKING:
+    from agrotools.vision.rasters import RasterSource
 
 _Fact = TypeVar("_Fact")
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the place")]
@@ -127,6 +128,7 @@ def count_objects(
     """
     from agrotools.tools.counting import methods
     from agrotools.tools.counting.result import count_result, objects_in_boxes
+    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
 
@@ -230,6 +232,8 @@ def _count_in_heights(
 ) -> ObjectCount:
     from agrotools.tools.counting.crowns import crowns_of_raster
     from agrotools.tools.counting.result import count_result
+    from agrotools.tools.pictures import choose_scale
+    from agrotools.vision.rasters import open_raster
 
     if chm is None and not _is_heights(image):
         why = "crown_chm needs heights, and the image is a picture"
@@ -297,8 +301,10 @@ def _is_heights(image: Path) -> bool:
     return _of_raster(image, lambda source: source.count == 1 and source.dtype != "uint8") or False
 
 
-def _of_raster(image: Path, fact: Callable[[RasterSource], _Fact]) -> _Fact | None:
+def _of_raster(image: Path, fact: "Callable[[RasterSource], _Fact]") -> _Fact | None:
     """Return a fact of a raster file, None for a photograph."""
+    from agrotools.vision.rasters import open_raster
+
     name = shown_name(image)
     if file_format(image, shown_as=name) not in ("tiff", "envi"):
         return None

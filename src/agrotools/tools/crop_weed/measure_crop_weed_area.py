@@ -12,12 +12,10 @@ from agrotools.core import Arguments, Artifact, SampleFile, ToolError
 from agrotools.core.files import cache_dir, cached_files
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import ImageFile, MaskFile, Region, ToolResult, tool
-from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture, refuse_other_size
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info
 from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import picture_of, read_image, read_labels
 
 SeparationChoice = Literal["auto", "row", "model", "none"]
@@ -240,6 +238,7 @@ def _from_picture(
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
+    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
     from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment, weakness_of_cover
 
@@ -340,6 +339,8 @@ def _picture_below_labels(
 ) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
     """Read the image that a label raster belongs to."""
     from agrotools.tools.crop_weed.bands import band_numbers
+    from agrotools.tools.pictures import refuse_other_size
+    from agrotools.vision.rasters import open_raster
 
     info = file_info(image)
     shown_as = info.name if info else image.name

@@ -11,7 +11,6 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, ToolResult, tool
 from agrotools.tools.counting.count_objects import NET_FILES
-from agrotools.tools.fruit.camera import CameraArguments, DepthMap, choose_camera, read_depth
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
@@ -19,6 +18,7 @@ from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage, read_image
 
 if TYPE_CHECKING:
+    from agrotools.tools.fruit.camera import DepthMap
     from agrotools.tools.fruit.finding import FruitMask
     from agrotools.tools.fruit.measuring import FruitMeasurement, View
 
@@ -72,6 +72,8 @@ class FruitSizes(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the camera to intrinsics at the size of the image, and drop the depth unit if there is no depth."""
+    from agrotools.tools.fruit.camera import CameraArguments, choose_camera
+
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
@@ -121,6 +123,7 @@ def measure_fruit_size(
         al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.measuring`
         and :mod:`agrotools.tools.fruit.finding`.
     """
+    from agrotools.tools.fruit.camera import CameraArguments, choose_camera
     from agrotools.tools.fruit.finding import find_fruit_pixels, search_fruits
     from agrotools.tools.fruit.measuring import View
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
@@ -194,8 +197,10 @@ def measure_fruit_size(
 
 def _distances(
     depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: RgbImage, name: str
-) -> tuple[DepthMap | None, float | None]:
+) -> "tuple[DepthMap | None, float | None]":
     """Return the depth per pixel or the distance of all fruits, whichever is given."""
+    from agrotools.tools.fruit.camera import read_depth
+
     hint = "pass either depth (a depth image of the same view) or distance_mm"
     if depth is None:
         if distance_mm is None:
@@ -245,7 +250,7 @@ def _in_boxes(
     return fruits, tuple(failed), by_colour
 
 
-def _sparse_depth_flags(measured: DepthMap, colour: "FruitMask", box: Box) -> list[str]:
+def _sparse_depth_flags(measured: "DepthMap", colour: "FruitMask", box: Box) -> list[str]:
     """Return the flag ``depth_sparse`` if most fruit pixels have no depth, so that fruits are missed."""
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1]
@@ -254,7 +259,7 @@ def _sparse_depth_flags(measured: DepthMap, colour: "FruitMask", box: Box) -> li
 
 
 def _no_fruits(
-    name: str, measured: DepthMap | None, colour: "FruitMask", box: Box, boxes: list[Box] | None
+    name: str, measured: "DepthMap | None", colour: "FruitMask", box: Box, boxes: list[Box] | None
 ) -> ToolError:
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1]

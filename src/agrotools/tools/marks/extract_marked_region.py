@@ -13,7 +13,6 @@ from agrotools.tools.contract import ImageFile, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision import Box
-from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, draw_marks
 from agrotools.vision.reading import read_image
 
 if TYPE_CHECKING:
@@ -177,6 +176,8 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _overlay(pixels: NDArray[np.uint8], marks: "list[DrawnMark]", chosen: "DrawnMark"):
+    from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, draw_marks
+
     mark_list = [
         Mark(
             colour=VERMILLION if mark is chosen else SKY_BLUE,

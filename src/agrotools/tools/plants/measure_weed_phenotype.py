@@ -13,7 +13,6 @@ from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
-from agrotools.vision.overlay import class_picture
 from agrotools.vision.reading import RgbImage, read_image, refuse_grey
 
 if TYPE_CHECKING:
@@ -121,6 +120,7 @@ def measure_weed_phenotype(
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
     """
     from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours, scale_of
+    from agrotools.vision.overlay import class_picture
     from agrotools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)

@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.core.files import cached_files
 from agrotools.knowledge.entries import Entry
-from agrotools.knowledge.kb_names import healthy_crop
-from agrotools.knowledge.words import folded
 from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
-from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 
 if TYPE_CHECKING:
@@ -170,11 +167,15 @@ class Candidate(ResultPart):
 
 def is_negative(label: str) -> bool:
     """True if a label means that there is no weed."""
+    from agrotools.knowledge.words import folded
+
     return folded(label) in _NO_WEED
 
 
 def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
     """Return a candidate with the names from its knowledge base entry."""
+    from agrotools.knowledge.kb_names import healthy_crop
+
     healthy = healthy_crop(label) is not None and not is_negative(label)
     kind, common_name, kb_id = "other", None, None
     if healthy:
@@ -288,6 +289,7 @@ def draw_candidates(
     ``is_named``: True if the first candidate is the answer.
     """
     from agrotools.tools.lesions.leaf import shrink_image
+    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
 
     pixels = looked.picture.pixels
     small = shrink_image(pixels, _OVERLAY_PX)

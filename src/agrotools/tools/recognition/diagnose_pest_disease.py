@@ -9,16 +9,6 @@ from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Entry, Kind, kb_files
-from agrotools.knowledge.kb_names import (
-    SHIPPED_LABELS,
-    KbNames,
-    crop_forms,
-    healthy_crop,
-    healthy_label,
-    kb_names,
-    shipped_names,
-)
-from agrotools.knowledge.words import folded
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -48,6 +38,7 @@ from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 
 if TYPE_CHECKING:
+    from agrotools.knowledge.kb_names import KbNames
     from agrotools.tools.lesions.leaf import Leaf
 
 ProblemKind = Literal["pest", "disease", "auto"]
@@ -106,6 +97,7 @@ class Diagnosis(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Normalise the crop name, and treat ``auto`` as ``disease`` for the shipped net, where both give the same."""
+    from agrotools.knowledge.kb_names import shipped_names
     from agrotools.tools.recognition.net import read_info
 
     names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.list_field("notes"))
@@ -143,6 +135,8 @@ def diagnose_pest_disease(
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
         (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
     """
+    from agrotools.knowledge.kb_names import healthy_label, kb_names
+
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
     evidence, box = (NOTHING, None) if kind == "pest" else symptoms_of(looked.part)
@@ -186,7 +180,7 @@ def _by_recogniser(
     looked: ImagePart,
     kind: ProblemKind,
     crop: str | None,
-    names: KbNames,
+    names: "KbNames",
     top_k: int,
     evidence: Evidence,
 ) -> _Named:
@@ -218,7 +212,7 @@ def _by_recogniser(
 
 
 def _allowed(
-    recogniser: Recogniser, crop: str | None, names: KbNames, entry_of: Callable[[str], Entry | None], words: str
+    recogniser: Recogniser, crop: str | None, names: "KbNames", entry_of: Callable[[str], Entry | None], words: str
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
@@ -237,8 +231,10 @@ def _allowed(
     return crop_classes, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
 
 
-def _name_of_crop(crops: Iterable[str], crop: str, names: KbNames) -> str | None:
+def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | None:
     """Return the name that a recogniser uses for a crop, or None if it does not know the crop."""
+    from agrotools.knowledge.kb_names import crop_forms
+
     forms = crop_forms(names.entries, crop)
     return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
 
@@ -255,13 +251,15 @@ class LabelEntries(NamedTuple):
     unclear: Mapping[str, tuple[str, ...]] = {}
 
 
-def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None, names: KbNames) -> LabelEntries:
+def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None, names: "KbNames") -> LabelEntries:
     """Return the entries of the labels of a pack or a table, all on one crop: ``crop``, or the one that has them all.
 
     Two or more labels tell their crop if no other has them all and the shipped net knows them all there. Labels that
     name their crop ("bean rust") or are scientific names need no common one, and pests are the same on every crop. No
     entry of another crop is taken: labels without a common crop have none.
     """
+    from agrotools.knowledge.kb_names import SHIPPED_LABELS, healthy_crop
+    from agrotools.knowledge.words import folded
 
     def resolved(on: str | None) -> dict[str, Entry | None]:
         return {label: entry_of_label(label, kind, on, names) for label in labels}
@@ -298,7 +296,7 @@ def entries_of_labels(labels: Sequence[str], kind: ProblemKind, crop: str | None
     return LabelEntries(plain | dict.fromkeys(crops_of), unclear=unclear)
 
 
-def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: KbNames) -> Entry | None:
+def entry_of_label(label: str, kind: ProblemKind, crop: str | None, names: "KbNames") -> Entry | None:
     """Return the entry of a label of a pack: of the kind asked for, else of a disease or pest, else of a crop."""
     kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], _KINDS["auto"], ("crop",))
     return next((entry for kinds in kinds_in_order if (entry := names.of_name(label, kinds, crop))), None)
@@ -315,7 +313,7 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
     )
 
 
-def names_to_choose(kind: ProblemKind, crop: str | None, names: KbNames) -> dict[str, Entry | None]:
+def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> dict[str, Entry | None]:
     """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
     ``backend_unavailable`` if there are none for ``crop``."""
     from agrotools.tools.services.vision import MOST_NAMES

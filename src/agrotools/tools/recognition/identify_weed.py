@@ -1,14 +1,12 @@
 """Identification of weed species in a picture by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Entry, Kind, kb_files
-from agrotools.knowledge.kb_names import KbNames, healthy_crop, kb_names, shipped_names
-from agrotools.knowledge.words import folded
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -32,6 +30,9 @@ from agrotools.tools.recognition.candidates import (
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import STRANGENESS_FILES
+
+if TYPE_CHECKING:
+    from agrotools.knowledge.kb_names import KbNames
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
 _KINDS: tuple[Kind, ...] = ("weed", "crop")
@@ -61,13 +62,17 @@ class WeedIdentity(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Normalise the candidate weeds, which may be in any order and given by any of their names."""
+    from agrotools.knowledge.kb_names import shipped_names
+
     candidates, names = call["candidates"], shipped_names()
     if not isinstance(candidates, list):
         return call
     return {**call, "candidates": normalise_set([_key(str(name), names) for name in candidates])}
 
 
-def _key(name: str, names: KbNames) -> str:
+def _key(name: str, names: "KbNames") -> str:
+    from agrotools.knowledge.words import folded
+
     entry = names.of_shipped(folded(name).replace(" ", "_"))
     return entry.id if entry else names.key_of_name(name, _KINDS)
 
@@ -103,6 +108,8 @@ def identify_weed(
     Sources: a residual network trained from scratch (He et al. 2016) on DeepWeeds (Olsen et al. 2019), its card in
         ``data/nets/weeds.md``; temperature (Guo et al. 2017).
     """
+    from agrotools.knowledge.kb_names import kb_names
+
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
     if asks_larger_model(backend):
@@ -151,7 +158,7 @@ def _by_recogniser(
     image: ImageFile,
     looked: ImagePart,
     candidates: Sequence[str] | None,
-    names: KbNames,
+    names: "KbNames",
     top_k: int,
 ) -> _Identification:
     recogniser = recogniser_for(backend, "weeds", image)
@@ -170,8 +177,10 @@ def _by_recogniser(
     return ranking, entry_of, (*recogniser.notes, *notes), (*flags, *strange)
 
 
-def _knows_problems_only(labels: Sequence[str], names: KbNames) -> bool:
+def _knows_problems_only(labels: Sequence[str], names: "KbNames") -> bool:
     """Return True if labels are names of diseases or pests, and none is one of a weed or a crop."""
+    from agrotools.knowledge.kb_names import healthy_crop
+
     kinds = {entry.kind for label in labels if healthy_crop(label) is None for entry in names.all_of_name(label)}
     return bool(kinds) and kinds <= {"disease", "pest"}
 
@@ -180,6 +189,8 @@ def _allowed(
     recogniser: Recogniser, candidates: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
     """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names."""
+    from agrotools.knowledge.words import folded
+
     if candidates is None:
         return None, (), ()
     label_of: dict[str, str] = {}
@@ -199,7 +210,7 @@ def _allowed(
     return allowed, (note,), ("candidates_unknown",)
 
 
-def names_to_choose(candidates: Sequence[str] | None, names: KbNames) -> dict[str, Entry | None]:
+def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[str, Entry | None]:
     """Return the names that a larger model chooses from, each with its entry; ToolError ``backend_unavailable`` if
     there are none."""
     if candidates is not None:

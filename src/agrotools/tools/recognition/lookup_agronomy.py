@@ -6,8 +6,6 @@ from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
 from agrotools.knowledge.entries import Claim, Coverage, Entry, Kind, Passage, kb_files
-from agrotools.knowledge.kb_names import shipped_names
-from agrotools.knowledge.words import section_asked, tokens
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.result import ResultPart
@@ -76,6 +74,9 @@ class KnowledgeHits(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Resolve a query to the entry it names; if an id is given, resolve it to the section that it asks for."""
+    from agrotools.knowledge.kb_names import shipped_names
+    from agrotools.knowledge.words import section_asked
+
     names, query, crop = shipped_names(), str(call["query"]), call["crop"]
     if call["kb_id"] is not None:
         # The number and order of the entry's passages is presentation, but the section is not.
@@ -114,6 +115,7 @@ def lookup_agronomy(
     """
     from agrotools.knowledge.evidence import is_group
     from agrotools.knowledge.retrieval import closest_ids, knowledge_base
+    from agrotools.knowledge.words import section_asked, tokens
 
     if not tokens(query):
         raise ToolError(
