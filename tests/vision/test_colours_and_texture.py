@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accuracy.extract_marked_region import patches
-from agrotools.tools.regions.measuring import texture_of
+from agrotools.tools.regions.measuring import LEVELS, cooccurrence, texture_of
 from agrotools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours
 
 
@@ -27,6 +27,21 @@ def test_patches_of_known_colour_are_named_and_counted(seed: int) -> None:
     assert [colour.share for colour in found] == sorted((colour.share for colour in found), reverse=True)
     again = dominant_colours(pixels.reshape(-1, 3))
     assert found == again
+
+
+def test_texture_agrees_with_scikit_image() -> None:
+    from skimage.feature import graycomatrix, graycoprops
+
+    grey = np.random.default_rng(1).integers(0, 256, (40, 60)).astype(np.uint8)
+    mine = cooccurrence(grey, np.ones(grey.shape, bool))
+    angles = [0, np.pi / 4, np.pi / 2, 3 * np.pi / 4]
+    counts = graycomatrix(grey >> 3, [1], angles, levels=LEVELS, symmetric=True).sum(axis=3, keepdims=True)
+    assert np.allclose(mine, counts[:, :, 0, 0] / counts.sum())
+    texture = texture_of(np.dstack([grey] * 3), np.ones(grey.shape, bool))
+    assert texture is not None
+    assert texture.contrast == pytest.approx(graycoprops(counts, "contrast")[0, 0])
+    assert texture.homogeneity == pytest.approx(graycoprops(counts, "homogeneity")[0, 0])
+    assert texture.correlation == pytest.approx(graycoprops(counts, "correlation")[0, 0])
 
 
 def test_texture_counts_pairs_inside_only() -> None:

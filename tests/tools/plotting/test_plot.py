@@ -15,6 +15,7 @@ from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import sheet as text_on_figures
 from agrotools.tools.plotting.plot import prepare_data
+from agrotools.tools.plotting.sheet import number_format
 from agrotools.tools.workspace import artifacts_in
 
 
@@ -229,6 +230,16 @@ class TestText:
         for text in ("Cost in $ and $$ {oops \\frac", "a_b²", "Time (days)", "Yield ($/ha)"):
             assert text in drawn
         assert "<b>" not in drawn
+
+    @pytest.mark.parametrize(
+        ("values", "texts"),
+        [
+            ([1, 20, 300], ["1", "20", "300"]), ([0.2, 0.123456], ["0.200", "0.123"]), ([-3.5], ["−3.5"]),
+            ([1e12], ["1e+12"]), ([2e-7], ["2e−07"]),
+        ],
+    )  # fmt: skip
+    def test_values_have_common_decimals(self, values, texts):
+        assert [number_format(values)(value) for value in values] == texts
 
 
 def test_many_series_and_long_names_are_drawn(out):
