@@ -43,7 +43,7 @@ def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
         if event in (truth, _SAME_SIDE.get(truth)) and truth != "none":
             columns.add(told=right)
         there = np.ones(before.shape[:2], np.bool_)
-        change = pond_change(before, after, there, nir_before=nir[0], nir_after=nir[1], gsd_m=gsd_m)
+        change = pond_change(before, after, there, infrared=(nir[0], nir[1]), gsd_m=gsd_m)
         for date, mask in zip(_DATES, (change.water_before, change.water_after), strict=True):
             true = scene.masks[f"water_{date}"] > 0
             if true.any():

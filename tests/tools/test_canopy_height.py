@@ -17,7 +17,6 @@ from agrotools.core import SampleFile
 from agrotools.tools import get_tool
 from agrotools.tools.canopy_height import CanopyHeight
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
-from agrotools.vision.blocks import raster_blocks
 from support.picture_files import field, write_raster
 from support.tool_errors import tool_error
 
@@ -257,19 +256,6 @@ def test_a_terrain_model_in_another_coordinate_system(tmp_path: Path) -> None:
     assert any("another coordinate system" in note for note in result.notes)
 
 
-def test_a_large_difference_is_taken_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grid = from_origin(499_995, 5_000_005, 1.3, 1.3)
-    dtm = raster(tmp_path / "d.tif", on_grid((50, 60), grid).astype(np.float32), crs="EPSG:32633", transform=grid)
-    dsm = surface(tmp_path / "s.tif", tiled=True, blockxsize=16, blockysize=16)
-    whole = numbers(measured(tmp_path, dsm=dsm, dtm=dtm))
-    monkeypatch.setattr("agrotools.vision.blocks.raster_blocks", partial(raster_blocks, block_px=300))
-    monkeypatch.setattr("agrotools.vision.alignment._MOST_PX", 300)
-    cut = numbers(measured(tmp_path, dsm=dsm, dtm=dtm))
-    for name, value in whole.items():
-        if name != "bins":
-            assert cut[name] == pytest.approx(value, abs=1e-3), name
-
-
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(column=st.integers(1, 79), gsd_m=st.floats(0.1, 5))
 def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
@@ -338,10 +324,3 @@ def test_heights_must_be_given(tmp_path: Path) -> None:
     assert any("image was not used" in note for note in measured(tmp_path, image=photo, chm=chm).notes)
     colours = write_raster(tmp_path / "rgb.tif", np.zeros((3, 8, 8), np.uint8))
     assert fault(tmp_path, chm=colours).kind == "invalid_argument"
-
-
-def test_heights_as_a_16_bit_png(tmp_path: Path) -> None:
-    millimetres = np.round(HEIGHTS * 1000).astype(np.uint16)
-    Image.fromarray(millimetres).save(tmp_path / "a.png")
-    result = measured(tmp_path, chm=tmp_path / "a.png", height_scale=0.001)
-    assert result.mean_m == pytest.approx(HEIGHTS.mean(), abs=1e-3)

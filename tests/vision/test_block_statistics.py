@@ -54,14 +54,6 @@ def test_percentiles_keep_their_relative_precision(top: float, monkeypatch: pyte
         )
 
 
-def test_without_values_there_are_none() -> None:
-    statistics = RunningStatistics([2.0], mean_from=2.0)
-    statistics.add(np.empty((0, 3), np.float32))
-    assert statistics.count == statistics.at_least(2.0) == 0
-    assert all(math.isnan(value) for value in (statistics.mean, statistics.sd, statistics.mean_above))
-    assert math.isnan(statistics.percentile(50))
-
-
 @given(
     size=st.tuples(st.integers(1, 60), st.integers(1, 60)),
     corner=st.tuples(st.integers(0, 9), st.integers(0, 9)),

@@ -256,13 +256,9 @@ _DROPPED = frozenset({"title", "$defs", "format", "discriminator"})
 
 
 def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return ``schema`` with definitions inlined and without titles, formats, null branches and null defaults.
-
-    A nullable argument may be left out, so "or null" would only cost tokens, and some endpoints reject it.
-
-    Raises:
-        ValueError: the schema is recursive and cannot be inlined.
-    """
+    """Return ``schema`` with definitions inlined and without titles, formats, null branches and null defaults: a
+    nullable argument may be left out, so "or null" would only cost tokens, and some endpoints reject it. ValueError:
+    the schema is recursive."""
     return _plain(schema, schema.get("$defs", {}), ())
 
 

@@ -26,16 +26,10 @@ def in_memory(value: Any) -> bool:
 def write_arrays(
     arguments: Mapping[str, Any], names: Collection[str], new_folder: Callable[[], Path]
 ) -> dict[str, Any]:
-    """Return the arguments with pictures and arrays replaced by the paths of lossless files in ``new_folder()``.
-
-    ``names``: arguments that take files.
-
-    Pillow images and uint8 arrays (rows, columns), (rows, columns, 3) and (rows, columns, 4) become PNG; other arrays
-    (rows, columns[, bands]), and all arrays of a call that names its ``bands``, become TIFF.
-
-    Raises:
-        ToolError: ``invalid_argument``: the array has another shape or a type that is no number.
-    """
+    """Return the arguments with pictures and arrays in ``names`` replaced by the paths of lossless files in
+    ``new_folder()``. Pillow images and uint8 arrays (rows, columns), (rows, columns, 3) and (rows, columns, 4)
+    become PNG; other arrays (rows, columns[, bands]), and all arrays of a call that names its ``bands``, become
+    TIFF. ToolError ``invalid_argument``: another shape, or a type that is no number."""
     written = dict(arguments)
     is_raster = arguments.get("bands") is not None
     folder: Path | None = None

@@ -164,17 +164,9 @@ class ResultCache:
         paths: Mapping[str, Path],
         infos: Mapping[str, SampleFile | None],
     ) -> str:
-        """Return the cache key of a call: a hash of everything that can change its result.
-
-        Args:
-            arguments: canonical arguments, with files by name.
-            paths: path of each file named in the arguments.
-            infos: metadata of those files in the sample, which tools can read too.
-
-        Raises:
-            OSError: a file cannot be read.
-            ToolError: the value of the back-end is not usable.
-        """
+        """Return the cache key of a call: a hash of everything that can change its result. ``paths`` and ``infos``:
+        path and metadata of each file of the call by name. OSError: a file cannot be read; ToolError: the value of
+        the back-end is not usable."""
         known = {name: info.model_dump(mode="json", exclude={"path", "sha256"}) for name, info in infos.items() if info}
         parts = {
             "tool": tool.name,

@@ -1,6 +1,6 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -126,7 +126,7 @@ def estimate_canopy_height(
     """
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.blocks import RunningStatistics
-    from agrotools.vision.rasters import GroundSampling
+    from agrotools.vision.rasters import GroundSampling, open_raster
 
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
@@ -134,11 +134,15 @@ def estimate_canopy_height(
         raise ToolError("invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]")
     statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
-        source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
-        terrain = files.enter_context(_open_heights(dtm, "dtm")) if chm is None else None
+        named = {"chm": chm} if chm else {"dsm": dsm, "dtm": dtm}
+        source, *others = [
+            files.enter_context(open_raster(path, argument=argument, shown_as=shown_name(path)))
+            for argument, path in named.items()
+            if path is not None
+        ]
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
-        measured = _measure(source, terrain, region, height_scale, scale.gsd_m, statistics)
+        measured = _measure(source, others[0] if others else None, region, height_scale, scale.gsd_m, statistics)
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
     notes = [*measured.notes, *from_file.notes, *scale.notes]
     flags = [*measured.flags, *from_file.flags, *scale.flags]
@@ -214,13 +218,6 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
                 why = f"{source.name} has one band, and nobody says that its values are heights above ground"
                 hint = "if they are, pass it as chm (or as dsm with a dtm)"
     raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
-
-
-def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[RasterSource]":
-    from agrotools.vision.rasters import open_raster
-
-    assert path is not None
-    return open_raster(path, argument=argument, shown_as=shown_name(path))
 
 
 def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
@@ -321,29 +318,22 @@ def _measure(
         notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
     if below_ground > _LARGE_SHARE * statistics.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
+    is_index = terrain is None and statistics.maximum <= 1
+    has_ground = (gsd_m or 0) < _COARSE_M or statistics.count < _LEAST_MAP_PX or statistics.minimum <= _BARE_M
+    implausible = ""
     if statistics.percentile(99.5) > TALLEST_M:
-        flags.append("implausible_heights")
-        notes.append("taller than any tree: is it an elevation, or in another unit (height_scale)?")
+        implausible = "taller than any tree: is it an elevation, or in another unit (height_scale)?"
     elif statistics.maximum > TALLEST_M:
         flags.append("spikes_possible")
     elif are_classes(distinct, statistics.count):
-        flags.append("implausible_heights")
-        notes.append(f"only {len(distinct)} different whole numbers: is it a map of classes?")
-    elif terrain is None and negative and statistics.maximum <= 1:
-        flags.append("implausible_heights")
-        notes.append(INDEX_NOTE)
-    elif (
-        terrain is None
-        and (gsd_m or 0) >= _COARSE_M
-        and statistics.count >= _LEAST_MAP_PX
-        and statistics.minimum > _BARE_M
-        and statistics.maximum <= 1
-    ):
-        flags.append("implausible_heights")
-        notes.append(_COARSE_INDEX_NOTE)
+        implausible = f"only {len(distinct)} different whole numbers: is it a map of classes?"
+    elif is_index and (negative or not has_ground):
+        implausible = INDEX_NOTE if negative else _COARSE_INDEX_NOTE
     elif roughness.is_smooth:
+        implausible = _SMOOTH_NOTE
+    if implausible:
         flags.append("implausible_heights")
-        notes.append(_SMOOTH_NOTE)
+        notes.append(implausible)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))

@@ -198,10 +198,8 @@ class Tool(Generic[P, R]):
         """Return the arguments in canonical form: checked against the schema, defaults filled in, files by name.
 
         Null for an argument with a default means the default. A whole float counts as an integer, as in JSON Schema;
-        nothing else is converted but what :meth:`read` reads.
-
-        Raises:
-            ToolError: ``invalid_argument``, with all faults of the call in one message.
+        nothing else is converted but what :meth:`read` reads. ToolError ``invalid_argument``, with all faults in one
+        message.
         """
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
 
@@ -211,11 +209,7 @@ class Tool(Generic[P, R]):
         return valid if self.resolver is None else self.resolver(valid, known)
 
     def prepare_arguments(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
-        """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns.
-
-        Raises:
-            ToolError: ``invalid_argument``, or an error raised by ``resolve``.
-        """
+        """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns."""
         model = self._checked(arguments, resolve)
         return {name: getattr(model, name) for name in self._parameters}
 

@@ -64,11 +64,7 @@ class _CheckedCall:
 
 
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
-    """Check that ``tool`` has a back-end and that the value of the back-end is usable.
-
-    Raises:
-        UsageError: lists the available back-ends, or says what is wrong with the value.
-    """
+    """Refuse a back-end that ``tool`` does not have, or whose value is not usable; UsageError lists those it has."""
     if not tool.has_backend(backend):
         known = ", ".join(f"{name}VALUE" if name.endswith(":") else name for name in tool.backends)
         raise UsageError(f"{tool.name} has no back-end {backend!r}", hint=f"it has {known}")
@@ -81,11 +77,7 @@ def check_backend(tool: Tool[..., Any], backend: str) -> None:
 def check_backends(
     backends: Mapping[str, str], find_tool: Callable[[str], Tool[..., Any]] = get_tool, *, has_vision: bool
 ) -> None:
-    """Check the back-end of each tool and the availability of what it requires.
-
-    Raises:
-        UsageError: a tool or back-end does not exist, or a required model, key or address is missing.
-    """
+    """Check the back-end of each tool and the availability of what it requires; UsageError says what is missing."""
     for name, backend in backends.items():
         check_backend(find_tool(name), backend)
         if backend == VLM and not has_vision:
@@ -188,12 +180,9 @@ class ToolExecutor:
     async def run(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
         """Run one call of a policy that has ``toolset``, on the files of ``workspace``.
 
-        Faults caused by the policy or a file become observations with an error: unknown tool, bad arguments, missing
-        or hostile file, time-out, memory, crash.
-
-        Raises:
-            UsageError: the toolset contains a tool that does not exist or cannot be loaded.
-            InfrastructureError: no worker can be started, or artifacts cannot be written.
+        Faults caused by the policy or a file become observations with an error: unknown tool, bad arguments, missing or
+        hostile file, time-out, memory, crash. UsageError: a tool of the toolset cannot be loaded; InfrastructureError:
+        no worker can be started, or artifacts cannot be written.
         """
         outcome = await self._outcome(call, workspace, toolset)
         error = outcome.observation.error
@@ -307,13 +296,8 @@ class ToolExecutor:
         return await self.reply_to(request)
 
     async def reply_to(self, request: dict[str, Any]) -> Reply:
-        """Return the reply of a worker to a call: an error if the tool crashes, is too slow or needs too much memory.
-
-        ``request``: the call as :mod:`agrotools.tools.worker` takes it, with the paths of its files.
-
-        Raises:
-            InfrastructureError: no worker can be started.
-        """
+        """Return the reply of a worker to a call with the paths of its files: an error if the tool crashes, is too
+        slow or needs too much memory. InfrastructureError: no worker can be started."""
         fresh = False
         while True:
             async with self._pool.worker_for(request["target"], fresh=fresh) as worker:

@@ -19,12 +19,10 @@ from agrotools.vision import Box
 from agrotools.vision.reading import crop_pixels
 
 if TYPE_CHECKING:
-    from agrotools.tools.services.vision import FoundObjects, RankedNames, TextAnswer
+    from agrotools.vision.learned import FoundObjects, RankedNames, TextAnswer
     from agrotools.vision.learned.weights import Weights
 
 Vector = NDArray[np.float32]
-FLAG = "learned_model"
-_NOT_CALIBRATED = "scores are the model's own, not calibrated"
 
 
 def weight_files(backend: str) -> tuple[Path, ...]:
@@ -48,25 +46,17 @@ def weights_of(backend: str) -> "Weights":
 
 def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
     """Detect ``target`` and return its boxes, best first."""
-    from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_by_text
 
-    weights = weights_of(backend)
-    boxes, scores, flags = find_by_text(crop_pixels(pixels, box), target, weights, score_min=score_min)
-    corner = np.array([*box[:2], *box[:2]], np.float64)
-    notes = (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED)
-    return FoundObjects(boxes + corner, scores, [], notes, (FLAG, *flags))
+    found = find_by_text(crop_pixels(pixels, box), target, weights_of(backend), score_min=score_min)
+    return found._replace(boxes=found.boxes + np.array([*box[:2], *box[:2]], np.float64))
 
 
 def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
     """Describe a picture or answer; the flag ``question_not_answered`` marks models that take no question."""
-    from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import describe
 
-    weights = weights_of(backend)
-    text = describe(crop_pixels(pixels, box), question, weights)
-    flags = (FLAG, *(("question_not_answered",) if question and not text.answers else ()))
-    return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
+    return describe(crop_pixels(pixels, box), question, weights_of(backend))
 
 
 def name_learned(
@@ -76,7 +66,7 @@ def name_learned(
 
     Scores are shares: one of the names is always the likeliest.
     """
-    from agrotools.tools.services.vision import RankedNames
+    from agrotools.vision.learned import FLAG, RankedNames
     from agrotools.vision.learned.description import similarity_shares
     from agrotools.vision.strangeness import picture_traits
 
@@ -90,12 +80,9 @@ def name_learned(
 
 def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":
     """Detect all objects in a picture that belong to the model's classes."""
-    from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_common
 
-    weights = weights_of(backend)
-    found = find_common(np.ascontiguousarray(pixels), weights, score_min=score_min)
-    return FoundObjects(*found, (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED), (FLAG,))
+    return find_common(np.ascontiguousarray(pixels), weights_of(backend), score_min=score_min)
 
 
 def outline_learned(
@@ -122,7 +109,7 @@ def outline_learned(
 
 def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
     """Return the formula in a picture as LaTeX."""
-    from agrotools.tools.services.vision import TextAnswer
+    from agrotools.vision.learned import FLAG, TextAnswer
     from agrotools.vision.learned.description import transcribe
 
     weights = weights_of(backend)

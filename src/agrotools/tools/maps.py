@@ -21,6 +21,7 @@ from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import MapLayer, save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import file_format
+from agrotools.vision.rasters import open_raster
 
 _DECIMALS = 8
 """Decimals of degrees, about 1 mm."""
@@ -50,13 +51,9 @@ class _Grid:
 
 
 def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Path], region: Box | None) -> None:
-    """Save the masks, tables of objects and map layers of a result as GeoTIFF and GeoJSON.
-
-    Args:
-        paths: rasters of the call, in its order; the first one with a coordinate reference system gives the place.
-            Nothing is saved if none has one.
-        region: region of the call, in pixels of that raster.
-    """
+    """Save the masks, tables of objects and map layers of a result as GeoTIFF and GeoJSON, at the place of the first
+    of the rasters ``paths`` that has a coordinate reference system; ``region`` is in its pixels. Nothing is saved if
+    none has one."""
     paths = [*paths]
     grid = next((grid for path in paths if (grid := _grid_of(path))), None)
     if grid is None:
@@ -81,8 +78,6 @@ def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Pa
 
 
 def _grid_of(path: Path) -> _Grid | None:
-    from agrotools.vision.rasters import open_raster
-
     try:
         if file_format(path) not in ("tiff", "envi"):
             return None
@@ -97,8 +92,6 @@ def _grid_of(path: Path) -> _Grid | None:
 
 def _size_of(path: Path) -> tuple[int, int] | None:
     """Return width and height of a raster or picture in pixels; None if it is neither."""
-    from agrotools.vision.rasters import open_raster
-
     try:
         with open_raster(path) as source:
             return source.width, source.height

@@ -28,16 +28,9 @@ class Scale:
 
 
 def choose_scale(given: float | None, known: float | None, in_file: float | None = None) -> Scale:
-    """Choose the ground sampling distance to use, all values in metres per pixel.
-
-    Args:
-        given: argument of the caller, which takes precedence.
-        known: value from the sample or a sidecar file.
-        in_file: value from the raster's coordinate reference system.
-
-    Returns:
-        The scale, with flag ``gsd_differs_from_file`` if ``given`` differs from the other value by more than 2 %.
-    """
+    """Choose the ground sampling distance, metres per pixel: ``given`` by the caller, else ``known`` of the sample
+    or a sidecar file, else that of the raster. Flag ``gsd_differs_from_file`` if ``given`` differs from the other
+    value by more than 2 %."""
     elsewhere = known or in_file
     if given is None:
         return Scale(elsewhere)
@@ -50,12 +43,8 @@ def choose_scale(given: float | None, known: float | None, in_file: float | None
 def read_mask_pixels(
     path: Path, image_shape: tuple[int, int], image_name: str, *, argument: str, called: str
 ) -> NDArray[np.bool_]:
-    """Read the pixels of a mask that have data and are not 0, bool (rows, columns).
-
-    Args:
-        image_shape: rows and columns of the image that the mask belongs to.
-        called: description of the mask for the hint, such as "a leaf mask".
-    """
+    """Read the pixels of a mask that have data and are not 0. ``called``: the mask in a message, such as "a leaf
+    mask"."""
     name = shown_name(path)
     labels = read_labels(path, argument=argument, shown_as=name)
     rows, columns = labels.classes.shape
@@ -107,15 +96,8 @@ class FieldPicture:
 def read_field_picture(
     path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> FieldPicture:
-    """Read a photograph or a raster.
-
-    Args:
-        bands: role to number or name of each band; None to use ``info.bands`` or the file's own names.
-        region: requested part; more is read if that helps to find the threshold between plants and soil.
-
-    Raises:
-        ToolError: errors of the readers; ``band_not_found``, ``region_empty``, ``nothing_found``.
-    """
+    """Read a photograph or a raster; more than ``region`` is read if that helps to find the threshold between plants
+    and soil. ToolError: as the readers; ``band_not_found``, ``region_empty``, ``nothing_found``."""
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:
@@ -189,12 +171,7 @@ def known_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
 ) -> tuple[dict[Role, int], tuple[str | None, ...], tuple[str, ...]]:
     """Return the band numbers of a raster by role (empty if unknown), its band names, and a note on assumed roles.
-
-    Roles come from the caller, else from the sample, else from the file.
-
-    Raises:
-        ToolError: ``band_not_found``, ``invalid_argument``.
-    """
+    Roles come from the caller, else from the sample, else from the file."""
     names = source.names(info.bands if info else None)
     if bands is not None:
         return chosen_roles(bands, names, file=source.name), names, ()
@@ -207,11 +184,8 @@ def known_roles(
 def raster_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
 ) -> tuple[dict[Role, int], tuple[str, ...]]:
-    """Return the band numbers of a raster by role, and a note if the roles were assumed.
-
-    Raises:
-        ToolError: ``band_not_found`` (also if no role is known), ``invalid_argument``.
-    """
+    """Return the band numbers of a raster by role, and a note if they were assumed; ToolError ``band_not_found`` if
+    no role is known."""
     roles, names, notes = known_roles(source, bands, info)
     if roles or bands is not None:
         return roles, notes

@@ -43,10 +43,7 @@ class GpuActors:
     @asynccontextmanager
     async def actor(self) -> AsyncIterator[Any]:
         """Provide an idle actor, or None if the cluster has no GPU. If the block fails, the actor is dropped.
-
-        Raises:
-            InfrastructureError: no actor could be started for :data:`_START_S`.
-        """
+        InfrastructureError: none could be started for :data:`_START_S`."""
         self._waiting += 1
         try:
             actor = await self._take()

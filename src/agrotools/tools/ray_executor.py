@@ -171,12 +171,9 @@ class RayToolExecutor(ToolExecutor):
                 raise UsageError(f"a Ray node, {address}, has {different}", hint=_SAME_EVERYWHERE)
 
     async def reply_to(self, request: dict[str, Any]) -> Reply:
-        """Return the reply of a worker on the cluster; see :meth:`ToolExecutor.reply_to`.
-
-        Raises:
-            UsageError: the node has other versions, code or data files than this machine.
-            InfrastructureError: the call was lost :data:`MOST_TRIES` times, or the cluster has no nodes.
-        """
+        """Return the reply of a worker on the cluster; see :meth:`ToolExecutor.reply_to`. UsageError: the node has
+        other versions, code or data files; InfrastructureError: the call was lost :data:`MOST_TRIES` times, or there
+        are no nodes."""
         paths = {name: Path(path) for name, path in request["paths"].items()}
         try:
             files = {

@@ -33,13 +33,8 @@ class FileLost(Exception):
 
 
 def installation(target: str = "", backend: str = "", *, has_files: bool = False) -> dict[str, str]:
-    """Return what results depend on here: versions, and for a tool its code and its data files.
-
-    Args:
-        target: tool as ``package.module:name``; empty for the versions and the code of agrotools alone.
-        backend: its back-end.
-        has_files: True if the tool reads files besides those of the call, so that it has to be imported.
-    """
+    """Return what results depend on here: versions and code, and for a ``target`` that ``has_files`` besides those
+    of the call (so that it has to be imported) the data files of its back-end."""
     parts = {"agrotools": version("agrotools"), **library_versions()}
     parts["code"] = code_hash(target.partition(":")[0] or "agrotools.tools")
     if has_files:
@@ -79,16 +74,9 @@ def run_call(
 ) -> Answer:
     """Task that runs one tool call on this node.
 
-    Args:
-        request: the call as :mod:`agrotools.tools.worker` takes it, without paths.
-        files: path on the driver's machine and SHA-256 of each file of the call, by name.
-        contents: Ray references to the contents of files, by SHA-256. They are fetched only where a file is missing.
-        expected: installation of the driver, for the tool of the call.
-        limits: seconds and megabytes of memory of a call, and threads of a worker.
-
-    Raises:
-        FileLost: a file changed or was removed meanwhile.
-        InfrastructureError: no worker can be started on this node.
+    ``files``: path on the driver and SHA-256 of each file by name; ``contents``: Ray references to contents by SHA-256,
+    fetched only where a file is missing; ``expected``: installation of the driver; ``limits``: seconds, megabytes and
+    threads. FileLost: a file changed or was removed meanwhile.
     """
     has_files = any(name.startswith(_FILE) for name in expected)
     if different := first_difference(expected, _installation(request["target"], request["backend"], has_files)):

@@ -189,12 +189,8 @@ class Worker:
         return not self._channel.at_end and not self._channel.unread
 
     async def ask(self, message: dict[str, Any], limit_s: float) -> Reply:
-        """Send a message and return the reply.
-
-        Raises:
-            TimeoutError: there is no reply within ``limit_s`` seconds.
-            BrokenFrame: the worker died, wrote an invalid frame, or wrote one without being asked.
-        """
+        """Return the reply to a message. TimeoutError: none within ``limit_s`` seconds; BrokenFrame: the worker
+        died, wrote an invalid frame, or wrote one without being asked."""
         if self._channel.unread:
             raise BrokenFrame("it sent an unexpected frame")
         self._is_busy = True
@@ -282,14 +278,8 @@ class WorkerPool:
 
     @asynccontextmanager
     async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[Worker]:
-        """Wait for a worker that no other call uses, preferably one that has ``target`` loaded.
-
-        With ``fresh`` it is a new process. It returns to the pool unless it was discarded or the block was left by an
-        exception.
-
-        Raises:
-            InfrastructureError: the pool is closed, or no worker can be started.
-        """
+        """Wait for a worker that no other call uses, preferably one that has ``target`` loaded; with ``fresh`` a new
+        process. It returns to the pool unless it was discarded or the block was left by an exception."""
         async with self._free:
             if self.closed:
                 raise InfrastructureError("the tool executor is closed")

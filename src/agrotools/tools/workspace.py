@@ -140,15 +140,10 @@ class Workspace:
     root: Path | None = None
 
     def resolve(self, name: str, *, by_last_part: bool = False) -> Path:
-        """Return the real path of the file or artifact with this name.
-
-        With ``by_last_part``, a path also refers to the listed file or artifact that has the name of its last part
-        (``/data/image/a.jpg`` for ``a.jpg``); nothing else is opened.
-
-        Raises:
-            ToolError: ``path_outside_workspace`` (absolute path, ``..``, link leading out), ``file_not_found`` with
-                the closest names, ``unreadable_file`` (a folder, pipe or device).
-        """
+        """Return the real path of the file or artifact with this name; ``by_last_part``: also of a path that ends in
+        it (``/data/image/a.jpg`` for ``a.jpg``), and nothing else is opened. ToolError ``path_outside_workspace``
+        (absolute path, ``..``, link leading out), ``file_not_found`` with the closest names, ``unreadable_file`` (a
+        folder, pipe or device)."""
         if by_last_part:
             name = match_file(name, self.files, self.artifacts) or name
         name = path_inside(name)
@@ -172,11 +167,8 @@ class Workspace:
 
 
 def host_file(name: str) -> Path:
-    """Return the real path of a local file, for tools that are called as plain Python.
-
-    Raises:
-        ToolError: ``file_not_found`` with the closest names in its folder, ``unreadable_file``.
-    """
+    """Return the real path of a local file, for tools that are called as plain Python; errors as of
+    :func:`regular_file`."""
     if "\0" in name:
         raise ToolError("file_not_found", "a file name cannot hold a NUL character")
     path = Path(name).expanduser()
@@ -229,11 +221,8 @@ def file_not_found(name: str, known: list[str], close_to: str | None = None) -> 
 
 
 def regular_file(path: Path, name: str, within: Path | None) -> Path:
-    """Return the real path of a regular file.
-
-    Raises:
-        ToolError: ``file_not_found``; ``path_outside_workspace`` (a link out of ``within``); ``unreadable_file``.
-    """
+    """Return the real path of a regular file. ToolError ``file_not_found``; ``path_outside_workspace`` (a link out
+    of ``within``); ``unreadable_file``."""
     try:
         real = path.resolve(strict=True)
         mode = real.stat().st_mode
@@ -297,11 +286,8 @@ def call_context(work: CallContext) -> Iterator[CallContext]:
 def artifacts_in(
     folder: str | os.PathLike[str], *, backend: str | None = None, vision: "VisionModel | None" = None
 ) -> Iterator[Path]:
-    """Write the artifacts of tools that are called as plain Python inside the block to ``folder``.
-
-    ``backend`` replaces the default back-end; a tool without such a back-end may ignore it. ``vision`` is the model of
-    the back-end ``vlm``.
-    """
+    """Write the artifacts of tools that are called as plain Python inside the block to ``folder``. ``backend``
+    replaces the default back-end, if the tool has it; ``vision`` is the model of ``vlm``."""
     where = Path(folder)
     current = _work.get() or CallContext(_unwritten, reads_sidecars=True)
 
@@ -368,14 +354,8 @@ def add_map_layer(layer: Callable[[], MapLayer]) -> None:
 
 
 def file_info(path: Path) -> SampleFile | None:
-    """Return the metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None.
-
-    In an evaluation the metadata comes from the sample; for tools called as plain Python or from the command line it
-    comes from a sidecar file.
-
-    Raises:
-        ToolError: ``unreadable_file``: the sidecar is invalid.
-    """
+    """Return the metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None: of the
+    sample in an evaluation, else of a sidecar file. ToolError ``unreadable_file``: the sidecar is invalid."""
     work = _work.get()
     if work is not None and (path in work.infos or not work.reads_sidecars):
         return work.infos.get(path)
@@ -407,19 +387,11 @@ def replies_in_use() -> "Replies | None":
 
 
 def save_artifact(name: str, kind: ArtifactKind, content: "Image | NDArray[np.uint8] | bytes") -> Artifact:
-    """Save a file for people to view. Called by tools.
+    """Save a file for people to view: bytes, or for png and jpg a Pillow image or uint8 (rows, columns, 3).
 
-    Args:
-        name: file name with extension: png, jpg, svg, tif, csv, json or geojson; a number may be added to it.
-        kind: kind of artifact.
-        content: content of the file as bytes, or for png and jpg a Pillow image or uint8 (rows, columns, 3).
-
-    Returns:
-        The artifact. Outside a worker it is written to the folder of the call or of :func:`artifacts_in`, if any; the
-        result of the tool holds its content.
-
-    Raises:
-        ValueError: the name or its extension is not allowed.
+    Called by tools. Outside a worker it is written to the folder of the call or of :func:`artifacts_in`, if any,
+    perhaps with a number added to its name; the result of the tool holds its content. ValueError: the name or its
+    extension (png, jpg, svg, tif, csv, json, geojson) is not allowed.
     """
     suffix = Path(name).suffix
     if not ARTIFACT_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
@@ -467,9 +439,8 @@ def write_artifact(
     while True:
         name = artifact.name if number == 1 else f"{stem}_{number}{suffix}"
         number += 1
-        if name not in taken and (write_new(folder / name, content) or _has_content(folder / name, content)):
+        path = folder / name
+        if name not in taken and (
+            write_new(path, content) or (path.is_file() and not path.is_symlink() and path.read_bytes() == content)
+        ):
             return artifact.model_copy(update={"name": name})
-
-
-def _has_content(path: Path, content: bytes) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content

@@ -22,6 +22,7 @@ from agrotools.tools.pictures import WHOLE_PX, raster_roles, read_field_picture
 from agrotools.tools.workspace import file_info
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.formats import MAX_PIXELS
+from agrotools.vision.overlay import LONGEST_SIDE, draw_heat_map
 from agrotools.vision.rasters import RasterSource, band_number, metres_per_degree, open_raster
 from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
 
@@ -34,6 +35,8 @@ _Bands = Mapping[str, int | str] | None
 _GRID = {"x": None, "y": None, "rows": 0, "columns": 0, "width": 0, "length": 0, "rotation": 0, "gap": 0}
 _GRID_HINT = "a grid is x=500000,y=5000000,rows=20,columns=50,width=1.5,length=6,rotation=12,gap=0.5"
 _MOST_ZONES = 100_000
+_ABOUT = ("zone", "raster", "date", "area_m2", "pixels", "valid_pct", "flags")
+"""Columns of every table; the measured quantities stand before the flags."""
 _NAMES = ("name", "zone", "plot", "zone_id", "plot_id", "id")
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 _READ_PX = 2**22
@@ -87,11 +90,11 @@ def measure_zones(
     polygons, gsd_m = np.empty(0), None
     for path in paths:
         with open_raster(path, argument="rasters") as source:
-            read = read or (_grid if "=" in str(zones) else _read_zones)(zones, source, shapely)
-            polygons = _in_pixels(read, source, shapely)
-            quantities, of_raster, flags = _quantities(source, path, values, bands)
+            read = read or (_grid(str(zones), source) if "=" in str(zones) else _read_zones(Path(zones)))
+            polygons = _in_pixels(read, source)
+            operations, of_raster, flags = _quantities(source, path, values, bands)
             inside = shapely.clip_by_rect(polygons, 0, -source.height, source.width, 0)
-            measured = _extract(polygons, shapely.area(inside), -shapely.bounds(inside)[:, 3], quantities, source)
+            measured = _extract(polygons, shapely.area(inside), -shapely.bounds(inside)[:, 3], operations, source)
             gsd_m = source.sampling.gsd_m
         notes += [f"{path.name}: {note}" for note in of_raster]
         parts = zip(read[0], shapely.area(polygons).tolist(), shapely.area(inside).tolist(), measured, strict=True)
@@ -102,17 +105,17 @@ def measure_zones(
             row: Row = {"zone": name, "raster": path.name, "date": dates.get(path, "")}
             row |= {"area_m2": gsd_m and area * gsd_m**2, "pixels": pixels, "valid_pct": 100 * pixels / (area or 1)}
             rows.append({**row, **found, "flags": " ".join(dict.fromkeys((*of_zone, *read[3], *flags)))})
-    columns = [*dict.fromkeys(column for row in rows for column in [*row][:-1]), "flags"]
-    if len(columns) == 7:
+    quantities = [*dict.fromkeys(column for row in rows for column in row if column not in _ABOUT)]
+    if not quantities:
         hint = "check the coordinate reference systems"
         raise ToolError("nothing_found", "no zone lies in the rasters", argument="zones", hint=hint)
-    rows = [{column: row.get(column) for column in columns} for row in rows]
-    files = () if out is None else _write(Path(out), rows, polygons, columns[6], gsd_m)
+    rows = [{column: row.get(column) for column in (*_ABOUT[:-1], *quantities, _ABOUT[-1])} for row in rows]
+    files = () if out is None else _write(Path(out), rows, polygons, quantities[0], gsd_m)
     return ZoneTable(rows, tuple(dict.fromkeys(notes)), files)
 
 
-def _read_zones(zones: Path | str, _: RasterSource, shapely: Any) -> _Zones:
-    pyogrio, path = _import("pyogrio"), Path(zones)
+def _read_zones(path: Path) -> _Zones:
+    shapely, pyogrio = _import("shapely"), _import("pyogrio")
     if not path.is_file():
         raise ToolError("file_not_found", f"there is no file {path.name}", argument="zones", hint=_GRID_HINT)
     try:
@@ -134,10 +137,10 @@ def _read_zones(zones: Path | str, _: RasterSource, shapely: Any) -> _Zones:
     return names, shapely.make_valid(polygons, method="structure"), about["crs"], flags
 
 
-def _grid(text: Path | str, source: RasterSource, shapely: Any) -> _Zones:
+def _grid(text: str, source: RasterSource) -> _Zones:
     """Return the plots of a grid, in the coordinate reference system of the raster."""
     try:
-        grid = _GRID | {key.strip(): float(value) for key, value in (part.split("=") for part in str(text).split(","))}
+        grid = _GRID | {key.strip(): float(value) for key, value in (part.split("=") for part in text.split(","))}
         x, y, rows, columns, width, length, rotation, gap = cast("Sequence[float]", grid.values())
         if not (rows > 0 == rows % 1 + columns % 1 and 0 < rows * columns <= _MOST_ZONES and min(width, length) > 0):
             raise ValueError("rows, columns, width and length must be above 0")
@@ -152,15 +155,15 @@ def _grid(text: Path | str, source: RasterSource, shapely: Any) -> _Zones:
     xs = x + (right * math.cos(turn) + down * math.sin(turn)) / along
     ys = y + (right * math.sin(turn) - down * math.cos(turn)) / up
     names = [f"{r + 1}-{c + 1}" for r, c in np.hstack([row, column]).tolist()]
-    return names, shapely.polygons(np.stack([xs, ys], axis=2)), crs, ()
+    return names, _import("shapely").polygons(np.stack([xs, ys], axis=2)), crs, ()
 
 
-def _in_pixels(zones: _Zones, source: RasterSource, shapely: Any) -> NDArray[Any]:
+def _in_pixels(zones: _Zones, source: RasterSource) -> NDArray[Any]:
     """Return the polygons in pixels of a raster: x is the column, y is the row with a minus sign."""
     from rasterio.crs import CRS
     from rasterio.warp import transform
 
-    crs, stated = source.dataset.crs, zones[2]
+    shapely, crs, stated = _import("shapely"), source.dataset.crs, zones[2]
     if crs is None and stated is not None:
         why, hint = f"{source.name} has no coordinate reference system", "georeference it, or give a grid in pixels"
         raise ToolError("missing_metadata", why, argument="rasters", hint=hint)
@@ -187,13 +190,13 @@ def _quantities(source: RasterSource, path: Path, values: Sequence[str], bands: 
         else:
             number = band_number(value, source.band_names, source.name)
             numbers = [number, *(source.data_bands if source.border is not None else ())]  # a border is in all bands
-            more = [_plain(f"band_{number}", lambda box, of=numbers: source.read(of, box)[0])], (), ()
+            more = [(_moments(f"band_{number}"), lambda box, of=numbers: source.read(of, box)[0])], (), ()
         measured = [*measured[0], *more[0]], [*measured[1], *more[1]], [*measured[2], *more[2]]
     return measured
 
 
-def _plain(name: str, read: Callable[[Box], NDArray[np.float32]]) -> _Quantity:
-    return {f"{name}_mean": "mean", f"{name}_sd": "stdev", f"{name}_min": "min", f"{name}_max": "max"}, read
+def _moments(name: str) -> dict[str, str]:
+    return {f"{name}_mean": "mean", f"{name}_sd": "stdev", f"{name}_min": "min", f"{name}_max": "max"}
 
 
 def _heights(source: RasterSource, box: Box) -> NDArray[np.float32]:
@@ -234,7 +237,7 @@ def _plants(source: RasterSource, path: Path, value: str, bands: _Bands) -> _Mea
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sampled = sample_threshold(source, used, index, (0, 0, source.width, source.height))
     read = lru_cache(maxsize=1)(partial(sampled.read, source, used))
-    of_index = _plain(index, lambda box: read(box)[0])
+    of_index: _Quantity = (_moments(index), lambda box: read(box)[0])
     if value != "cover":
         return [of_index], notes, ()
     notes, flags, percent = (*notes, *sampled.notes, *sampled.cut.notes), sampled.cut.flags, np.float32(100)
@@ -303,8 +306,6 @@ def _map(rows: Sequence[Row], polygons: NDArray[Any], column: str, gsd_m: float 
     import cv2
     from rasterio import Affine
     from rasterio.features import rasterize
-
-    from agrotools.vision.overlay import LONGEST_SIDE, draw_heat_map
 
     last = rows[-len(polygons) :]
     shapes: list[Any] = [

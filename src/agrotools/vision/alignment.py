@@ -86,13 +86,9 @@ _GEOREFERENCE = "georeference both, or give both as plain pictures of the same s
 def align(first: RasterSource, second: RasterSource, *, labels: bool = False) -> RasterSource:
     """Return the second raster on the grid of the first: itself if it is on that grid, else an :class:`AlignedRaster`.
 
-    Args:
-        labels: True if the values are class numbers.
-
-    Raises:
-        ToolError: ``crs_mismatch`` if only one has a coordinate reference system, if the systems cannot be converted
-            into each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and
-            the sizes differ; ``nothing_found`` if they do not overlap.
+    ToolError ``crs_mismatch`` if only one has a coordinate reference system, if the systems cannot be converted into
+    each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and the sizes
+    differ; ``nothing_found`` if they do not overlap.
     """
     located = [each.dataset.crs is not None and not each.dataset.transform.is_identity for each in (first, second)]
     if located[0] != located[1]:
@@ -130,11 +126,7 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
 
 
 def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[str, str], argument: str) -> None:
-    """Refuse pictures of different sizes, given as (rows, columns).
-
-    Raises:
-        ToolError: ``shape_mismatch``.
-    """
+    """Refuse pictures of different sizes, given as (rows, columns); ToolError ``shape_mismatch``."""
     if first != second:
         why = f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
         hint = "without a coordinate reference system the two must show the same place pixel by pixel"

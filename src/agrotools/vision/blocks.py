@@ -42,17 +42,8 @@ class Block:
 def raster_blocks(
     source: RasterSource, bands: Sequence[int], region: Box | None = None, *, halo: int = 0, block_px: int = BLOCK_PX
 ) -> Iterator[Block]:
-    """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right.
-
-    Args:
-        bands: 1-based numbers.
-        region: (x0, y0, x1, y1) in pixels, half-open; None: whole raster.
-        halo: number of pixels to read beyond each block, for filters; clipped to the region.
-        block_px: approximate pixels of a block, all bands together; never smaller than a tile of the file.
-
-    Raises:
-        ToolError: ``region_empty``, or raised by :meth:`RasterSource.read`.
-    """
+    """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right. ``halo``:
+    pixels read beyond each block, for filters; ``block_px``: approximate pixels of a block, all bands together."""
     x0, y0, x1, y1 = region or (0, 0, source.width, source.height)
     refuse_outside((x0, y0, x1, y1), source.width, source.height, source.name)
     for box in block_boxes((x0, y0, x1, y1), tile_shape(source, bands[0]), block_px // max(1, len(bands))):
@@ -245,3 +236,11 @@ def _sum_blocks(values: NDArray[np.float32], rows: NDArray[np.intp], columns: ND
     # Summing rows one by one is much faster than reduceat along the first axis.
     sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
     return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)
+
+
+def sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
+    """Write every ``factor``-th value of a box (rows, columns) to its place in a small picture of the region."""
+    left, top = box[0] - region[0], box[1] - region[1]
+    row, column = -(-top // factor), -(-left // factor)
+    part = values[row * factor - top :: factor, column * factor - left :: factor]
+    picture[row : row + part.shape[0], column : column + part.shape[1]] = part

@@ -57,14 +57,8 @@ def colour_name(rgb: tuple[float, float, float]) -> str:
 
 
 def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourShare]:
-    """Return the mean colours of up to ``groups`` groups of pixels (k-means in Lab), by name, largest share first.
-
-    Groups whose colours have the same name are merged. Deterministic, with a fixed seed. Large inputs are subsampled
-    regularly.
-
-    Args:
-        pixels: uint8 (pixels, 3), at least one.
-    """
+    """Return the mean colours of up to ``groups`` groups of pixels, (pixels, 3), by name, largest share first:
+    k-means in Lab with a fixed seed on a regular sample; groups of one name are merged."""
     sample = pixels[:: -(-len(pixels) // _SAMPLE_PX)]
     lab = lab_of_list(sample)
     labels = _group_colours(lab, groups)

@@ -6,6 +6,7 @@ positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex 
 
 import os
 import re
+import struct
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,15 +44,8 @@ _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
 
 
 def file_format(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Format:
-    """Return the format of a file by its content.
-
-    Args:
-        argument: name of the tool's argument, for errors.
-        shown_as: name of the file in messages, if it differs from the name on disk.
-
-    Raises:
-        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or any other format.
-    """
+    """Return the format of a file by its content. ``argument``, ``shown_as``: name of the argument, and of the file
+    in messages. ToolError ``file_not_found``; ``unreadable_file`` for an empty file or any other format."""
     name = shown_as or path.name
     try:
         if path.is_dir():
@@ -111,11 +105,7 @@ def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
 
 
 def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
-    """Refuse a box that is empty or not entirely inside a picture of this size.
-
-    Raises:
-        ToolError: ``region_empty``.
-    """
+    """Refuse a box that is empty or not entirely inside a picture of this size; ToolError ``region_empty``."""
     x0, y0, x1, y1 = region
     if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
         why = f"the region {list(region)} is not inside {name}, which is {width} x {height} pixels"
@@ -124,11 +114,8 @@ def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
 
 
 def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:
-    """Return the part of ``region`` inside a picture of this size (None: all), and flag ``region_clipped`` if cut.
-
-    Raises:
-        ToolError: ``region_empty`` if no part of it is inside.
-    """
+    """Return the part of ``region`` inside a picture of this size (None: all), and flag ``region_clipped`` if cut;
+    ToolError ``region_empty`` if no part of it is inside."""
     if region is None:
         return (0, 0, width, height), ()
     x0, y0, x1, y1 = region
@@ -198,13 +185,9 @@ class BareJpeg:
 
 
 def bare_jpeg(path: str | Path, longest_px: int) -> BareJpeg | None:
-    """Return the stored picture of a JPEG file, without any other content of the file.
-
-    Return None if the stored picture may differ from the displayed one: other formats, rotated or CMYK pictures,
-    several pictures in a file, rare codings, and truncated files. Also return None for pictures of more than
-    ``longest_px`` on a side, for files of more than 8 MiB, and for unreadable files. Pixels are not decoded, so damage
-    in them is not detected.
-    """
+    """Return the stored picture of a JPEG file, without any other content of the file; pixels are not decoded. None
+    if the stored picture may differ from the displayed one (other formats, rotated or CMYK pictures, several
+    pictures in a file, rare codings, truncated files), and for over ``longest_px`` on a side or 8 MiB."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # as a file object, it would take twice as many system calls
         try:
@@ -213,7 +196,7 @@ def bare_jpeg(path: str | Path, longest_px: int) -> BareJpeg | None:
             bare = _strip(os.read(file, size)) if size <= _MOST_BYTES else None
         finally:
             os.close(file)
-    except (OSError, IndexError):
+    except (OSError, IndexError, struct.error):
         return None
     return bare if bare and max(bare.width_px, bare.height_px) <= longest_px else None
 
@@ -243,7 +226,7 @@ def _strip(data: bytes) -> BareJpeg | None:
         if len(payload) != end - at - 4:
             return None
         if marker in _FRAMES:
-            precision, height, width, components = payload[0], *_shorts(payload[1:5]), payload[5]
+            precision, height, width, components = struct.unpack_from(">BHHB", payload)
             if precision != 8 or components not in (1, 3) or size is not None or not width * height:
                 return None
             size = (width, height)
@@ -273,10 +256,6 @@ def _changes_appearance(marker: int, payload: bytes) -> bool:
     if marker == _MULTI_PICTURE and payload.startswith(b"MPF\0"):
         return True
     return not 0xE0 <= marker <= 0xFE
-
-
-def _shorts(data: bytes) -> tuple[int, int]:
-    return int.from_bytes(data[:2]), int.from_bytes(data[2:4])
 
 
 def _is_upright(exif: bytes) -> bool:

@@ -19,16 +19,8 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
-    """Return the content of a weights file.
-
-    Args:
-        sha256: expected hash of the content, hexadecimal.
-        what: owner of the weights, as the beginning of a message ("the weights of head carrots").
-        hint: advice if they cannot be used.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the file is missing, larger than 64 MiB, or has another hash.
-    """
+    """Return the content of a weights file with this hash; ToolError ``backend_unavailable`` with the ``hint`` if it
+    is missing, larger than 64 MiB, or another. ``what``: owner of the weights, as the beginning of a message."""
     try:
         if path.stat().st_size > LARGEST_WEIGHTS:
             raise unusable_weights(what, f"cannot be read: more than {LARGEST_WEIGHTS >> 20} MiB", hint)
@@ -41,12 +33,7 @@ def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
 
 
 def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
-    """Return all arrays of an ``.npz`` file of weights.
-
-    Raises:
-        ToolError: ``backend_unavailable``: raised by :func:`checked_bytes`, or the file does not contain plain, finite
-            arrays.
-    """
+    """Return all arrays of an ``.npz`` file of weights, which must be plain and finite; see :func:`checked_bytes`."""
     content = checked_bytes(path, sha256, what=what, hint=hint)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
@@ -72,12 +59,7 @@ def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
 
 
 def open_session(content: bytes, *, what: str, hint: str) -> Any:
-    """Open an ``onnxruntime.InferenceSession``; ToolError ``backend_unavailable`` if the graph cannot be run.
-
-    Args:
-        what: owner of the graph, as the beginning of a message.
-        hint: advice if it cannot be used.
-    """
+    """Open an ``onnxruntime.InferenceSession``; ToolError ``backend_unavailable`` if the graph cannot be run."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -117,15 +99,7 @@ def nets_folder() -> Path:
 
 
 def read_description(path: Path, kind: type[Description], *, what: str, hint: str) -> Description:
-    """Read a description.
-
-    Args:
-        what: owner of the description, as the beginning of a message ("the fruit net").
-        hint: advice if it cannot be used.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the file is missing, over 4 MiB, or not a description of this kind.
-    """
+    """Read a description; ToolError ``backend_unavailable`` if the file is missing, over 4 MiB, or not of this kind."""
     try:
         if path.stat().st_size > _LARGEST_DESCRIPTION:
             raise unusable_weights(what, "has a description that is none: it is too large", hint)
@@ -139,14 +113,7 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
 
 
 def read_whole_net(path: Path, kind: type[Described], *, what: str, hint: str) -> tuple[Described, Any]:
-    """Return a description and the session of its weights, whose input is ``image``.
-
-    Args:
-        what, hint: as for :func:`read_description`.
-
-    Raises:
-        ToolError: ``backend_unavailable``: a file is missing or invalid, or the weights have another hash.
-    """
+    """Return a description and the session of its weights, whose input is ``image``; see :func:`checked_bytes`."""
     info = read_description(path, kind, what=what, hint=hint)
     weights = f"the weights of {what}"
     content = checked_bytes(path.parent / info.weights, info.sha256, what=weights, hint=hint)

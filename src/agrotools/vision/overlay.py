@@ -55,16 +55,8 @@ def draw_overlay(
     gsd_m: float | None = None,
     title: str = "",
 ) -> NDArray[np.uint8]:
-    """Return the picture with each layer tinted and outlined, and a legend below it.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        classes: uint8 (rows, columns), class numbers; classes without a layer are not drawn.
-        layers: layers to draw, in the order of the legend.
-        region: the rest of the picture is dimmed.
-        gsd_m: metres per pixel, for a scale bar.
-        title: first line of the legend.
-    """
+    """Return the picture with the layers drawn in, and title, legend and scale bar (``gsd_m``: metres per pixel)
+    below; classes without a layer are not drawn, and the rest of the picture around ``region`` is dimmed."""
     import cv2
 
     height, width = classes.shape
@@ -90,12 +82,8 @@ def draw_overlay(
 def tint(
     picture: NDArray[Any], inside: NDArray[np.bool_], colour: Colour, below: NDArray[np.float32], fill: float
 ) -> None:
-    """Fill an area of a picture over ``below`` with partial opacity, and outline it in full colour, in place.
-
-    Args:
-        picture: (rows, columns, 3), 0..255.
-        below: (pixels of the area, 1 or 3), values to show through, 0..255.
-    """
+    """Fill an area of a picture over ``below`` (pixels of the area, 1 or 3) with partial opacity, and outline it in
+    full colour, in place."""
     import cv2
 
     shade = np.array(colour, np.float32)
@@ -241,18 +229,9 @@ def draw_heat_map(
     legend: tuple[Layer, ...],
     gsd_m: float | None,
 ) -> NDArray[np.uint8]:
-    """Return a picture of values with a colour bar, and with title, legend and scale bar below.
-
-    Args:
-        values: float32 (rows, columns) in the size of the picture, NaN for missing data.
-        low: value at the lower end of the colours.
-        high: value at their upper end.
-        unit: unit shown at the colour bar.
-        grey_below: values below this are grey, so that relevant values stand out.
-        title: first line of the legend.
-        legend: meanings of further colours.
-        gsd_m: metres per pixel of ``values``, for a scale bar.
-    """
+    """Return a picture of values, (rows, columns), NaN for missing data, with a colour bar from ``low`` to ``high``,
+    and with title, legend and scale bar (``gsd_m``: metres per pixel of ``values``) below. Values below
+    ``grey_below`` are grey."""
     from PIL import Image
 
     colours = viridis(values, low, high)
@@ -338,16 +317,8 @@ def draw_marks(
     title: str = "",
     zoom: int = 1,
 ) -> NDArray[np.uint8]:
-    """Return the picture with all marks, and a legend below it.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        legend: meanings of the colours.
-        region: the rest of the picture is dimmed.
-        gsd_m: metres per pixel, for a scale bar.
-        title: first line of the legend.
-        zoom: integer factor for enlarging a small picture, so that marks do not hide objects.
-    """
+    """Return the picture, enlarged by the integer ``zoom``, with all marks; the rest of the picture around
+    ``region`` is dimmed; title, legend and scale bar are below."""
     import cv2
     from PIL import Image, ImageDraw, ImageFont
 

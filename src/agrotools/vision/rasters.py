@@ -99,16 +99,9 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
 
 
 def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str) -> dict[Role, int]:
-    """Map roles to 1-based band numbers as given by a caller.
-
-    Args:
-        bands: band number, from 1, or band name by role (``R``, ``G``, ``B``, ``RE``, ``NIR`` or a word for it).
-        names: names of the file's bands in order.
-
-    Raises:
-        ToolError: ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
-            bands.
-    """
+    """Map roles to 1-based band numbers as given by a caller: number or name of the band by role, or by a word for
+    it. ToolError ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
+    bands."""
     roles: dict[Role, int] = {}
     for key, selector in bands.items():
         role = role_of(key)
@@ -282,14 +275,10 @@ class RasterSource:
         return roles_by_name(self.band_names) or roles_by_wavelength(self._wavelengths_nm())
 
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
-        """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data.
-
-        Missing data are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if the file
-        declares nothing, the customary -9999, -32768 and -32767.
-
-        Raises:
-            ToolError: ``limit``, ``unreadable_file`` (truncated, damaged), ``region_empty``.
-        """
+        """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data,
+        which are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if it declares
+        nothing, -9999, -32768 and -32767. ToolError ``limit``, ``unreadable_file`` (truncated, damaged),
+        ``region_empty``."""
         from rasterio.windows import Window
 
         x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
@@ -387,12 +376,8 @@ def _near(value: float) -> float:
 
 @contextmanager
 def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Iterator[RasterSource]:
-    """Open a raster for reading.
-
-    Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (another format, damaged, complex numbers), ``limit`` (blocks
-            too large to decode).
-    """
+    """Open a raster for reading. ToolError ``file_not_found``, ``unreadable_file`` (another format, damaged, complex
+    numbers), ``limit`` (blocks too large to decode)."""
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind not in RASTER_DRIVERS:

@@ -73,11 +73,7 @@ class RgbImage:
 
 
 def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
-    """Refuse a picture without colours.
-
-    Raises:
-        ToolError: ``band_not_found``.
-    """
+    """Refuse a picture without colours; ToolError ``band_not_found``."""
     if picture.is_grey:
         raise ToolError("band_not_found", f"{name} is grey{why}", argument="image", hint=hint)
 
@@ -116,13 +112,8 @@ Over 403 photographs and 2,500 drawn ones they differ by 86 or more; over 1,353 
 
 
 def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") -> None:
-    """Refuse a picture, uint8 (rows, columns, 3), that is black, white or grey everywhere but for noise.
-
-    A failed exposure is; water, soil or a closed canopy from above have a colour.
-
-    Raises:
-        ToolError: ``nothing_found``.
-    """
+    """Refuse a picture that is black, white or grey everywhere but for noise, as a failed exposure is; water, soil
+    or a closed canopy from above have a colour. ToolError ``nothing_found``."""
     import cv2
 
     rows, columns = pixels.shape[:2]
@@ -145,12 +136,9 @@ def read_image(
     """Read a picture (JPEG, PNG, WebP, HEIC, AVIF, TIFF) as 8-bit sRGB.
 
     16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
-    ``colour_converted``). The first picture of an animation or a stack is used.
-
-    Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than 100
-            million pixels; detected before decoding), ``nothing_found`` (no data, transparent everywhere, or blank
-            unless it ``may_be_blank``).
+    ``colour_converted``). The first picture of an animation or a stack is used. ToolError ``file_not_found``,
+    ``unreadable_file``, ``limit`` (over 100 million pixels; detected before decoding), ``nothing_found`` (no data, or
+    blank unless it ``may_be_blank``).
     """
     picture = _decoded(path, argument, shown_as)
     if not may_be_blank:
@@ -159,11 +147,11 @@ def read_image(
 
 
 def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
+    from agrotools.vision.rasters import open_raster
+
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind not in PHOTO_FORMATS or (kind == "png" and _png_bit_depth(path) == 16):
-        from agrotools.vision.rasters import open_raster
-
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
             return picture_of(raster, argument=argument)
     notes: list[str] = []
@@ -189,22 +177,17 @@ def _decoded(path: Path, argument: str, shown_as: str | None) -> RgbImage:
 def read_labels(
     path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
 ) -> LabelImage:
-    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours.
+    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours; of a
+    ``region`` alone, if given. ToolError as :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes
+    values) or a mask with classes as colours."""
+    from agrotools.vision.rasters import open_raster
 
-    With ``region``, only that part is returned, and of a GeoTIFF only that part is read.
-
-    Raises:
-        ToolError: raised by :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes values) or a mask
-            with classes as colours; ``region_empty``.
-    """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind in ("jpeg", "heic", "avif"):
         why = f"{name} is a {kind.upper()}: its compression changes values, so they are no class numbers"
         raise ToolError("unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF")
     if kind in ("tiff", "envi"):
-        from agrotools.vision.rasters import open_raster
-
         with open_raster(path, argument=argument, shown_as=shown_as) as raster:
             return _labels_of_raster(raster.read([1], region), len(raster.data_bands), name, argument)
     notes: list[str] = []
@@ -293,12 +276,7 @@ def _png_bit_depth(path: Path) -> int:
 
 def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
     """Convert a raster to 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
-
-    8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255).
-
-    Raises:
-        ToolError: ``nothing_found`` if there is no data, or raised by :meth:`RasterSource.read`.
-    """
+    8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255)."""
     palette = _palette(source)
     if palette is not None:
         values = source.read([1])[0]
@@ -366,11 +344,7 @@ def _palette(source: "RasterSource") -> NDArray[np.uint8] | None:
 
 
 def refuse_without_data(valid: NDArray[np.bool_], name: str, argument: str = "image") -> None:
-    """Refuse a picture without any pixel that has data.
-
-    Raises:
-        ToolError: ``nothing_found``.
-    """
+    """Refuse a picture without any pixel that has data; ToolError ``nothing_found``."""
     if not valid.any():
         hint = "check the file's nodata value, or choose another region"
         raise ToolError("nothing_found", f"{name} holds no data: all pixels are no-data", argument=argument, hint=hint)

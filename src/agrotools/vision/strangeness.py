@@ -98,18 +98,9 @@ def strangeness(
     label: str | None = None,
     likeness: NDArray[np.float64] | None = None,
 ) -> Strangeness:
-    """Return the strangeness of a picture to a tool or net.
-
-    Args:
-        picture: uint8 (rows, columns, 3), or its :func:`picture_traits`.
-        domain: name of a domain in ``data/strangeness.json``.
-        embedding: the net's embedding, if the domain is that of a net.
-        label: class that is about to be named; default: the nearest known pictures of any class count.
-        likeness: (1,), the net's likeness, if it has one.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the files are damaged.
-    """
+    """Return the strangeness of a picture, or of its :func:`picture_traits`, to a tool or net, a domain in
+    ``data/strangeness.json``. For a net: its embedding, the class about to be named (default: the nearest known
+    pictures of any class count), and its likeness, (1,), if it has one."""
     info, arrays = _references()
     traits = picture if picture.ndim == 1 else picture_traits(picture.astype(np.uint8, copy=False))
     given = {"traits": traits, **({} if embedding is None else {"embedding": embedding})}
@@ -121,11 +112,7 @@ def strangeness(
 
 
 def has_references_of(domain: str, net_sha256: str) -> bool:
-    """True if the references of a domain hold embeddings of the net with these weights.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the files are damaged.
-    """
+    """True if the references of a domain hold embeddings of the net with these weights."""
     one = _references()[0].domains.get(domain)
     return one is not None and one.net_sha256 == net_sha256
 

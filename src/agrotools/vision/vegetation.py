@@ -110,11 +110,8 @@ class Vegetation:
 
 
 def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
-    """Return the requested index, or for ``auto`` the best one for the available bands.
-
-    Raises:
-        ToolError: ``band_not_found`` if a band is missing, with the possible indices.
-    """
+    """Return the requested index, or for ``auto`` the best one; ToolError ``band_not_found`` with the possible
+    indices."""
     possible = [name for name, info in INDICES.items() if all(band in available for band in info.bands)]
     if index == "auto":
         for name in _AUTO:
@@ -170,9 +167,6 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
     A picture with one class only is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``), as the index
     indicates; few plants on much soil, which Otsu's method misses, are found by their distance from the soil
     (``sparse_vegetation``); weak contrast is flagged (``low_contrast``).
-
-    Raises:
-        ToolError: ``nothing_found`` if there is no data.
     """
     raw = index_values(index, bands)
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)
@@ -251,11 +245,9 @@ def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None
 
 
 def has_patchy_ground(picture: NDArray[np.uint8], plants: NDArray[np.bool_]) -> bool:
-    """Return True if the ground of a photograph has several colours, as streets, rooms and landscapes have.
-
-    The measure is the spread of the mean a* and b* of the ground, which is all but ``plants``, bool (rows, columns),
-    over an 8 x 8 grid. Of 120 photographs of peanut fields 98 % are below the limit.
-    """
+    """Return True if the ground of a photograph, all but ``plants``, has several colours, as streets and rooms have:
+    by the spread of its mean a* and b* over an 8 x 8 grid. Of 120 photographs of peanut fields 98 % are below the
+    limit."""
     lab = lab_of(np.asarray(cv2.resize(picture, (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA), np.uint8))
     share = cv2.resize(plants.astype(np.float32), (_GROUND_PX, _GROUND_PX), interpolation=cv2.INTER_AREA)
     is_ground = (share < _LEAST_PLANT)[..., None]

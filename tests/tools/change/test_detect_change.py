@@ -342,13 +342,3 @@ def test_no_data_at_all(tmp_path: Path) -> None:
     first = png(tmp_path / "a.png", alpha)
     assert fault(first, png(tmp_path / "b.png", alpha[::-1].copy())).kind == "nothing_found"
     assert changed(first, first).total_px == 450
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (3, 2), (33, 35)])
-def test_tiny_pictures(tmp_path: Path, shape: tuple[int, int]) -> None:
-    draw = np.random.default_rng(0)
-    pair = [png(tmp_path / f"{k}.png", draw.integers(0, 255, (*shape, 3)).astype(np.uint8)) for k in range(2)]
-    for arguments in (
-        {}, {"gsd_m": 0.5}, {"gsd_m": 0.05}, {"gsd_m": 30}, {"target": "vegetation"}, {"target": "pond"},
-    ):  # fmt: skip
-        assert changed(pair[0], pair[1], **arguments).total_px == shape[0] * shape[1]

@@ -82,7 +82,7 @@ def test_near_infrared_finds_brown_water() -> None:
     found = find_water(wet, EVERYWHERE, nir=infrared, gsd_m=0.5)
     assert (found.mask & ellipse()).sum() / (found.mask | ellipse()).sum() > 0.93
     dry = np.full(SHAPE, 170, np.float32)
-    change = pond_change(fields(9), wet, EVERYWHERE, nir_before=dry, nir_after=infrared, gsd_m=0.5)
+    change = pond_change(fields(9), wet, EVERYWHERE, infrared=(dry, infrared), gsd_m=0.5)
     assert not change.water_before.any()
     assert change.event in ("constructed", None)
     assert any("McFeeters" in note for note in change.notes)

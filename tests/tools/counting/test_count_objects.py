@@ -277,22 +277,6 @@ def test_what_no_detector_finds_is_refused(tmp_path: Path, target: str) -> None:
     assert any("does not know" in note for note in forced.notes)
 
 
-@pytest.mark.parametrize("mode", ["crown_rgb", "fruit", "blob", "plant"])
-@pytest.mark.parametrize("size", [(1, 1), (1, 57), (3, 2)])
-def test_tiny_pictures(tmp_path: Path, mode: str, size: tuple[int, int]) -> None:
-    picture = photo(tmp_path / "a.png", noisy((60, 150, 50), size))
-    for more in ({}, {"expected_size_px": 40.0}, {"gsd_m": 0.1}):
-        assert counted(tmp_path, image=picture, target="thing", mode=mode, **more).count < size[0] * size[1] + 1
-
-
-def test_grey_pictures(tmp_path: Path) -> None:
-    mask = discs((100, 140), [(30, 30), (90, 60)], 10)
-    picture = photo(tmp_path / "a.png", np.where(mask, 220, 60).astype(np.uint8))
-    for mode in ("crown_rgb", "fruit", "plant"):
-        assert fault(tmp_path, image=picture, target="thing", mode=mode).kind == "band_not_found"
-    assert counted(tmp_path, image=picture, target="thing", mode="blob", expected_size_px=20).count == 2
-
-
 def test_elevations_and_classes_are_not_counted_as_trees(tmp_path: Path) -> None:
     heights, _ = trees()
     found = fault(tmp_path, image=chm_file(tmp_path / "dsm.tif", heights + 510), target="tree")

@@ -18,7 +18,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.crop_weed.measure_crop_weed_area import CropWeedArea
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
-from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, vrt_as_tif, write_raster
+from support.picture_files import CROP, SOIL, discs, field, noisy, planted_rows, write_raster
 from support.tool_errors import tool_error
 
 SHAPE = (240, 320)
@@ -328,20 +328,6 @@ def test_what_is_known_of_a_mask_is_enough(tmp_path: Path) -> None:
         result = get_tool("measure_crop_weed_area")(path)
     assert result.crop_px == PLANTS.sum()
     assert result.area_m2.crop == pytest.approx(PLANTS.sum() * 1e-4)
-
-
-def test_bad_files_give_typed_errors(tmp_path: Path) -> None:
-    target = write_raster(tmp_path / "target.tif", np.zeros((1, 40, 60), np.uint8))
-    assert fault(vrt_as_tif(tmp_path / "field.tif", target)).kind == "unreadable_file"
-    Image.fromarray(PLANTS.astype(np.uint8) * 200).save(tmp_path / "grey.png")
-    assert fault(tmp_path / "grey.png").kind == "band_not_found"
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 300), (5, 4), (33, 2)])
-@pytest.mark.parametrize("separation", ["auto", "row", "model"])
-def test_tiny_pictures_do_no_harm(tmp_path: Path, size: tuple[int, int], separation: str) -> None:
-    result = measured(photo(tmp_path, noisy(SOIL, size)), separation=separation)
-    assert result.total_px == size[0] * size[1]
 
 
 async def test_in_a_worker_only_neutral_names_are_told(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import cv2
 import numpy as np
 import pytest
 
-from agrotools.tools.crop_weed.separation import Rows, crop_in_rows, likeliest_rows
+from agrotools.tools.crop_weed.separation import Rows, likeliest_rows
 from support.picture_files import planted_rows
 
 
@@ -25,17 +25,6 @@ def test_direction_is_counter_clockwise_from_the_x_axis(angle: float) -> None:
     expected = 90 + angle
     assert abs((rows.angle_deg - expected + 90) % 180 - 90) < 2
     assert rows.spacing_px == pytest.approx(60, rel=0.04)
-
-
-@pytest.mark.parametrize("quarters", range(4))
-@pytest.mark.parametrize("mirrored", [False, True])
-def test_crop_stays_crop_however_the_picture_is_turned(quarters: int, mirrored: bool) -> None:
-    crop, weeds = planted_rows()
-    both, crop = (np.rot90(mask[:, ::-1] if mirrored else mask, quarters) for mask in (crop | weeds, crop))
-    rows = find_rows(both)
-    assert -90 < rows.angle_deg <= 90
-    found = crop_in_rows(rows, both)
-    assert (found & crop).sum() / (found | crop).sum() > 0.95
 
 
 @pytest.mark.parametrize("seed", range(6))

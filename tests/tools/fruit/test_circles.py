@@ -39,10 +39,3 @@ def test_a_part_of_the_outline_gives_the_whole(x, y, radius, seen, turn, seed):
     assert fit.cone.half_angle == pytest.approx(cone.half_angle, rel=0.06)
     assert angle_from(fit.cone.axis, axis) < 0.08 * cone.half_angle
     assert fit.arc_coverage == pytest.approx(seen, abs=0.12)
-
-
-def test_nothing_round_gives_none() -> None:
-    few = outline_points(Cone(np.array([0.0, 0.0, 1.0]), 0.04), 5)
-    assert fit_round(evidence(few, Cone(np.array([0.0, 0.0, 1.0]), 0.04)), (0.02, 0.1)) is None
-    many = outline_points(Cone(np.array([0.0, 0.0, 1.0]), 0.3), 50)
-    assert fit_round(evidence(many, Cone(np.array([0.0, 0.0, 1.0]), 0.3)), (0.02, 0.1)) is None

@@ -257,17 +257,6 @@ def test_depth_of_another_size_is_refused(tmp_path: Path) -> None:
     assert "EXIF" in (fault(tmp_path, image, depth=tmp_path / "turned.png", fx_px=500).hint or "")
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 200), (5, 4), (33, 2)])
-@pytest.mark.parametrize("colour", [(0, 0, 0), (200, 30, 40), (255, 255, 255)])
-def test_tiny_and_even_pictures_hold_no_fruit(tmp_path, size, colour):
-    image = tmp_path / "image_1.png"
-    Image.new("RGB", size, colour).save(image)
-    Image.fromarray(np.full((size[1], size[0]), 900, np.uint16)).save(tmp_path / "depth.png")
-    for more in ({}, {"boxes": [[0, 0, size[0], size[1]]]}):
-        assert fault(tmp_path, image, depth=tmp_path / "depth.png", fx_px=500, **more).kind == "nothing_found"
-        assert fault(tmp_path, image, distance_mm=900, fx_px=500, **more).kind == "nothing_found"
-
-
 def test_fruit_without_depth_is_not_guessed(tmp_path: Path) -> None:
     scene = orchard(1000, **OPEN)
     x0, y0, x1, y1 = scene.boxes[0]

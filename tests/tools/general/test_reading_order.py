@@ -1,7 +1,6 @@
 """The order in which lines are read, on pages laid out by hand."""
 
 import numpy as np
-from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -34,9 +33,3 @@ def test_columns_receipts_and_quotations_are_read_in_their_order() -> None:
     inset = [(400.0, y0, 600.0, y1) for _, y0, _, y1 in left[5:7]]
     every = [*left, *inset, *right]
     assert [every[index] for index in reading_order(_boxes(*every))] == [*left, *right, *inset]
-
-
-@given(st.lists(st.tuples(edges, edges, st.floats(1, 600), st.floats(1, 40)), max_size=40))
-def test_every_line_is_read_once(made: list[tuple[float, float, float, float]]) -> None:
-    boxes = np.array([(x, y, x + width, y + height) for x, y, width, height in made], np.float64).reshape(-1, 4)
-    assert sorted(reading_order(boxes)) == list(range(len(made)))

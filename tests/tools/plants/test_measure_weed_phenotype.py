@@ -111,13 +111,6 @@ class TestScale:
 
 
 class TestBadPictures:
-    @pytest.mark.parametrize("colour", [(0, 0, 0), (255, 255, 255), (120, 95, 75), (135, 190, 235)])
-    def test_pictures_of_one_colour(self, tmp_path: Path, colour: tuple[int, int, int]):
-        error = fault(saved(tmp_path, np.full((80, 90, 3), colour, np.uint8)))
-        assert error.kind in ("nothing_found", "band_not_found")
-        grey = np.arange(10_000, dtype=np.uint16).reshape(100, 100).astype(np.uint8)
-        assert fault(saved(tmp_path, grey)).kind == "band_not_found"
-
     def test_regions(self, tmp_path: Path):
         image = saved(tmp_path, blocks((20, 60, 80, 160), (180, 60, 260, 160)))
         assert measured(image).n_plants == 2

@@ -1,6 +1,5 @@
 """The plot tool: what is drawn, said again as data; every kind; every kind of bad input."""
 
-import io
 import math
 import random
 from pathlib import Path
@@ -10,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib import font_manager
 from PIL import Image
 
 from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import sheet as text_on_figures
 from agrotools.tools.plotting.plot import prepare_data
-from agrotools.tools.plotting.sheet import label_with_unit, number_format, superscript
+from agrotools.tools.plotting.sheet import number_format
 from agrotools.tools.workspace import artifacts_in
 
 
@@ -215,44 +213,6 @@ class TestHonesty:
         made = plot(kind="bar", series=[series("面积", ["玉米", "小麦"], [1, 2])], title="作物")
         assert (made.flags, made.spec.title) == (("glyphs_missing",), "作物")
 
-    def test_letters_of_an_installed_font_are_drawn(self, out, tmp_path, monkeypatch):
-        path = tmp_path / "square.ttf"
-        path.write_bytes(font_with(letters="玉米", family="Square Test"))
-        font_manager.fontManager.addfont(path)
-        monkeypatch.setattr(text_on_figures, "CJK_FAMILIES", ("Square Test",))
-        try:
-            made = plot(kind="bar", series=[series("v", ["玉米"], [1])])
-        finally:
-            listed = font_manager.fontManager.ttflist
-            listed[:] = [font for font in listed if font.name != "Square Test"]
-        assert made.flags == ()
-
-
-def font_with(letters: str, family: str) -> bytes:
-    """A font whose letters are all the same square."""
-    from fontTools.fontBuilder import FontBuilder
-    from fontTools.pens.ttGlyphPen import TTGlyphPen
-
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    for corner in ((0, 800), (800, 800), (800, 0)):
-        pen.lineTo(corner)
-    pen.closePath()
-    glyph = pen.glyph()
-    names = [".notdef", *(f"letter{index}" for index in range(len(letters)))]
-    builder = FontBuilder(1000, isTTF=True)
-    builder.setupGlyphOrder(names)
-    builder.setupCharacterMap({ord(letter): name for letter, name in zip(letters, names[1:], strict=True)})
-    builder.setupGlyf(dict.fromkeys(names, glyph))
-    builder.setupHorizontalMetrics(dict.fromkeys(names, (900, 0)))
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
-    builder.setupOS2(sTypoAscender=800)
-    builder.setupPost()
-    buffer = io.BytesIO()
-    builder.save(buffer)
-    return buffer.getvalue()
-
 
 class TestText:
     def test_names_quantities_and_units_are_written_as_they_are(self, out):
@@ -270,13 +230,6 @@ class TestText:
         for text in ("Cost in $ and $$ {oops \\frac", "a_b²", "Time (days)", "Yield ($/ha)"):
             assert text in drawn
         assert "<b>" not in drawn
-
-    def test_units(self):
-        assert label_with_unit("Area", "m^2") == "Area (m²)"
-        assert label_with_unit("Area (m^2)", "m^2") == "Area (m²)"
-        assert label_with_unit("", "%") == "(%)"
-        assert label_with_unit("Count", None) == "Count"
-        assert superscript("ha^-1 and a^b and 2^") == "ha⁻¹ and a^b and 2^"
 
     @pytest.mark.parametrize(
         ("values", "texts"),

@@ -18,7 +18,6 @@ from agrotools.knowledge.kb_names import kb_names
 from agrotools.runner.toolsets import tool_data
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.recognition import calibration_fitting
 from agrotools.tools.recognition.calibration import Calibration, read_calibration
 from agrotools.tools.recognition.calibration_fitting import (
     Answers,
@@ -71,20 +70,6 @@ def test_the_threshold_keeps_new_pictures(number: int) -> None:
     assert np.mean(shares) < 0.99
 
 
-def test_the_kept_share_is_measured_on_subjects_left_out() -> None:
-    figures, _ = cross_fitted_figures(synthetic(400, 5))
-    low, high = figures.kept_95
-    assert low <= 0.95 <= high
-    assert (figures.pictures, figures.subjects) == (400, 400)
-
-
-def test_pictures_in_another_direction_are_refused_however_likely_their_names() -> None:
-    answers, strangers = synthetic(200, 7), synthetic(200, 8)
-    described = {"embedding": -strangers.described["embedding"]}
-    _, is_known = fit(answers).judge(strangers.logits, described, answers.described)
-    assert is_known.mean() < 0.1
-
-
 def test_pictures_of_a_subject_are_not_references_of_each_other() -> None:
     """Copies of a picture would be at no distance, and the threshold would refuse every other picture."""
     one = synthetic(100, 9)
@@ -97,26 +82,6 @@ def test_pictures_of_a_subject_are_not_references_of_each_other() -> None:
     figures, _ = cross_fitted_figures(twice)
     assert (figures.pictures, figures.subjects) == (400, 100)
     assert figures.kept > 0.9
-
-
-def test_a_calibration_holds_a_bounded_number_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration_fitting, "MOST_REFERENCES", 50)
-    answers = synthetic(200, 10)
-    assert len(answers.references().classes) == 50
-    figures, _ = cross_fitted_figures(answers)
-    assert figures.kept_95[0] <= 0.95 <= figures.kept_95[1]
-
-
-def test_no_temperature_calibrates_shares_that_are_too_sure_in_one_half() -> None:
-    sure, unsure = synthetic(600, 1, temperature=4.0), synthetic(600, 2, temperature=0.4)
-    both = Answers(
-        np.concatenate([sure.logits, unsure.logits]),
-        np.concatenate([sure.classes, unsure.classes]),
-        np.arange(1200),
-        {"embedding": np.concatenate([sure.described["embedding"], unsure.described["embedding"]])},
-    )
-    _, chance = cross_fitted_figures(both)
-    assert chance < calibration_fitting.LEAST_CHANCE
 
 
 @given(

@@ -7,15 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from PIL import Image
 
 from agrotools.core import ToolError
 from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition.net import (
     fit_temperature,
-    net_input,
     probabilities,
     read_net,
     shipped_files,
@@ -23,7 +19,6 @@ from agrotools.tools.recognition.net import (
     threshold_for_share,
     wilson,
 )
-from agrotools.vision.reading import crop_pixels
 from support.tiny_nets import mean_logits, tiny_onnx, write_tiny_net
 
 WITH_LIKENESS = {"logits": 3, "embedding": 3, "likeness": 1}
@@ -56,22 +51,6 @@ def test_a_net_may_say_itself_how_like_a_picture_is_to_those_it_knows(tmp_path: 
     assert read_net(path).judge(bright).score == pytest.approx(530 / 3 / 255, abs=0.01)
     assert read_net(path).judge(bright).is_known
     assert not read_net(path).judge(dark).is_known
-
-
-def test_the_input_is_that_of_training() -> None:
-    pixels = noisy_picture((100, 120, 90), (90, 50))
-    taken = net_input(pixels, (32, 48))
-    assert (taken.shape, taken.dtype) == ((1, 3, 32, 48), np.float32)
-    small = Image.fromarray(pixels).resize((48, 32), Image.Resampling.BILINEAR)
-    assert np.array_equal(taken[0], np.asarray(small, np.float32).transpose(2, 0, 1) / np.float32(255))
-    assert np.array_equal(crop_pixels(pixels, (3, 4, 10, 20)), pixels[4:20, 3:10])
-
-
-def test_a_net_is_loaded_once_until_its_file_changes(tmp_path: Path) -> None:
-    path = write_tiny_net(tmp_path, "tiny", COLOURS)
-    assert read_net(path) is read_net(path)
-    write_tiny_net(tmp_path, "tiny", dict(reversed(COLOURS.items())))
-    assert read_net(path).info.classes == ("blue", "green", "red")
 
 
 def fault(path: Path) -> ToolError:
@@ -131,18 +110,6 @@ def test_nets_of_the_package_are_whole(name: nets.NetName) -> None:
     assert judgement.probabilities().sum() == pytest.approx(1)
     assert len(judgement.logits) == len(net.info.classes)
     assert description.with_suffix(".md").is_file()
-
-
-LOGITS = st.lists(st.floats(-50, 50), min_size=2, max_size=6).map(lambda row: np.array([row]))
-
-
-@given(LOGITS, st.floats(0.05, 20))
-def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> None:
-    shares = probabilities(logits, temperature)
-    assert shares.sum() == pytest.approx(1)
-    assert int(shares.argmax()) in np.flatnonzero(shares[0] >= shares[0][logits[0].argmax()] - 1e-12)
-    allowed = np.arange(logits.shape[1]) == 0
-    assert probabilities(logits, temperature, allowed)[0] == pytest.approx(allowed.astype(float))
 
 
 def test_scores_temperatures_and_thresholds_of_known_logits() -> None:

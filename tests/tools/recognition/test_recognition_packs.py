@@ -13,7 +13,6 @@ from agrotools.core.files import sha256_of_file
 from agrotools.tools.recognition import labelled_pictures as labelled
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition.labelled_pictures import read_labelled
-from agrotools.tools.recognition.net import fit_distribution
 from agrotools.tools.recognition.pack_training import train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image
@@ -280,17 +279,6 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
     shutil.copy(folder / "green leaf" / "0.png", folder / "green leaf" / "copy.png")
     info = train_pack(read_labelled(folder), tmp_path / "pack")
     assert (info.figures.pictures, info.figures.groups) == (13, 12)
-
-
-def test_familiarity_falls_with_the_distance() -> None:
-    draw = np.random.default_rng(0)
-    classes = np.repeat([0, 1], 40)
-    features = (draw.normal(0, 1, (80, 12)) + 6 * classes[:, None]).astype(np.float32)
-    familiar = fit_distribution(features, classes, 2)
-    own = familiar.score(features)
-    far = familiar.score((draw.normal(0, 1, (20, 12)) + 30).astype(np.float32))
-    assert own.min() > familiar.score(np.full((1, 12), 3.0, np.float32))[0] > far.max()
-    assert own.mean() == pytest.approx(-1, abs=0.15)
 
 
 def test_a_pack_learns_real_leaves(field_data: Path, tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ from agrotools.tools.counting.count_objects import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.regions.describe_region import describe_region
 from agrotools.tools.services import Question, Replies, VisionModel
-from agrotools.tools.services.vision import FoundObjects, choose_name, locate_by_model
+from agrotools.tools.services.vision import choose_name, locate_by_model
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
+from agrotools.vision.learned import FoundObjects
 from support.openai_server import Body, Endpoint, completion, error, serve
 
 KEY = "sk-planted-7f3a9c"

@@ -1,8 +1,7 @@
 """Change between two pictures, rasters or masks of the same place."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
@@ -10,11 +9,8 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import Bands, LabelMap, PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import file_info, shown_name
+from agrotools.tools.workspace import file_info
 from agrotools.vision import Box
-
-if TYPE_CHECKING:
-    from agrotools.tools.change.result import ChangeInputs
 
 Target = Literal["farmland", "pond", "vegetation", "any"]
 MethodChoice = Literal["auto", "post_class", "mask_diff"]
@@ -137,11 +133,8 @@ class ChangeRequest:
 
     def least_px(self, gsd_m: float | None, default: int) -> int:
         """Return the size in pixels of the smallest patch that counts, or ``default`` if the call sets none.
-
-        Raises:
-            ToolError: ``missing_metadata`` if square metres are given without a scale; ``invalid_argument`` if both
-                pixels and square metres are given.
-        """
+        ToolError ``missing_metadata``: square metres without a scale; ``invalid_argument``: pixels and square
+        metres."""
         if self.min_area_px is not None and self.min_area_m2 is not None:
             why = "min_area_px and min_area_m2 are both given"
             raise ToolError("invalid_argument", why, argument="min_area_m2", hint="give one of the two")
@@ -170,7 +163,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         request = ChangeRequest(min_area_px=least, min_area_m2=cast(float, call["min_area_m2"]))
         call = drop_arguments({**call, "min_area_px": request.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
     if is_labels:
-        _refuse_unfit(cast(MethodChoice, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
+        refuse_unfit(cast(MethodChoice, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
         call = {**call, "before_mask": first, "after_mask": second}
         return drop_arguments(call, "before", "after", "method", "bands", "register", "threshold")
     if call["target"] in ("any", "farmland") and call["method"] == "auto":
@@ -215,6 +208,7 @@ def detect_change(
     Sources: NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
     from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
+    from agrotools.tools.change.measuring import measure_change
     from agrotools.tools.change.result import change_result
 
     if (before_mask is None) != (after_mask is None):
@@ -227,62 +221,15 @@ def detect_change(
         files = LabelFiles(before, after)
         if before_mask is not None and after_mask is not None:
             files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
-        _refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
+        refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
         inputs = label_change(files, label_map, marked=_MARKED[target], request=request)
         return change_result(replace(inputs, pond=pond_of_masks(inputs.counts)) if target == "pond" else inputs)
     return change_result(
-        _from_pictures(before, after, target, method, bands, register=register, threshold=threshold, request=request)
+        measure_change(before, after, target, method, bands, register=register, threshold=threshold, request=request)
     )
 
 
-def _from_pictures(
-    before: Path,
-    after: Path,
-    target: Target,
-    method: MethodChoice,
-    bands: Bands | None,
-    *,
-    register: bool,
-    threshold: float | Literal["otsu"],
-    request: ChangeRequest,
-) -> "ChangeInputs":
-    from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
-    from agrotools.tools.change.pairs import are_rasters, read_pictures
-    from agrotools.tools.change.picture_change import built_up_change, plant_cover_change, water_change
-
-    if threshold != "otsu" and threshold <= 0:
-        raise ToolError("invalid_argument", "threshold must be above 0", argument="threshold")
-    rasters = bands is not None or are_rasters(before, after, (shown_name(before), shown_name(after)))
-    if target == "vegetation":
-        _refuse_unfit(method, ("auto",), "vegetation is compared by an index")
-        if rasters and (has_index(before, bands, "before") or not _has_colours(before, "before", bands)):
-            return index_change(before, after, bands, threshold=threshold, request=request)
-    if target == "pond":
-        _refuse_unfit(method, ("auto",), "ponds are found on each date and then compared")
-    has_bands = rasters and has_land_bands(before, bands, "before") and has_land_bands(after, bands, "after")
-    if has_bands and target != "pond" and method in ("auto", "post_class"):
-        return land_class_change(before, after, bands, water_only=False, request=request)
-    if has_bands and target == "pond" and not _has_colours(before, "before", bands):
-        return land_class_change(before, after, bands, water_only=True, request=request)
-    pictures = read_pictures(before, after, bands, request, register=register)
-    if target == "vegetation":
-        return plant_cover_change(pictures, request)
-    if target == "pond":
-        return water_change(pictures, request)
-    return built_up_change(pictures, target)
-
-
-def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
-    from agrotools.tools.change.pairs import band_names
-    from agrotools.vision.rasters import chosen_roles, open_raster, roles_by_name
-
-    with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
-        names = band_names(source, path)
-        roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names)
-        return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
-
-
-def _refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:
+def refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:
     if method not in possible:
         raise ToolError(
             "invalid_argument",

@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.change.detect_change import ChangeRequest, PondChange
-from agrotools.tools.change.pairs import (
-    are_rasters,
-    blocks_of_rows,
-    check_common,
-    frame_of,
-    open_raster_pair,
-    thumbnail,
-)
+from agrotools.tools.change.pairs import BLOCK_PX, are_rasters, check_common, frame_of, open_raster_pair, thumbnail
 from agrotools.tools.change.result import (
     CHANGED,
     GAINED,
@@ -31,6 +24,7 @@ from agrotools.tools.change.result import (
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.alignment import check_sizes
+from agrotools.vision.blocks import block_boxes
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import LabelImage, read_labels
 
@@ -67,18 +61,9 @@ def class_table(
     marked: str,
     names: tuple[str, str],
 ) -> ClassTable:
-    """Find the names of the class numbers of a pair.
-
-    Args:
-        present: class numbers of each raster.
-        label_map: class numbers by name, as the caller gives them; the class ``ignore`` is not counted.
-        classes: name by class number, as text, known for each file.
-        marked: name of the marked area if a mask holds only 0 and one other number and no names are known.
-        names: names of the two files.
-
-    Raises:
-        ToolError: ``invalid_argument`` if a number has two names or there are too many classes.
-    """
+    """Find the names of the class numbers ``present`` in each raster: of ``label_map``, else of ``classes`` (known
+    of each file); a mask of 0 and one other number marks ``marked``. ToolError ``invalid_argument`` if a number has
+    two names or there are too many classes."""
     numbers = np.union1d(*present).astype(np.int32)
     if numbers.size > _MOST_CLASSES:
         why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
@@ -144,7 +129,7 @@ class _Labels:
     read: ClassReader
     draw: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
     in_file_m: float | None = None
-    block_rows: int = 1
+    tile: tuple[int, int] = (1, 1)
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -171,19 +156,21 @@ def label_change(
     infos = file_info(files.before), file_info(files.after)
     with _open_labels(files) as labels:
         known = (files.before, files.after, *files.images)
-        frame = frame_of(request, (labels.width, labels.height), files.names[0], known, labels.in_file_m)
+        frame = frame_of(request, (labels.width, labels.height), known, labels.in_file_m)
         box, least = frame.box, frame.least_px
-        present = _present_classes(labels, box, files.names)
+        present = _present_classes(labels, box, files)
         table = class_table(
             present, label_map, (infos[0] and infos[0].classes, infos[1] and infos[1].classes), marked, files.names
         )
         changes = np.full((labels.height, labels.width), NO_DATA, np.uint8)
         size = len(table.names)
         counts = np.zeros((size, size), np.int64)
-        for part in frame.strips(labels.block_rows):
-            kinds, cells = _compare(labels.read(part), table, least)
+        for part in frame.parts(labels.tile):
+            first, second, valid = labels.read(part)
+            old, new = table.places_of(first), table.places_of(second)
+            kinds = class_changes(old, new, valid, least, has_direction=table.is_marked and size == 2)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
-            counts += cells
+            counts += class_cells(old, new, kinds, size)
         before, after = labels.draw(table)
     if not counts.sum():
         raise ToolError("nothing_found", "no pixel has a class that counts in both files", argument=files.arguments[1])
@@ -220,27 +207,16 @@ def pond_of_masks(counts: ChangeCounts | None) -> PondChange | None:
     )
 
 
-def _compare(
-    block: tuple[Classes, Classes, NDArray[np.bool_]], table: ClassTable, least: int
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    first, second, valid = block
-    before, after = table.places_of(first), table.places_of(second)
-    size = len(table.names)
-    kinds = class_changes(before, after, valid, least, has_direction=table.is_marked and size == 2)
-    return kinds, class_cells(before, after, kinds, size)
-
-
-def _present_classes(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes, Classes]:
+def _present_classes(labels: _Labels, box: Box, files: LabelFiles) -> tuple[Classes, Classes]:
     before: set[int] = set()
     after: set[int] = set()
     any_valid = False
-    for part in blocks_of_rows(box, stored=labels.block_rows):
+    for part in block_boxes(box, labels.tile, BLOCK_PX):
         first, second, valid = labels.read(part)
         any_valid = any_valid or bool(valid.any())
         before.update(_unique_values(first))
         after.update(_unique_values(second))
-    if not any_valid:
-        check_common(np.zeros((1, 1), np.bool_), names)
+    check_common(any_valid, files.before, files.after)
     return np.array(sorted(before), np.int32), np.array(sorted(after), np.int32)
 
 
@@ -253,7 +229,7 @@ def _unique_values(classes: Classes) -> list[int]:
 
 @contextmanager
 def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
-    if are_rasters(files.before, files.after, files.names):
+    if are_rasters(files.before, files.after):
         with _open_rasters(files) as labels:
             yield labels
         return
@@ -287,27 +263,24 @@ def _read_labels(path: Path, argument: str, name: str) -> LabelImage:
 
 @contextmanager
 def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
-    with open_raster_pair(files.before, files.after, files.names, labels=True, arguments=files.arguments) as pair:
-        for source in (pair.first, pair.second):
+    with open_raster_pair(files.before, files.after, labels=True, arguments=files.arguments) as pair:
+        sources = pair.first, pair.second
+        for source in sources:
             if source.count != 1:
                 why = f"{source.name} has {source.count} bands; a label raster has one, whose values are class numbers"
                 raise ToolError("unreadable_file", why, argument=source.argument)
 
         def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
-            first, second = pair.first.read([1], box)[0], pair.second.read([1], box)[0]
-            valid = np.asarray(np.isfinite(first) & np.isfinite(second))
-            return (
-                _to_class_numbers(first, valid, pair.first.name),
-                _to_class_numbers(second, valid, pair.second.name),
-                valid,
-            )
+            values = [source.read([1], box)[0] for source in sources]
+            valid = np.asarray(np.isfinite(values[0]) & np.isfinite(values[1]))
+            first, second = map(_to_class_numbers, values, (valid, valid), (source.name for source in sources))
+            return first, second, valid
 
         def draw(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-            first, second = (_thumbnail(source, table) for source in (pair.first, pair.second))
-            return first, second
+            return _thumbnail(pair.first, table), _thumbnail(pair.second, table)
 
         yield _Labels(
-            pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.block_rows,
+            pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.tile,
             pair.notes, pair.flags,
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -16,11 +17,13 @@ from agrotools.tools.pictures import Scale, choose_scale
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.alignment import align, check_sizes
+from agrotools.vision.blocks import block_boxes, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
 from agrotools.vision.reading import picture_of, read_image, stretched_picture
 
 _TALLEST_BLOCK = 1024
+BLOCK_PX = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,73 +36,54 @@ class RasterPair:
     flags: tuple[str, ...] = ()
 
     @property
-    def block_rows(self) -> int:
-        """Rows per stored block of the first raster."""
-        return int(self.first.dataset.block_shapes[0][0])
+    def tile(self) -> tuple[int, int]:
+        return tile_of(self.first)
 
 
-def are_rasters(before: Path, after: Path, names: tuple[str, str]) -> bool:
-    """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file.
-
-    Raises:
-        ToolError: ``file_not_found``, ``unreadable_file``.
-    """
-    kinds = (
-        file_format(before, argument="before", shown_as=names[0]),
-        file_format(after, argument="after", shown_as=names[1]),
-    )
-    return any(kind in ("tiff", "envi") for kind in kinds)
+def are_rasters(before: Path, after: Path) -> bool:
+    """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file."""
+    kinds = [
+        file_format(path, argument=argument, shown_as=shown_name(path))
+        for path, argument in ((before, "before"), (after, "after"))
+    ]
+    return "tiff" in kinds or "envi" in kinds
 
 
 @contextmanager
 def open_raster_pair(
-    before: Path,
-    after: Path,
-    names: tuple[str, str],
-    *,
-    labels: bool = False,
-    arguments: tuple[str, str] = ("before", "after"),
+    before: Path, after: Path, *, labels: bool = False, arguments: tuple[str, str] = ("before", "after")
 ) -> Iterator[RasterPair]:
-    """Open two rasters on the grid of the first; ``names`` are the names of the files in messages.
-
-    Raises:
-        ToolError: as :func:`~agrotools.vision.rasters.open_raster` and :func:`~agrotools.vision.alignment.align`.
-    """
+    """Open two rasters on the grid of the first; errors as of ``open_raster`` and ``align``."""
     with (
-        open_raster(before, argument=arguments[0], shown_as=names[0]) as first,
-        open_raster(after, argument=arguments[1], shown_as=names[1]) as second,
+        open_raster(before, argument=arguments[0], shown_as=shown_name(before)) as first,
+        open_raster(after, argument=arguments[1], shown_as=shown_name(after)) as second,
     ):
         aligned = align(first, second, labels=labels)
         notes = (*dict.fromkeys((*first.sampling.notes, *second.sampling.notes)),)
         flags = (*dict.fromkeys((*first.sampling.flags, *second.sampling.flags)),)
         if aligned is not second:
-            notes = (*notes, f"{names[1]} was resampled to the grid of {names[0]}")
+            notes = (*notes, f"{second.name} was resampled to the grid of {first.name}")
             flags = (*flags, "resampled_to_before")
         yield RasterPair(first, aligned, notes, flags)
 
 
-def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
-    """Raise a ToolError ``nothing_found`` if no pixel has data in both files."""
-    if not valid.any():
-        why = f"no pixel has data in both {names[0]} and {names[1]}"
+def check_common(is_known: bool, before: Path, after: Path) -> None:
+    """Raise a ToolError ``nothing_found`` unless it ``is_known`` that a pixel has data in both files."""
+    if not is_known:
+        why = f"no pixel has data in both {shown_name(before)} and {shown_name(after)}"
         hint = "check the files' nodata values, and that they show the same place"
         raise ToolError("nothing_found", why, argument="after", hint=hint)
 
 
-def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:
-    """Yield the strips of a box from top to bottom, each of about ``pixels`` pixels.
+def tile_of(source: RasterSource) -> tuple[int, int]:
+    """Return rows and columns of the stored blocks of a raster, a row where they are too high to be read whole."""
+    rows, columns = tile_shape(source)
+    return (rows if rows <= _TALLEST_BLOCK else 1), columns
 
-    ``stored``: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
-    """
-    x0, y0, x1, y1 = box
-    step = max(1, pixels // max(1, x1 - x0))
-    if 1 < stored <= _TALLEST_BLOCK:
-        step = -(-step // stored) * stored
-    top = y0
-    while top < y1:
-        bottom = min(y1, (top // step + 1) * step)
-        yield x0, top, x1, bottom
-        top = bottom
+
+def slices_of(box: Box) -> tuple[slice, slice]:
+    """Return the rows and columns of a box."""
+    return slice(box[1], box[3]), slice(box[0], box[2])
 
 
 LARGEST_WHOLE_PX = 25_000_000
@@ -121,19 +105,14 @@ class Frame:
     least_px: int
     flags: tuple[str, ...]
 
-    def strips(self, stored: int) -> Iterator[Box]:
-        """Yield strips of the box, or the whole box if small patches are removed, as these can cross strips."""
-        return blocks_of_rows(self.box, stored=stored) if self.least_px == 1 else iter((self.box,))
+    def parts(self, tile: tuple[int, int]) -> Iterator[Box]:
+        """Yield blocks of the box, or the whole box if small patches are removed, as these can cross blocks."""
+        return block_boxes(self.box, tile, BLOCK_PX) if self.least_px == 1 else iter((self.box,))
 
 
-def frame_of(
-    request: ChangeRequest, size: tuple[int, int], name: str, files: Sequence[Path], in_file: float | None
-) -> Frame:
-    """Return the part of a pair of ``size`` (width, height) that the call requests; see :func:`pair_scale`.
-
-    Raises:
-        ToolError: ``region_empty``, ``missing_metadata``, ``limit``.
-    """
+def frame_of(request: ChangeRequest, size: tuple[int, int], files: Sequence[Path], in_file: float | None) -> Frame:
+    """Return the part of a pair of ``size`` (width, height) that the call requests; see :func:`pair_scale`."""
+    name = shown_name(files[0])
     box, clipped = clipped_region(request.region, *size, name)
     scale = pair_scale(request.gsd_m, files, in_file)
     least = request.least_px(scale.gsd_m, 1)
@@ -154,18 +133,17 @@ def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
 
 
 def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]:
-    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data. Reads
-    strips and keeps every n-th pixel, so rasters of any size fit in memory."""
+    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data: every
+    n-th pixel of blocks, so rasters of any size fit in memory."""
     step = max(1, int(np.ceil(max(source.width, source.height) / (2 * PANEL_PX))))
     if step == 1:
         return source.read(bands)
     whole = (0, 0, source.width, source.height)
-    stored = int(source.dataset.block_shapes[0][0])
-    parts = [
-        source.read(bands, part)[:, -part[1] % step :: step, ::step].copy()
-        for part in blocks_of_rows(whole, stored=stored)
-    ]
-    return np.concatenate(parts, axis=1)
+    picture = np.empty((len(bands), -(-source.height // step), -(-source.width // step)), np.float32)
+    for box in block_boxes(whole, tile_of(source), BLOCK_PX):
+        for part, values in zip(picture, source.read(bands, box), strict=True):
+            sample_into(part, box, values, whole, step)
+    return picture
 
 
 def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -187,11 +165,7 @@ def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
 
 
 def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
-    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths.
-
-    Raises:
-        ToolError: ``invalid_argument``, ``band_not_found``.
-    """
+    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths."""
     names = band_names(source, path)
     if bands is not None:
         return chosen_roles(bands, names, file=source.name)
@@ -208,44 +182,30 @@ _AGREEMENT_TO_MOVE = 0.2
 """Least correlation to undo a shift. It is higher than the one for "no shift", since a wrong move does harm."""
 
 
-@dataclass(frozen=True)
-class Shift:
-    """Displacement of the second picture against the first.
+class Shift(NamedTuple):
+    """Displacement of the content of the second picture to the right and down, pixels.
 
-    ``dx``, ``dy``: displacement of the content to the right and down, pixels. ``agreement``: correlation of edge
-    strengths after the shift is undone, -1 to 1. ``is_clear``: True if the shift can be trusted; otherwise ``dx`` and
-    ``dy`` are 0.
+    ``is_clear``: True if the shift can be trusted; otherwise it is 0.
     """
 
     dx: float
     dy: float
-    agreement: float
     is_clear: bool
-
-    @property
-    def is_worth_moving(self) -> bool:
-        return self.is_clear and (round(self.dx), round(self.dy)) != (0, 0)
 
 
 def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]) -> Shift:
-    """Measure the shift of ``after`` against ``before`` by phase correlation of edge strengths.
-
-    Edges change less with light and season than brightness does. The shift is clear if the edge strengths correlate
-    after it is undone, and better than before. Method: Kuglin and Hines 1975.
-
-    Args:
-        before, after: uint8 (rows, columns, 3).
-        valid: bool (rows, columns), pixels with data in both.
-    """
+    """Measure the shift of ``after`` against ``before``, (rows, columns, 3), by phase correlation of edge strengths
+    (Kuglin and Hines 1975), which change less with light and season than brightness does. It is clear if the edge
+    strengths correlate after it is undone, and better than before."""
     height, width = valid.shape
     if min(height, width) < _SMALLEST_SIDE:
-        return Shift(0.0, 0.0, 0.0, is_clear=False)
+        return Shift(0.0, 0.0, is_clear=False)
     shrink = min(1.0, _LONGEST_SIDE / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
     small_valid = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
     first, second = (_edges(picture, small_valid, size) for picture in (before, after))
     if not first.any() or not second.any():
-        return Shift(0.0, 0.0, 0.0, is_clear=False)
+        return Shift(0.0, 0.0, is_clear=False)
     window = np.asarray(cv2.createHanningWindow(size, cv2.CV_32F), np.float32)
     (dx, dy), _ = cv2.phaseCorrelate(first, second, window)
     still = _correlation(first, second)
@@ -254,8 +214,8 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
     small = max(abs(dx), abs(dy)) < 1
     is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (small or moved > still + _CLEAR_GAIN)
     if not is_clear:
-        return Shift(0.0, 0.0, still, is_clear=still > _CLEAR_AGREEMENT)
-    return Shift(float(dx / shrink), float(dy / shrink), moved, is_clear=True)
+        return Shift(0.0, 0.0, is_clear=still > _CLEAR_AGREEMENT)
+    return Shift(float(dx / shrink), float(dy / shrink), is_clear=True)
 
 
 def shift_back(
@@ -321,18 +281,14 @@ class Pictures:
 def read_pictures(
     before: Path, after: Path, bands: Mapping[str, int | str] | None, request: ChangeRequest, register: bool
 ) -> Pictures:
-    """Read a pair, resample it to one grid and undo a shift.
-
-    Raises:
-        ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
-            ``limit``, ``region_empty``, ``nothing_found``.
-    """
+    """Read a pair, resample it to one grid and undo a shift. ToolError: as the readers; ``shape_mismatch`` (sizes; a
+    shift of over 5 % of the width), ``crs_mismatch``, ``limit``, ``region_empty``, ``nothing_found``."""
     names = shown_name(before), shown_name(after)
     infrared = in_file = None
     is_located = False
     notes, flags = [], []
-    if bands is not None or are_rasters(before, after, names):
-        with open_raster_pair(before, after, names) as pair:
+    if bands is not None or are_rasters(before, after):
+        with open_raster_pair(before, after) as pair:
             refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
             views = [_view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)]
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
@@ -340,14 +296,22 @@ def read_pictures(
         if views[0].infrared is not None and views[1].infrared is not None:
             infrared = views[0].infrared, views[1].infrared
     else:
-        views = [_view_of_photo(path, argument) for path, argument in ((before, "before"), (after, "after"))]
+        images = [
+            read_image(path, argument=argument, shown_as=name)
+            for path, argument, name in zip((before, after), ("before", "after"), names, strict=True)
+        ]
+        views: list[_View] = []
+        for image, name in zip(images, names, strict=True):
+            known, borders, about = image.without_border(name)
+            image_notes = (*(f"{name}: {note}" for note in image.notes), *borders)
+            views.append(_View(image.pixels, known, image_notes, (*image.flags, *about)))
         check_sizes(views[0].valid.shape, views[1].valid.shape, names, "after")
     notes += [*views[0].notes, *views[1].notes]
     flags += [*views[0].flags, *views[1].flags]
     first, second, valid = views[0].pixels, views[1].pixels, views[0].valid & views[1].valid
     height, width = valid.shape
     refuse_too_large(width, height, names[0], "comparing pictures")
-    check_common(valid, names)
+    check_common(bool(valid.any()), before, after)
     box, clipped = clipped_region(request.region, width, height, names[0])
     scale = pair_scale(request.gsd_m, (before, after), in_file)
     shift_px: tuple[float, float] | None = None
@@ -366,7 +330,7 @@ def read_pictures(
         if not shift.is_clear:
             flags.append("registration_uncertain")
             notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
-        elif shift.is_worth_moving:
+        elif (round(shift.dx), round(shift.dy)) != (0, 0):
             second, shifted_valid = shift_back(second, valid, shift)
             valid = shifted_valid & valid
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
@@ -396,13 +360,6 @@ class _View:
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     infrared: NDArray[np.float32] | None = None
-
-
-def _view_of_photo(path: Path, argument: str) -> _View:
-    name = shown_name(path)
-    image = read_image(path, argument=argument, shown_as=name)
-    valid, borders, flags = image.without_border(name)
-    return _View(image.pixels, valid, (*(f"{name}: {note}" for note in image.notes), *borders), (*image.flags, *flags))
 
 
 def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:

@@ -6,12 +6,13 @@ same on all sides. If there is a basin, the pond dried or was wetted; if not, it
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.change.detect_change import PondEvent
 from agrotools.tools.change.water import (
     BASIN_TEST,
     Channels,
@@ -29,7 +30,7 @@ from agrotools.tools.change.water import (
     working_shrink,
 )
 
-PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+Infrared = tuple[NDArray[np.floating] | None, NDArray[np.floating] | None]
 
 UNCLEAR = (0.4, 0.6)
 """Range of the probability of a basin in which no event is reported."""
@@ -62,26 +63,23 @@ def pond_change(
     after_rgb: NDArray[np.uint8],
     valid: Mask,
     *,
-    nir_before: NDArray[np.floating] | None = None,
-    nir_after: NDArray[np.floating] | None = None,
+    infrared: Infrared = (None, None),
     gsd_m: float | None = None,
     min_area_px: int | None = None,
 ) -> PondChange:
     """Find the water of both dates and the event of the largest pond that changed.
 
-    Args:
-        before_rgb, after_rgb: uint8 (rows, columns, 3), natural colours, registered to within two pixels.
-        valid: bool (rows, columns), pixels with data in both.
-        nir_before, nir_after: near infrared (rows, columns) on the scale of the colours (one factor for all bands).
-        gsd_m: metres per pixel; sets the smallest area of a pond to 60 m^2 unless ``min_area_px`` is given.
+    Pictures: uint8 (rows, columns, 3), natural colours, registered to within two pixels; ``valid``: pixels with data in
+    both; ``infrared``: of both, on the scale of the colours. ``gsd_m`` sets the smallest area of a pond to 60 m^2
+    unless ``min_area_px`` is given.
     """
     shape = valid.shape
     shrink = working_shrink(shape, gsd_m)
     if shrink == 1.0:
-        return _compare((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)
+        return _compare((before_rgb, after_rgb), infrared, valid, gsd_m, min_area_px)
     small = _compare(
         (_shrink(before_rgb, shrink), _shrink(after_rgb, shrink)),
-        (_shrink(nir_before, shrink), _shrink(nir_after, shrink)),
+        (_shrink(infrared[0], shrink), _shrink(infrared[1], shrink)),
         _shrink(valid.astype(np.float32), shrink) > 0.99,
         None if gsd_m is None else gsd_m * shrink,
         None if min_area_px is None else max(1, round(min_area_px / shrink**2)),
@@ -104,7 +102,7 @@ def _shrink(plane: Any, shrink: float) -> Any:
 
 def _compare(
     pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-    infrared: tuple[NDArray[np.floating] | None, NDArray[np.floating] | None],
+    infrared: Infrared,
     valid: Mask,
     gsd_m: float | None,
     min_area_px: int | None,
@@ -230,11 +228,8 @@ def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
 def _regions_without_match(
     water: Water, other_water: Water, channels: Channels, nir: NDArray[np.floating] | None, other_mask: Mask
 ) -> list[Region]:
-    """Return the regions of water in ``water`` that are not water on the other date.
-
-    If the ring test accepts water in the same outline that the search on the other date missed, the region is added to
-    ``other_mask`` instead.
-    """
+    """Return the regions of water in ``water`` that are not water on the other date. A region that the search there
+    missed, but that the ring test accepts as water, is added to ``other_mask`` instead."""
     only: list[Region] = []
     for region in water.regions:
         area = int(region.mask.sum())

@@ -107,15 +107,9 @@ def draw_change(
     gsd_m: float | None = None,
     title: str = "",
 ) -> NDArray[np.uint8]:
-    """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar below.
-
-    Args:
-        before, after: uint8 (rows, columns, 3) of any size, with the same extent as ``changes``.
-        changes: uint8 (rows, columns) of :data:`SAME`, :data:`GAINED`, :data:`LOST`, :data:`CHANGED`, :data:`NO_DATA`.
-        layers: kinds of change to draw, in the order of the legend.
-        region: box in pixels of ``changes``; the area outside is dimmed.
-        gsd_m: metres per pixel of ``changes``, for a scale bar.
-    """
+    """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar
+    below. ``before``, ``after``: (rows, columns, 3) of any size, with the extent of ``changes``; outside of
+    ``region`` (pixels of ``changes``) panels are dimmed."""
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width
@@ -263,11 +257,8 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
 
 
 def two_classes(names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
-    """Build the transition matrix of one thing and its absence from a map of change.
-
-    ``before`` marks the thing on the first date. If it disagrees with the map, the map takes precedence: lost pixels
-    were the thing before, gained pixels were not.
-    """
+    """Build the transition matrix of one thing, which ``before`` marks on the first date, and its absence. Where it
+    disagrees with the map, the map takes precedence: lost pixels were the thing before, gained pixels were not."""
     gained, lost = changes == GAINED, changes == LOST
     stayed = (changes != NO_DATA) & ~gained & ~lost
     present = int(np.count_nonzero(stayed & before))

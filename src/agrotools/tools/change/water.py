@@ -142,15 +142,9 @@ def find_water(
     gsd_m: float | None = None,
     min_area_px: int | None = None,
 ) -> Water:
-    """Find ponds in a picture from above, at a third of a metre to a metre per pixel (see :func:`working_shrink`).
-
-    Args:
-        rgb: uint8 (rows, columns, 3).
-        valid: bool (rows, columns).
-        nir: near infrared (rows, columns) on the scale of ``rgb`` (one factor for all four bands).
-        gsd_m: metres per pixel, for the smallest area (60 m^2).
-        min_area_px: smallest area; without it and without a scale, 80 pixels.
-    """
+    """Find ponds in a picture from above, uint8 (rows, columns, 3), at a third of a metre to a metre per pixel (see
+    :func:`working_shrink`). ``nir``: near infrared on the scale of ``rgb``; smallest areas as of
+    :func:`least_area_px`."""
     least = least_area_px(gsd_m, min_area_px)
     if nir is not None:
         return _by_ndwi(rgb, nir, valid, least)
@@ -262,12 +256,9 @@ def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
 def sector_differences(
     colours: NDArray[np.float32], depth: Plane, valid: Mask, inner: tuple[float, float], outer: tuple[float, float]
 ) -> NDArray[np.float64]:
-    """Return the colour of an inner band of a region minus that of an outer band for each sector around its centre.
-
-    The shape is (sectors, channels); sectors with fewer than 3 pixels in either band are omitted.
-
-    ``inner``, ``outer``: ranges of signed distance to the outline (positive inside) that define the bands, pixels.
-    """
+    """Return the colour of an inner band of a region minus that of an outer band, (sectors, channels), for each
+    sector around its centre with 3 pixels in both. Bands are ranges of the signed distance to the outline (positive
+    inside), pixels."""
     rows, columns = np.nonzero(depth > 0)
     y, x = np.mgrid[0 : depth.shape[0], 0 : depth.shape[1]]
     angle = np.arctan2(y - rows.mean(), x - columns.mean())

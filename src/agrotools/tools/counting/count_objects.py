@@ -133,7 +133,9 @@ def count_objects(
     from agrotools.vision.vegetation import choose_index, doubt_of_cover, has_patchy_ground, segment
 
     backend = backend_in_use() or "offline"
-    by_model = backend not in ("offline", RULES) and not _in_heights(image, chm, mode)
+    # vision models cannot read heights
+    in_heights = mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
+    by_model = backend not in ("offline", RULES) and not in_heights
     chosen: Detector = "vlm" if backend == VLM else "learned"
     notes: tuple[str, ...] = ()
     if not by_model:
@@ -214,11 +216,6 @@ def count_objects(
         notes=(*notes, *scale.notes),
         flags=(*flags, *clipped, *scale.flags),
     )
-
-
-def _in_heights(image: Path, chm: Path | None, mode: str) -> bool:
-    """Return True if a call is about a height model, which vision models cannot read."""
-    return mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
 
 
 def _count_in_heights(
@@ -304,7 +301,7 @@ def _is_heights(image: Path) -> bool:
     return _of_raster(image, lambda source: source.count == 1 and source.dtype != "uint8") or False
 
 
-def _of_raster(image: Path, fact: Callable[["RasterSource"], _Fact]) -> _Fact | None:
+def _of_raster(image: Path, fact: "Callable[[RasterSource], _Fact]") -> _Fact | None:
     """Return a fact of a raster file, None for a photograph."""
     from agrotools.vision.rasters import open_raster
 

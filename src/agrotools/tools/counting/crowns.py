@@ -60,17 +60,9 @@ Heights = NDArray[np.float32]
 def find_crowns(
     heights: Heights, gsd_m: float, *, min_height_m: float = 2.0, window_m: tuple[float, float] = (0.6, 0.085)
 ) -> CountedObjects:
-    """Detect trees in a canopy height model, tallest first, in pixels of the model; diameters are those of the crowns.
-
-    Heights are those of the unsmoothed model at the tops. The score is 1 for an isolated tree or one well above its
-    neighbours, near 0.3 for one barely above them.
-
-    Args:
-        heights: metres, float32 (rows, columns), NaN without data.
-        gsd_m: metres per pixel.
-        min_height_m: smallest height of a tree, metres.
-        window_m: a and b of the window's radius a + b * height, metres.
-    """
+    """Detect trees in a canopy height model, tallest first, in pixels of the model; diameters are those of the
+    crowns. ``heights``: metres, NaN without data; ``window_m``: a and b of the window's radius a + b * height,
+    metres. The score is 1 for an isolated tree or one well above its neighbours, near 0.3 for one barely above them."""
     filled, smooth, factor = _prepare(heights, gsd_m)
     gsd_m = gsd_m * factor
     rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
@@ -240,12 +232,8 @@ class CrownCount:
 def crowns_of_raster(
     source: RasterSource, gsd_m: float, region: Box, *, min_height_m: float, window_m: tuple[float, float]
 ) -> CrownCount:
-    """Detect all trees with their top in a region, in pixels of the model.
-
-    Raises:
-        ToolError: ``invalid_argument`` (several bands, pixels larger than crowns, elevations or classes instead
-            of heights); ``nothing_found`` (no data); and as the readers.
-    """
+    """Detect all trees with their top in a region, in pixels of the model. ToolError ``invalid_argument`` (several
+    bands, pixels larger than crowns, elevations or classes instead of heights), ``nothing_found`` (no data)."""
     refuse_many_bands(source)
     if gsd_m > 2 * COARSEST_M:
         why = f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it"
@@ -331,16 +319,21 @@ def _measured_heights(
         hint = "check the file's nodata value and the region"
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     top_m = float(np.nanpercentile(picture.means, 99.5))
-    if top_m > TALLEST_M:
-        why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
-        hint = "subtract the terrain model from an elevation model first; check the unit of the heights"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-    if are_classes(values, measured):
-        why = f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights"
-        hint = "pass a canopy height model whose values are metres, with decimals"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
-    if roughness.is_smooth:
-        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
-        hint = "subtract the terrain model from an elevation model first"
-        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    about = f"the values of {source.name}"
+    terrain = "subtract the terrain model from an elevation model first"
+    for is_so, why, hint in (
+        (
+            top_m > TALLEST_M,
+            f"{about} go up to {top_m:.0f} m, taller than any tree: no heights above ground",
+            f"{terrain}; check the unit of the heights",
+        ),
+        (
+            are_classes(values, measured),
+            f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights",
+            "pass a canopy height model whose values are metres, with decimals",
+        ),
+        (roughness.is_smooth, f"{about} are as smooth as bare ground: no heights of trees", terrain),
+    ):
+        if is_so:
+            raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
     return picture, top_m, measured

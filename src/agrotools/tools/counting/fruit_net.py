@@ -44,11 +44,8 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
 
 
 def drop_duplicates(detections: CountedObjects, same: float = 0.5) -> CountedObjects:
-    """Keep the best of boxes that overlap by more than ``same`` (IoU), whatever their class.
-
-    ``detections`` must be sorted best first. This is greedy non-maximum suppression: a box that overlaps only removed
-    boxes is kept.
-    """
+    """Keep the best of boxes, sorted best first, that overlap by more than ``same`` (IoU), whatever their class:
+    greedy non-maximum suppression, so a box that overlaps only removed boxes is kept."""
     keep = np.ones(len(detections), np.bool_)
     for place in range(len(detections)):
         if keep[place]:
@@ -65,14 +62,9 @@ MOST_PEAKS = 400
 def boxes_of_maps(
     heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, stride: int = 4
 ) -> CountedObjects:
-    """Convert the maps of one picture to objects in its pixels, best first, without duplicates.
-
-    Args:
-        heat: float32 (classes, rows, columns), 0 to 1, zero except at peaks.
-        distances: float32 (4, rows, columns), pixels from the middle of a cell to the left, top, right and bottom.
-        least: least score of a peak.
-        stride: pixels of the picture per cell.
-    """
+    """Convert the maps of one picture to objects in its pixels, best first, without duplicates. ``heat``: (classes,
+    rows, columns), zero except at peaks; ``distances``: (4, rows, columns), pixels from the middle of a cell of
+    ``stride`` pixels to the left, top, right and bottom."""
     kinds, rows, columns = np.nonzero(heat >= least)
     scores = heat[kinds, rows, columns]
     order = np.argsort(-scores, kind="stable")[:MOST_PEAKS]
@@ -111,15 +103,8 @@ def detect_in_tiles(
     side: int,
     overlap: int,
 ) -> CountedObjects:
-    """Detect all objects of a picture, in its pixels.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        detect: function from a tile, uint8 (rows, columns, 3), to the objects in it, in pixels of the tile.
-        scale: factor by which the picture is resized first.
-        side: side of a tile after resizing, pixels.
-        overlap: overlap of tiles, pixels; at least the size of the largest object, or every tile cuts it.
-    """
+    """Detect all objects of a picture, in its pixels, in tiles of ``side`` pixels after it is resized by ``scale``.
+    ``overlap``: at least the size of the largest object, or every tile cuts it."""
     height, width = pixels.shape[:2]
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
@@ -249,18 +234,9 @@ def read_fruit_net(description: Path) -> FruitNet:
 def find_fruit(
     net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
 ) -> tuple[CountedObjects, tuple[float, ...], float]:
-    """Detect fruits of the given kinds in a picture of any size, with scores from 0.1.
-
-    Also return the scales searched and the share of fruit of other kinds (:func:`share_of_others`).
-
-    Without an expected size, pictures larger than an orchard tile are also searched at coarser scales, in steps of two,
-    because a fruit may have any size in them. If a fruit is found at two scales, the better box is kept.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        fruits: kinds to return; boxes that the net assigns to other kinds are dropped.
-        expected_size_px: width of a fruit, pixels, if known.
-    """
+    """Detect fruits of the given kinds in a picture of any size, with scores from 0.1; also return the scales
+    searched and the share of fruit of other kinds. Without an expected size, pictures larger than an orchard tile
+    are also searched at coarser scales, in steps of two, and the better of boxes found at two scales is kept."""
     longest, area = max(pixels.shape[:2]), pixels.shape[0] * pixels.shape[1]
     if expected_size_px is not None:
         scales = [sum(TYPICAL_PX[fruit] for fruit in fruits) / len(fruits) / expected_size_px]

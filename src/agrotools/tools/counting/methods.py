@@ -93,7 +93,8 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     areas = stats[:, cv2.CC_STAT_AREA]
     flags: list[str] = []
     merged = areas > _MERGED * typical
-    boxes, centres, sizes = _objects_of_components(stats, middles)
+    boxes, centres, sizes = stats[:, :4].astype(np.float64), middles + 0.5, 2 * np.sqrt(areas / math.pi)
+    boxes[:, 2:] += boxes[:, :2]
     if merged.any() and expected_size_px:
         extra = [_split_touching(labels, int(number), stats[number], width) for number in np.flatnonzero(merged)]
         centres = np.concatenate([centres[~merged], *(part[0] for part in extra)])
@@ -110,11 +111,7 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
 def fruit_by_net(
     pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
 ) -> CountedObjects:
-    """Detect fruit with the shipped net; scores are rescaled so that 0.3 minimises the error of counts.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if the net cannot be loaded.
-    """
+    """Detect fruit with the shipped net; scores are rescaled so that 0.3 minimises the error of counts."""
     net = load_fruit_net()
     detections, scales, others = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.counts[name].threshold for name in net.info.classes])
@@ -251,12 +248,6 @@ def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], F
     return np.asarray(stats[1:], np.int32), np.asarray(middles[1:], np.float64), np.asarray(labels, np.int32)
 
 
-def _objects_of_components(stats: NDArray[np.int32], middles: Floats) -> tuple[Floats, Floats, Floats]:
-    boxes = stats[:, :4].astype(np.float64)
-    boxes[:, 2:] += boxes[:, :2]
-    return boxes, middles + 0.5, 2 * np.sqrt(stats[:, 4] / math.pi)
-
-
 def _split_touching(
     labels: NDArray[np.int32], number: int, stat: NDArray[np.int32], width: float
 ) -> tuple[Floats, Floats, Floats]:
@@ -301,13 +292,8 @@ class Blobs(NamedTuple):
 
 
 def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_strength: float) -> Blobs:
-    """Detect spots that are brighter than their surroundings.
-
-    Args:
-        values: float32 (rows, columns), finite.
-        diameters_px: smallest and largest diameter, pixels.
-        least_strength: least contrast of a spot, in units of ``values``; weaker ones are noise.
-    """
+    """Detect spots of these diameters (least, largest, pixels) that are brighter than their surroundings by at least
+    ``least_strength``, in units of ``values``; weaker ones are noise."""
     smallest, largest = diameters_px
     shrink = min(1.0, _FINEST_PX / smallest)
     height, width = values.shape

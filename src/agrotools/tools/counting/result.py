@@ -100,14 +100,8 @@ def count_result(
     notes: tuple[str, ...],
     flags: tuple[str, ...],
 ) -> ObjectCount:
-    """Summarise the count, draw it and save the artifacts.
-
-    Args:
-        shown: picture to draw on, uint8 (rows, columns, 3).
-        shown_per_px: pixels of ``shown`` per pixel of the analysed picture.
-        region: the counted part, in pixels of the analysed picture.
-        measured_px: number of its pixels with data.
-    """
+    """Summarise the count, draw it on ``shown`` (``shown_per_px`` pixels of it per pixel analysed) and save the
+    artifacts. ``measured_px``: pixels with data in the counted part."""
     count = len(objects)
     listed = objects.chosen(np.arange(count) < MOST_LISTED)
     more: list[str] = [] if gsd_m is not None else ["no_scale"]

@@ -72,22 +72,11 @@ def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) 
 def rank_triplets(
     bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]]
 ) -> list[BandTriplet]:
-    """Rank all combinations of three bands, best first.
-
-    Combinations are sorted by expected accuracy, then the ones without it by the smallest JM distance of two classes.
-    The accuracy is computed for the 40 combinations of the largest JM distance, and for none if a class has under 30
-    pixels outside one of the four sets of blocks.
-
-    Args:
-        bands: values (rows, columns) by name; pixels that are not finite in any band are left out.
-        classes: pixels of each class, bool (rows, columns), by name; classes with under 30 pixels are left out.
-
-    Returns:
-        The ranking; empty if there are fewer than three bands or fewer than two classes with enough pixels.
-
-    Raises:
-        ValueError: more than 24 bands.
-    """
+    """Rank all combinations of three bands, best first: by expected accuracy, then the ones without it by the
+    smallest JM distance of two classes; empty with fewer than three bands or two classes of 30 pixels. The accuracy
+    is computed for the 40 combinations of the largest JM distance, and for none if a class has under 30 pixels
+    outside one of the four sets of blocks. Pixels that are not finite in any band are left out. ValueError: more
+    than 24 bands."""
     names = list(bands)
     if len(names) > MOST_BANDS:
         raise ValueError(f"{len(names)} bands; at most {MOST_BANDS} are combined")

@@ -12,7 +12,7 @@ over the plants within a Gaussian window, at several widths, so that they do not
 plant grows and depend little on the light. They are computed at half resolution, on a grid of cells of four pixels.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +61,8 @@ class Cells:
 
 
 def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
-    """Compute the features of every cell with plants.
-
-    Args:
-        pixels: uint8 (rows, columns, 3), at least 16 pixels wide and high. Leaves are bright in the middle channel
-            (green, or near infrared in false colour) and dark in the outer ones.
-        mask: bool (rows, columns), the plants.
-    """
+    """Compute the features of every cell with plants. ``pixels``: at least 16 wide and high; leaves are bright in
+    the middle channel (green, or near infrared in false colour) and dark in the outer ones. ``mask``: the plants."""
     size = (pixels.shape[1] // 2, pixels.shape[0] // 2)
 
     def half(image: NDArray[np.generic]) -> Map:
@@ -88,31 +83,19 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
     distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
     inward = np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
     gaps = [cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, disc(r)) * plants.astype(np.float32) for r in _GAPS]
-    for shape in (*_width_maps(plants, inward), *_fork_maps(plants, inward), *gaps):
+    # openings remove thin parts
+    opened = [cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, disc(r)).astype(np.float32) for r in _OPENINGS]
+    for shape in (inward, inward * inward, *opened, *_fork_maps(plants, inward), *gaps):
         features += pool.over_plants(shape)
-    for edge in _edges(bright, plants):
-        strength = pool.sums(edge.strength)
-        features += pool.shares(strength) + pool.over_plants(edge.ridge)
-        features += pool.alignment(edge.double, strength) + pool.alignment(edge.fourfold, strength)
+    for strength, ridge, double, fourfold in _edges(bright, plants):
+        strengths = pool.sums(strength)
+        features += pool.shares(strengths) + pool.over_plants(ridge)
+        features += pool.alignment(double, strengths) + pool.alignment(fourfold, strengths)
     for pattern in _patterns(bright):
         features += pool.over_plants(pattern, _TEXTURE_WINDOWS)
     features += pool.over_soil(dark) + pool.over_soil(dark * dark)
     used = pool.cover > LEAST_COVER
     return Cells(np.stack([feature[used] for feature in features], axis=-1).astype(np.float32), used, pool.cover)
-
-
-@dataclass(frozen=True, eq=False)
-class _Edge:
-    """Derivatives at one scale.
-
-    ``strength``: gradient magnitude. ``ridge``: the smaller curvature. ``double``, ``fourfold``: direction as vectors
-    of twice and four times the angle, so that opposite or perpendicular directions are equal.
-    """
-
-    strength: Map
-    ridge: Map
-    double: tuple[Map, Map]
-    fourfold: tuple[Map, Map]
 
 
 class _Pool:
@@ -155,13 +138,6 @@ class _Pool:
         ]
 
 
-def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
-    """Return the distance to the edge of the leaf, its square, and the plants after openings that remove thin parts."""
-    area = plants.astype(np.uint8)
-    opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, disc(radius)), np.float32) for radius in _OPENINGS]
-    return [inward, inward * inward, *opened]
-
-
 def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Return the ends and forks of the leaves' skeleton, and the leaf width along it."""
     from skimage.morphology import skeletonize
@@ -174,13 +150,14 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     return [ends.astype(np.float32), forks.astype(np.float32), lines * inward]
 
 
-def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
+def _edges(bright: Map, plants: NDArray[np.bool_]) -> Iterator[tuple[Map, Map, tuple[Map, Map], tuple[Map, Map]]]:
+    """Yield the derivatives at each scale: gradient magnitude, the smaller curvature, and the direction as vectors of
+    twice and four times the angle, so that opposite or perpendicular directions are equal."""
     there = plants.astype(np.float32)
 
     def slope(image: Map, x: int, y: int) -> Map:
         return np.asarray(cv2.Sobel(image, -1, x, y) / np.float32(8), np.float32)
 
-    edges: list[_Edge] = []
     for scale in _DERIVATIVES:
         smooth = np.asarray(cv2.GaussianBlur(bright, (0, 0), scale, borderType=cv2.BORDER_REFLECT), np.float32)
         gx, gy = slope(smooth, 1, 0), slope(smooth, 0, 1)
@@ -190,15 +167,12 @@ def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
         spread = np.sqrt(((gxx - gyy) / 2) ** 2 + gxy**2)
         double = ((gx * gx - gy * gy) / strength, 2 * gx * gy / strength)
         fourfold = ((double[0] ** 2 - double[1] ** 2) / strength, 2 * double[0] * double[1] / strength)
-        edges.append(
-            _Edge(
-                strength=strength * there,
-                ridge=np.abs(mean - spread) * there * scale,
-                double=(double[0] * there, double[1] * there),
-                fourfold=(fourfold[0] * there, fourfold[1] * there),
-            )
+        yield (
+            strength * there,
+            np.abs(mean - spread) * there * scale,
+            (double[0] * there, double[1] * there),
+            (fourfold[0] * there, fourfold[1] * there),
         )
-    return edges
 
 
 def _patterns(bright: Map) -> list[Map]:
@@ -292,12 +266,8 @@ def list_heads() -> tuple[list[HeadInfo], list[str]]:
 
 
 def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.uint8]) -> list[HeadInfo]:
-    """Return the heads that have not seen this picture, sorted by number of training pictures (most first) and name.
-
-    Args:
-        sha256: hash of the picture's file.
-        pixels: the picture, uint8 (rows, columns, 3).
-    """
+    """Return the heads that have not seen this picture (hash of its file, pixels), sorted by number of training
+    pictures (most first) and name."""
     square = _square(pixels)
     looks = [_thumbnail_bits(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
 
@@ -348,15 +318,8 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
 def separate_crop(
     pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head, info: HeadInfo
 ) -> tuple[NDArray[np.bool_], bool]:
-    """Return the crop among the plants in ``mask``, and True if the picture resembles the training pictures.
-
-    Args:
-        pixels: uint8 (rows, columns, 3) in the colours the head was trained on.
-        mask: bool (rows, columns), the plants; not empty.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if the head expects other features.
-    """
+    """Return the crop among the plants in ``mask`` (not empty), and True if the picture resembles the training
+    pictures."""
     cells = cell_features(pixels, mask)
     if cells.values.shape[1] != len(head.mean):
         raise ToolError("backend_unavailable", f"head {info.name} expects other features")

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.measure_crop_weed_area import SeparationChoice
-from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
+from agrotools.tools.crop_weed.measure_crop_weed_area import CropWeedArea, SeparationChoice
+from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, area_result
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, tile_shape
+from agrotools.vision.blocks import Block, RasterThumbnail, block_boxes, raster_blocks, sample_into, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -63,12 +63,7 @@ class RasterVegetation:
 def segment_raster(
     source: RasterSource, roles: Mapping[Role, int], index: Index, region: Box, longest_side: int
 ) -> RasterVegetation:
-    """Count the plants in a region of a raster, reading it block by block.
-
-    Args:
-        roles: 1-based band number by role; only the bands that the index needs are read.
-        longest_side: longest side of the small picture, pixels.
-    """
+    """Count the plants in a region of a raster, block by block; the small picture has the ``longest_side``, pixels."""
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sampled = sample_threshold(source, used, index, region)
     cover = RasterThumbnail(region, longest_side)
@@ -82,7 +77,7 @@ def segment_raster(
         plants += int(np.count_nonzero(shares == 1))
         cover.add(block.box, shares)
         for role, values in zip(used, block.values, strict=True):
-            _sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
+            sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
     return RasterVegetation(
         measured, plants, sampled.cut, cover.means, thumbnails, cover.factor,
         sampled.notes,
@@ -152,14 +147,6 @@ def _scaled_index(index: Index, bands: Mapping[Role, NDArray[np.float32]], facto
     return index_values(index, bands)
 
 
-def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
-    """Write every ``factor``-th value of a box (rows, columns) to its place in a small picture of the region."""
-    left, top = box[0] - region[0], box[1] - region[1]
-    row, column = -(-top // factor), -(-left // factor)
-    part = values[row * factor - top :: factor, column * factor - left :: factor]
-    picture[row : row + part.shape[0], column : column + part.shape[1]] = part
-
-
 MOST_PX = 400_000_000
 
 
@@ -171,12 +158,9 @@ def measure_by_blocks(
     separation: SeparationChoice,
     region: Box | None,
     info: SampleFile | None,
-) -> AreaInputs | None:
+) -> CropWeedArea | None:
     """Measure the areas of a raster with a large region; return None if the raster is small enough to be read whole.
-
-    Raises:
-        ToolError: ``limit`` above 400 million pixels; ``band_not_found``, ``nothing_found``; and as the readers.
-    """
+    ToolError ``limit`` above 400 million pixels."""
     name = info.name if info else path.name
     if file_format(path, shown_as=name) not in ("tiff", "envi"):
         return None
@@ -207,7 +191,7 @@ def measure_by_blocks(
     if separation != "none":
         notes += (f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",)
         flags += (NOT_SEPARATED,)
-    return AreaInputs(
+    return area_result(
         shown=stretched_picture(segmentation.bands),
         classes=classes,
         box=(0, 0, classes.shape[1], classes.shape[0]),

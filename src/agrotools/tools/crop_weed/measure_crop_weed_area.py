@@ -16,6 +16,7 @@ from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info
 from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.reading import picture_of, read_image, read_labels
 
 SeparationChoice = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]
@@ -235,7 +236,7 @@ def _from_picture(
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_flags, ranking_notes
     from agrotools.tools.crop_weed.heads import is_false_colour
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, AreaInputs, area_result
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, area_result
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
@@ -244,7 +245,7 @@ def _from_picture(
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
     if large is not None:
-        return area_result(large)
+        return large
     picture = read_field_picture(image, bands, region, info)
     chosen = choose_index(index, picture.bands)
     notes, flags = [*picture.notes], [*picture.flags]
@@ -277,19 +278,17 @@ def _from_picture(
     if picture.is_raster:
         ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[separated.method])
     return area_result(
-        AreaInputs(
-            shown=picture.display,
-            classes=classes,
-            box=picture.box,
-            gsd_m=scale.gsd_m,
-            separated=separated.crop is not None,
-            method=separated.method,
-            index=chosen,
-            rows=separated.rows,
-            separability=ranking,
-            notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes, *ranking_notes(ranking)),
-            flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *ranking_flags(ranking)),
-        )
+        shown=picture.display,
+        classes=classes,
+        box=picture.box,
+        gsd_m=scale.gsd_m,
+        separated=separated.crop is not None,
+        method=separated.method,
+        index=chosen,
+        rows=separated.rows,
+        separability=ranking,
+        notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes, *ranking_notes(ranking)),
+        flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *ranking_flags(ranking)),
     )
 
 
@@ -302,8 +301,7 @@ def _from_labels(
     bands: Bands | None,
 ) -> CropWeedArea:
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_notes
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, AreaInputs, area_result, label_areas
-    from agrotools.vision.reading import read_labels
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, area_result, label_areas
 
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
@@ -324,17 +322,15 @@ def _from_labels(
         ranking = ranked_bands(of_bands, classes, box, "labels")
     notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
     return area_result(
-        AreaInputs(
-            shown=canvas,
-            classes=classes,
-            box=box,
-            gsd_m=gsd_m or known,
-            separated=True,
-            method="labels",
-            separability=ranking,
-            notes=tuple(notes),
-            flags=tuple(flags),
-        )
+        shown=canvas,
+        classes=classes,
+        box=box,
+        gsd_m=gsd_m or known,
+        separated=True,
+        method="labels",
+        separability=ranking,
+        notes=tuple(notes),
+        flags=tuple(flags),
     )
 
 
@@ -345,7 +341,6 @@ def _picture_below_labels(
     from agrotools.tools.crop_weed.bands import band_numbers
     from agrotools.tools.pictures import refuse_other_size
     from agrotools.vision.rasters import open_raster
-    from agrotools.vision.reading import picture_of, read_image
 
     info = file_info(image)
     shown_as = info.name if info else image.name

@@ -29,53 +29,46 @@ CLASS_COLOURS: dict[int, Colour] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class AreaInputs:
-    """Inputs of :func:`area_result`.
+def area_result(
+    *,
+    shown: NDArray[np.uint8],
+    classes: NDArray[np.uint8],
+    box: Box,
+    gsd_m: float | None,
+    separated: bool,
+    method: Literal["labels", "row", "model", "none"],
+    index: Index | None = None,
+    rows: "Rows | None" = None,
+    separability: Separability | None = None,
+    count: NDArray[np.int64] | None = None,
+    shrink: int = 1,
+    notes: tuple[str, ...] = (),
+    flags: tuple[str, ...] = (),
+) -> CropWeedArea:
+    """Count, draw and save the classes, uint8 (rows, columns) of the class constants of this module.
 
-    ``shown``: uint8 (rows, columns, 3), the background of the overlay. ``classes``: uint8 (rows, columns) of the class
-    constants of this module. ``box``: measured part. ``separated``: True if crop and weeds are separated. ``count``:
-    pixels of each class number, int64 (256,), required if ``classes`` is a reduced picture. ``shrink``: pixels of the
-    full picture along the side of one pixel of ``classes``.
+    ``shown``: (rows, columns, 3), the background of the overlay. ``box``: measured part. ``separated``: True if crop
+    and weeds are. ``count``: pixels of each class number, int64 (256,), required if ``classes`` is a reduced picture,
+    of which one pixel has ``shrink`` pixels of the full one along its side. ToolError ``region_empty``: no data.
     """
-
-    shown: NDArray[np.uint8]
-    classes: NDArray[np.uint8]
-    box: Box
-    gsd_m: float | None
-    separated: bool
-    method: Literal["labels", "row", "model", "none"]
-    index: Index | None = None
-    rows: "Rows | None" = None
-    separability: Separability | None = None
-    count: NDArray[np.int64] | None = None
-    shrink: int = 1
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-
-def area_result(measured: AreaInputs) -> CropWeedArea:
-    """Count, draw and save the classes; ToolError ``region_empty`` if the measured part holds no data."""
-    classes, gsd_m = measured.classes, measured.gsd_m
-    x0, y0, x1, y1 = measured.box
-    count = _counts(classes[y0:y1, x0:x1]) if measured.count is None else measured.count
+    x0, y0, x1, y1 = box
+    count = _counts(classes[y0:y1, x0:x1]) if count is None else count
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
     veg, soil = int(count[CROP] + count[WEED] + count[PLANTS]), int(count[SOIL])
-    crop, weed = (int(count[CROP]), int(count[WEED])) if measured.separated else (None, None)
+    crop, weed = (int(count[CROP]), int(count[WEED])) if separated else (None, None)
     pixel = None if gsd_m is None else gsd_m**2
     mask = np.full_like(classes, NO_DATA)
     mask[y0:y1, x0:x1] = classes[y0:y1, x0:x1]
     overlay = draw_overlay(
-        measured.shown,
+        shown,
         mask,
-        _layers(count, total, measured.separated),
-        region=None if measured.box == (0, 0, classes.shape[1], classes.shape[0]) else measured.box,
-        gsd_m=gsd_m and gsd_m * measured.shrink,
+        _layers(count, total, separated),
+        region=None if box == (0, 0, classes.shape[1], classes.shape[0]) else box,
+        gsd_m=gsd_m and gsd_m * shrink,
         title=f"plants {100 * veg / total:.2f} %, soil {100 * soil / total:.2f} % of {total} px",
     )
-    rows = measured.rows
     return CropWeedArea(
         total_px=total,
         veg_px=veg,
@@ -98,14 +91,14 @@ def area_result(measured: AreaInputs) -> CropWeedArea:
             soil=soil * pixel,
         ),
         gsd_m=gsd_m,
-        method=measured.method,
-        index=measured.index,
+        method=method,
+        index=index,
         row=None if rows is None else _row_geometry(rows, gsd_m),
-        separability=measured.separability,
+        separability=separability,
         mask=save_artifact("crop_weed_mask.png", "mask", class_picture(mask, CLASS_COLOURS)),
         overlay=save_artifact("crop_weed_overlay.png", "overlay", overlay),
-        notes=measured.notes,
-        flags=tuple(dict.fromkeys(measured.flags if gsd_m is not None else (*measured.flags, "no_scale"))),
+        notes=notes,
+        flags=tuple(dict.fromkeys(flags if gsd_m is not None else (*flags, "no_scale"))),
     )
 
 
@@ -165,17 +158,9 @@ class LabelAreas:
 def label_areas(
     labels: LabelImage, label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str
 ) -> LabelAreas:
-    """Find crop, weeds and soil in a label raster.
-
-    Args:
-        label_map: class numbers of ``crop``, ``weed``, ``soil`` and ``ignore``; None to use the meanings in
-            ``classes``. Without ``soil``, all other numbers count as soil.
-        classes: known meaning of each class number (as text) in the file.
-
-    Raises:
-        ToolError: ``missing_metadata`` if the meaning of the numbers is unknown; ``nothing_found``,
-            ``invalid_argument``.
-    """
+    """Find crop, weeds and soil in a label raster: by ``label_map`` (numbers by area; without ``soil``, all other
+    numbers are soil), else by ``classes``, the known meaning of each number. ToolError ``missing_metadata`` if the
+    meaning is unknown; ``nothing_found``, ``invalid_argument``."""
     present = sorted(int(value) for value in np.unique(labels.classes))
     numbers, notes, flags = meaning_of_classes(label_map, classes, name, present)
     there = np.ones(labels.classes.shape, np.bool_) if labels.valid is None else labels.valid

@@ -109,11 +109,9 @@ def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the part of the vegetation ``mask`` within the rows.
-
-    A plant (connected component) smaller than the width of a row is assigned to where most of it is. Larger ones, in
-    which crop and weeds touch, are split at the edge of the row. Weeds inside a row count as crop.
-    """
+    """Return the part of the vegetation ``mask`` within the rows. A plant smaller than the width of a row goes where
+    most of it is; larger ones, in which crop and weeds touch, are split at the edge of the row. Weeds inside a row
+    count as crop."""
     inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     plants = np.asarray(labels, np.int32)
@@ -266,11 +264,8 @@ class Separation:
 def separate_crop_in_picture(
     choice: SeparationChoice, picture: FieldPicture, plants: Vegetation, path: Path
 ) -> Separation:
-    """Separate crop from weeds by the chosen method; ``auto`` uses a head that knows such pictures, else the rows.
-
-    A method without evidence (no visible rows, no head, or only heads trained on this picture) does not guess: ``crop``
-    is None, with flag ``crop_weed_not_separated`` and a note that says what would help.
-    """
+    """Separate crop from weeds by the chosen method; ``auto`` uses a head that knows such pictures, else the rows. A
+    method without evidence does not guess: ``crop`` is None, with a flag and a note that says what would help."""
     if choice == "none":
         return Separation(None, "none", notes=("crop and weeds not parted, as asked",))
     if not plants.mask.any():

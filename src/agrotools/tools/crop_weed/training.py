@@ -85,16 +85,9 @@ class _Views:
 def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) -> list[HeadInfo]:
     """Train three heads on ``data_root/cwfid``: on the even pairs, on the odd pairs, and on all pictures.
 
-    Each fold head serves the pictures of the other fold; the third head serves all other pictures.
-
-    Args:
-        data_root: folder with ``cwfid/truth.json``: a list of objects with ``id`` and the paths ``image``, ``mask``
-            (0 other, 1 crop, 2 weed) and ``vegetation`` (0 or 1) relative to ``cwfid``.
-        progress: function that receives a line of text about each step.
-
-    Raises:
-        BenchmarkError: the folder or one of its files cannot be read.
-        UsageError: scikit-learn is not installed.
+    Each fold head serves the pictures of the other fold; the third head serves all other pictures. ``cwfid/truth.json``
+    is a list of objects with ``id`` and the paths ``image``, ``mask`` (0 other, 1 crop, 2 weed) and ``vegetation`` (0
+    or 1) relative to ``cwfid``. BenchmarkError: a file cannot be read; UsageError: scikit-learn is not installed.
     """
     import_of_extra("sklearn", "train", "training needs scikit-learn")
     pictures = read_training_pictures(data_root / "cwfid")
@@ -115,11 +108,8 @@ def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) 
 
 
 def read_training_pictures(folder: Path) -> list[TrainingPicture]:
-    """Read the pictures listed in ``folder/truth.json``.
-
-    Raises:
-        BenchmarkError: the file is missing or malformed, a file in it cannot be read, or there are too few pictures.
-    """
+    """Read the pictures listed in ``folder/truth.json``; BenchmarkError if a file cannot be read or there are too
+    few."""
     truth = folder / "truth.json"
     if not truth.is_file():
         raise BenchmarkError(f"there is no {truth}", hint="--data names a folder that holds cwfid/truth.json")
@@ -161,17 +151,16 @@ def _views(picture: TrainingPicture) -> _Views:
             how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
             resized = np.asarray(cv2.resize(picture.pixels, None, fx=scale, fy=scale, interpolation=how), np.uint8)
             cells = cell_features(resized, plants_of(resized))
-        crop, weed = (_share_in_cells(picture.classes == label, cells.used.shape)[cells.used] for label in (CROP, WEED))
+        size = (cells.used.shape[1], cells.used.shape[0])
+        crop, weed = (
+            cv2.resize((picture.classes == label).astype(np.float32), size, interpolation=cv2.INTER_AREA)[cells.used]
+            for label in (CROP, WEED)
+        )
         labelled = crop + weed > LEAST_NAMED
         rows.append(cells.values[labelled])
         crops.append((crop > weed)[labelled])
         weights.append((crop + weed)[labelled])
     return _Views(picture, mask, features, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
-
-
-def _share_in_cells(chosen: NDArray[np.bool_], grid: tuple[int, ...]) -> NDArray[np.float32]:
-    size = (grid[1], grid[0])
-    return np.asarray(cv2.resize(chosen.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:

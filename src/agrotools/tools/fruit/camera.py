@@ -7,11 +7,10 @@ Depth is the distance of each pixel's surface along the optical axis. Supported 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, too_large
@@ -56,11 +55,8 @@ class Camera:
 
 
 def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int, int], name: str) -> Camera:
-    """Scale a camera calibrated at one picture size (width, height) to another: fx * W / W_calibrated.
-
-    Raises:
-        ToolError: ``shape_mismatch`` if the aspect ratios differ, so that one picture is a crop of the other.
-    """
+    """Scale a camera calibrated at one picture size (width, height) to another: fx * W / W_calibrated. ToolError
+    ``shape_mismatch`` if the aspect ratios differ, so that one picture is a crop of the other."""
     across, down = size[0] / calibrated[0], size[1] / calibrated[1]
     if abs(across / down - 1) > _SAME_SHAPE:
         raise ToolError(
@@ -78,6 +74,8 @@ def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
 
     The value is an estimate: the equivalent is rounded to whole millimetres, refers to the diagonal, and ignores crops.
     """
+    from PIL import Image
+
     kind = file_format(path)
     if kind not in PHOTO_FORMATS:
         return None
@@ -105,8 +103,7 @@ class CameraArguments:
     calibrated_height_px: int | None = None
 
 
-@dataclass(frozen=True)
-class ChosenCamera:
+class ChosenCamera(NamedTuple):
     camera: Camera
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -116,11 +113,7 @@ def choose_camera(
     arguments: CameraArguments, known: SampleFile | None, image: Path, size: tuple[int, int], name: str
 ) -> ChosenCamera:
     """Choose the camera of a picture of ``size`` (width, height): from arguments, known intrinsics, or EXIF.
-
-    Raises:
-        ToolError: ``missing_metadata`` if no focal length is known; ``shape_mismatch`` if the intrinsics belong to a
-            picture of another aspect ratio; ``invalid_argument`` if only one of two paired arguments is given.
-    """
+    ToolError ``missing_metadata``, ``shape_mismatch``, ``invalid_argument`` (one of two paired arguments alone)."""
     if arguments.fx_px is None and arguments.fy_px is not None:
         raise ToolError("invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both")
     _refuse_one_of("focal_mm", "sensor_width_mm", arguments, hint="pass both, or fx_px alone")
@@ -199,20 +192,11 @@ class DepthMap:
 
 
 def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None = None) -> DepthMap:
-    """Read a depth file.
+    """Read a depth file: millimetres, NaN where 0, negative, infinite or "no data" is stored.
 
-    Args:
-        unit_mm: millimetres per step of the stored values; None for one millimetre, if the values are plausible.
-        shown_as: name of the file in messages.
-
-    Returns:
-        Depth in millimetres; values stored as 0, negative, NaN, infinite or "no data" are NaN.
-
-    Raises:
-        ToolError: ``file_not_found``; ``unreadable_file`` (another format, 8 bits, colours, several bands, objects,
-            truncated); ``limit`` (over 100 million pixels); ``nothing_found`` (no depth in any pixel);
-            ``missing_metadata`` if no unit is given and the values cannot be millimetres; ``invalid_argument`` if the
-            given unit results in implausible depths.
+    ``unit_mm``: millimetres per step of the stored values; None for one, if the values are plausible. ToolError
+    ``file_not_found``, ``unreadable_file`` (another format, 8 bits, colours, several bands, objects), ``limit`` (over
+    100 million pixels), ``nothing_found``, ``missing_metadata`` and ``invalid_argument`` (no unit or a wrong one).
     """
     name = shown_as or path.name
     stored = _depth_from_array(path, name) if _is_array(path) else _depth_from_image(path, name)

@@ -57,12 +57,7 @@ class FruitMask:
 def find_fruit_pixels(
     pixels: NDArray[np.uint8], valid: NDArray[np.bool_] | None = None, fruit: Fruit = "apple"
 ) -> FruitMask:
-    """Separate fruit from everything else by colour.
-
-    Args:
-        pixels: uint8 (rows, columns, 3), sRGB.
-        valid: pixels with data; None for all.
-    """
+    """Separate fruit from everything else by colour; ``valid``: pixels with data, None for all."""
     lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
     towards_a, towards_b = colour_direction(fruit)
     raw = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
@@ -144,14 +139,8 @@ class FoundFruits:
 
 
 def search_fruits(view: View, colour: FruitMask, pixels: NDArray[np.uint8], fruit: Fruit, region: Box) -> FoundFruits:
-    """Find the fruits of a region with the net if it knows the kind, else by colour.
-
-    The colour search also serves for fruit that stands out by far, if it finds more than twice as many fruits: the net
-    misses most tomatoes of drawn scenes.
-
-    Raises:
-        ToolError: ``backend_unavailable`` if the net cannot be loaded.
-    """
+    """Find the fruits of a region with the net if it knows the kind, else by colour, which also serves for fruit
+    that stands out by far if it finds more than twice as many: the net misses most tomatoes of drawn scenes."""
     kinds = fruits_of_net(fruit)
     if not kinds:
         return FoundFruits(find_fruits(view, colour, region) if colour.contrast >= _NO_CONTRAST else [], False, 1.0)

@@ -76,12 +76,8 @@ class RoundFit:
 
 
 def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone | None = None) -> RoundFit | None:
-    """Fit the round outline that explains the evidence best; None if no outline fits.
-
-    Args:
-        half_angles: smallest and largest half angle, radians, that distance and size allow.
-        near: cone that must contain the axis of every candidate.
-    """
+    """Fit the round outline that explains the evidence best, with half angles (radians) and an axis (``near``) that
+    distance and size allow; None if no outline fits."""
     edge = evidence.edge
     if len(edge) < _MINIMUM_POINTS:
         return None
@@ -322,12 +318,8 @@ def drop_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.
 def measure(
     view: View, segment: Segment, *, near: Cone | None = None, radius_limits_px: tuple[float, float] | None = None
 ) -> FruitMeasurement | None:
-    """Fit a sphere to a segment; None if it has no depth, no round outline, or no plausible size.
-
-    Args:
-        near: cone that contains the centre of the fruit.
-        radius_limits_px: smallest and largest radius, pixels, in addition to the limits from the sizes of fruits.
-    """
+    """Fit a sphere with its centre in the cone ``near`` to a segment; None if it has no depth, no round outline, or
+    no plausible size."""
     surface = surface_depth(view, segment)
     if surface is None or segment.area_px < 4:
         return None

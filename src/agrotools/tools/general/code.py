@@ -33,12 +33,8 @@ class CodeRun:
 
 
 def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
-    """Run code and call its ``solution()``.
-
-    Raises:
-        ToolError: ``backend_unavailable`` (no sandbox on this machine), ``timeout`` or ``limit`` (resources used up),
-            ``invalid_argument`` (a denied operation), ``tool_failed`` (the sandbox was lost).
-    """
+    """Run code and call its ``solution()``. ToolError ``backend_unavailable``, ``timeout``, ``limit``,
+    ``invalid_argument`` (a denied operation), ``tool_failed`` (the sandbox was lost)."""
     reply = request_service(ServiceRequest(SANDBOX, {"code": code}))
     message = str(reply["message"])
     match str(reply["termination"]):
@@ -85,11 +81,7 @@ def _unavailable(why: str) -> ToolError:
 
 
 def require_sympy() -> None:
-    """Check that SymPy is installed: without it, code that is right would fail in the sandbox like code that is wrong.
-
-    Raises:
-        ToolError: ``backend_unavailable``.
-    """
+    """Refuse to go on without SymPy: code that is right would fail in the sandbox like code that is wrong."""
     if find_spec("sympy") is None:
         hint = install_command("solve")
         raise ToolError("backend_unavailable", "solving equations needs sympy, which is not installed", hint=hint)

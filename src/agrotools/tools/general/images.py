@@ -49,12 +49,8 @@ class OpenedImage:
 
 
 def open_image(path: Path, region: Box | None = None, argument: str = "image") -> OpenedImage:
-    """Read a picture and clip ``region`` (None: the whole picture) to its bounds.
-
-    Raises:
-        ToolError: as :func:`agrotools.vision.reading.read_image`; ``region_empty``. A plain picture is no error:
-            it can be drawn on, and a model that is asked sees that it is plain.
-    """
+    """Read a picture and clip ``region`` (None: the whole picture) to its bounds. A plain picture is no error: it
+    can be drawn on, and a model that is asked sees that it is plain."""
     name = shown_name(path)
     picture = read_image(path, argument=argument, shown_as=name, may_be_blank=True)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
@@ -62,17 +58,8 @@ def open_image(path: Path, region: Box | None = None, argument: str = "image") -
 
 
 def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, more: str = "") -> str:
-    """Return the back-end in use, unless it is ``offline``.
-
-    Args:
-        does: task of the tool, as the beginning of a message.
-        learned: example of a model for the back-end ``learned:``; None if that cannot be used.
-        vlm: True if the back-end ``vlm`` can be used.
-        more: another back-end, in words.
-
-    Raises:
-        ToolError: ``backend_unavailable``: no back-end is chosen; the hint lists the choices.
-    """
+    """Return the back-end in use; ToolError ``backend_unavailable`` if it is ``offline``, with the choices: ``vlm``,
+    an example of a ``learned`` model, and ``more``. ``does``: task of the tool, as the beginning of a message."""
     backend = backend_in_use() or "offline"
     if backend != "offline":
         return backend

@@ -180,11 +180,7 @@ def _generated(name: str, picture: "Image", notes: Sequence[str], flags: Sequenc
 
 
 def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> tuple["Image", tuple[str, ...]]:
-    """Generate a picture with an images endpoint and return it with notes.
-
-    Raises:
-        ToolError: ``tool_failed``: the reply is not a readable picture; errors of the endpoint.
-    """
+    """Generate a picture with an images endpoint and return it with notes."""
     from PIL import Image
 
     model = backend.removeprefix(IMAGES)

@@ -22,8 +22,9 @@ from agrotools.tools.general.images import (
 from agrotools.tools.learned import find_learned, name_common, outline_learned
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import FoundObjects, locate_by_model, name_things, outline_things
+from agrotools.tools.services.vision import locate_by_model, name_things, outline_things
 from agrotools.tools.workspace import save_artifact
+from agrotools.vision.learned import FoundObjects
 from agrotools.vision.overlay import Layer, draw_overlay
 from agrotools.vision.reading import bounds
 

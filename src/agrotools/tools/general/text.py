@@ -151,11 +151,7 @@ def ocr_files() -> tuple[Path, ...]:
 
 
 def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
-    """Read the lines of text in a picture, uint8 (rows, columns, 3), in reading order, including upside-down lines.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the library or its weights are missing.
-    """
+    """Read the lines of text in a picture in reading order, including upside-down lines."""
     engine = _engine()
     padded = _add_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
     raw_lines = engine(padded, use_det=True, use_cls=True, use_rec=True)

@@ -13,6 +13,7 @@ from agrotools.tools.contract import ImageFile, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision import Box
+from agrotools.vision.reading import read_image
 
 if TYPE_CHECKING:
     from agrotools.tools.marks.finding import DrawnMark
@@ -87,7 +88,6 @@ def extract_marked_region(
         1973; the order of the steps is ours, in :mod:`agrotools.tools.marks.finding`.
     """
     from agrotools.tools.marks.finding import COLOURS, find_marks_in_large
-    from agrotools.vision.reading import read_image
 
     name = shown_name(image)
     picture = read_image(image, shown_as=name)

@@ -53,13 +53,8 @@ _BLEED_PX = 1
 def find_marks(
     pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS, strictness: float = STRICTNESS
 ) -> list[DrawnMark]:
-    """Find all marks of the given colours, in reading order (top to bottom in bands, left to right).
-
-    Args:
-        pixels: uint8 (rows, columns, 3), sRGB.
-        colours: colours to search for.
-        strictness: above 1, the colour of a stroke must be more even and stand out along more of its length.
-    """
+    """Find all marks of the given colours in a picture, sRGB, in reading order (top to bottom in bands, left to
+    right). ``strictness`` above 1: the colour of a stroke must be more even and stand out along more of its length."""
     drawn_marks: list[DrawnMark] = []
     for colour in colours:
         signal = colour_signal(pixels, colour)

@@ -30,10 +30,8 @@ class _Line:
 
 
 def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
-    """Find upright boxes by two opposite corners, at which a horizontal and a vertical line meet.
-
-    ``mask``: uint8 (rows, columns), 1 for possible ink, thin structures only.
-    """
+    """Find upright boxes in a mask of thin structures by two opposite corners, at which a horizontal and a vertical
+    line meet."""
     across, down = _lines(mask, 1), _lines(mask, 0)
     corners: dict[tuple[bool, bool], list[tuple[_Line, _Line]]] = {}
     for flat in across:
@@ -57,10 +55,8 @@ def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
 
 
 def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
-    """Find ellipses through single pieces of line that cover more than half of the ellipse.
-
-    ``mask``: uint8 (rows, columns), 1 for possible ink, thin structures only.
-    """
+    """Find ellipses in a mask of thin structures through single pieces of line that cover more than half of the
+    ellipse."""
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     pieces: list[tuple[int, NDArray[np.int32]]] = []
     for contour in contours:
@@ -212,12 +208,9 @@ _LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
 
 
 def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
-    """Return the bounds of ink in the colour of the stroke on and just beyond an outline with the bounds ``outer``.
-
-    Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels
-    (``has_corners``), and a smooth outline fitted to a pointed one misses its tips (``has_tips``). Tips are ink
-    connected to the stroke; ink that extends further than a tip is another object of the same colour.
-    """
+    """Return the bounds of ink in the colour of the stroke on and just beyond an outline with the bounds ``outer``:
+    a small error of two sides moves a sharp corner by many pixels (``has_corners``), and a smooth outline misses the
+    tips of a pointed one (``has_tips``). Ink that extends further than a tip is another object of the same colour."""
     reach = 15
     height, width = pixels.shape[:2]
     low = np.maximum(np.floor(stroke.middle.min(axis=0)).astype(int) - 2 * reach, 0)

@@ -13,10 +13,10 @@ from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.reading import RgbImage, read_image, refuse_grey
 
 if TYPE_CHECKING:
     from agrotools.tools.plants.measuring import Plant
-    from agrotools.vision.reading import RgbImage
 
 _LEAVES_AT_END = 9
 """Number of true leaves at BBCH 19: nine or more, so further stages cannot be derived from the number of leaves."""
@@ -121,7 +121,6 @@ def measure_weed_phenotype(
     """
     from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours, scale_of
     from agrotools.vision.overlay import class_picture
-    from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)
@@ -203,7 +202,7 @@ def growth_stage(leaves: int) -> GrowthStage:
 
 
 def _form(
-    plant: "Plant", picture: "RgbImage", cm_px: float | None, view: Literal["top", "side"], ground: int | None
+    plant: "Plant", picture: RgbImage, cm_px: float | None, view: Literal["top", "side"], ground: int | None
 ) -> PlantForm:
     x0, y0, x1, y1 = plant.box
     height = (y1 if ground is None else ground) - y0 if view == "side" else None

@@ -58,12 +58,7 @@ class Disc:
 
 
 def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_]) -> list[Disc]:
-    """Find the discs in a picture, largest first.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        exclude: bool (rows, columns), plants, because round leaves are not markers.
-    """
+    """Find the discs in a picture, largest first; ``exclude``: plants, because round leaves are not markers."""
     height, width = pixels.shape[:2]
     shrink = min(1.0, _LONGEST_PX / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
@@ -147,10 +142,7 @@ def scale_of(
     name: str,
 ) -> PlantScale:
     """Choose the scale: ``scale_cm_px``, else that of the marker, else ``gsd_m`` (metres per pixel) of the file.
-
-    Raises:
-        ToolError: ``missing_metadata`` if the given marker cannot be identified reliably.
-    """
+    ToolError ``missing_metadata`` if the marker cannot be identified reliably."""
     if scale_cm_px is not None:
         chosen = choose_scale(scale_cm_px / 100, gsd_m)
         ignored = ("scale_cm_px was given, so the scale marker was not looked for",) if marker else ()
@@ -216,12 +208,8 @@ class Plants:
 
 
 def find_plants(mask: Mask, *, side_view: bool) -> Plants:
-    """Find the plants in a mask; parts separated by a small gap, as at a thin petiole, are one plant.
-
-    Args:
-        mask: bool (rows, columns).
-        side_view: True if plants stand upright in the picture, so that their lowest end is a stem.
-    """
+    """Find the plants in a mask; parts separated by a small gap, as at a thin petiole, are one plant. ``side_view``:
+    plants stand upright, so that their lowest end is a stem."""
     gap = min(3, max(1, round(0.003 * max(mask.shape))))
     joined = cv2.dilate(mask.astype(np.uint8), disc_of(gap))
     count, found_labels, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
@@ -242,31 +230,28 @@ def _plant(stats: Sequence[int], labels: NDArray[np.int32], label: int, mask: Ma
     x0, y0, x1, y1 = bounds(pixels_of_plant)
     part = np.ascontiguousarray(pixels_of_plant[y0:y1, x0:x1])
     x0, y0, x1, y1 = left + x0, top + y0, left + x1, top + y1
-    hull = _hull(part)
+    hull, hull_area = _hull(part)
     length, tips = skeleton_of(part, side_view=side_view)
     return Plant(
         box=(x0, y0, x1, y1),
         mask=part,
         area_px=int(part.sum()),
         hull=tuple((x + x0, y + y0) for x, y in hull),
-        hull_area_px=_polygon_area(hull),
+        hull_area_px=hull_area,
         skeleton_length_px=length,
         tips=tuple((x + x0, y + y0) for x, y in tips),
     )
 
 
-def _hull(mask: Mask) -> list[Point]:
+def _hull(mask: Mask) -> tuple[list[Point], float]:
     """Return the convex hull of the pixels' corners, not their centres, so that a single pixel has an area of one."""
     rows = np.flatnonzero(mask.any(axis=1))
     first, last = mask.argmax(axis=1), mask.shape[1] - mask[:, ::-1].argmax(axis=1)
     corners = [(x, y + step) for y in rows for x in (first[y], last[y]) for step in (0, 1)]
     hull = cv2.convexHull(np.array(corners, np.float32))
-    return [(float(x), float(y)) for x, y in hull[:, 0]]
-
-
-def _polygon_area(corners: list[Point]) -> float:
-    x, y = np.array(corners).T
-    return float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2)
+    x, y = hull[:, 0].T.astype(np.float64)
+    area = float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2)
+    return [(float(x), float(y)) for x, y in hull[:, 0]], area
 
 
 def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...]]:
@@ -372,13 +357,7 @@ def draw_plants(
     disc: Disc | None,
     title: str,
 ) -> NDArray[np.uint8]:
-    """Draw the outlines, hulls, leaf tips and heights of ``plants`` on the picture.
-
-    Args:
-        ground_y_px: row of the common ground line; None for the foot of each plant.
-        heights: True if heights were measured.
-        disc: scale marker, if used.
-    """
+    """Draw the outlines, hulls, leaf tips and heights (over ``ground_y_px``, else over the foot) of plants."""
     zoom = max(1, _LEAST_SIDE_PX // max(pixels.shape[:2]))
     marks: list[Mark] = []
     for number, plant in enumerate(plants, start=1):

@@ -19,7 +19,7 @@ from agrotools.tools.learned import weights_of
 from agrotools.tools.recognition.candidates import NOT_CALIBRATED
 from agrotools.tools.recognition.net import Floats, probabilities
 from agrotools.tools.recognition.packs import packs_folder
-from agrotools.tools.services.vision import RankedNames
+from agrotools.vision.learned import RankedNames
 from agrotools.vision.learned.weights import Weights
 from agrotools.vision.nets import checked_arrays, read_description, unusable_weights
 from agrotools.vision.strangeness import TRAITS_VERSION, References, Scale, Vector, score_of, terms_of
@@ -68,11 +68,7 @@ class Fit(FrozenModel):
         self, logits: Floats, described: Mapping[str, Vector], references: Mapping[str, Vector]
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the calibrated scores of pictures (n, names), and True for those that are not refused (n,).
-
-        Args:
-            described: descriptions of the pictures, (n, width).
-            references: descriptions of the pictures of the calibration, (m, width).
-        """
+        ``described``, ``references``: descriptions, (n, width), of the pictures and of those of the calibration."""
         scores = probabilities(logits, self.temperature)
         known = {name: References(rows) for name, rows in references.items()}
         terms = terms_of(described, known, None, scores.max(axis=1))
@@ -102,11 +98,7 @@ class Calibration(Fit):
         return self.path.with_suffix(".npz")
 
     def references(self) -> dict[str, Vector]:
-        """Read the descriptions of the pictures of the calibration, (n, width).
-
-        Raises:
-            ToolError: ``backend_unavailable``: they are missing or damaged.
-        """
+        """Read the descriptions of the pictures of the calibration, (n, width)."""
         what = f"the pictures of the calibration {self.path.name}"
         arrays = checked_arrays(self.references_path, self.references_sha256, what=what, hint=_HINT)
         return {name: array.astype(np.float32) for name, array in arrays.items()}
@@ -120,14 +112,8 @@ def logarithms(shares: Floats) -> Floats:
 def calibrate_names(
     backend: str, tool: str, ranked: RankedNames, described: Mapping[str, Vector]
 ) -> tuple[RankedNames, bool]:
-    """Return the names of a model with calibrated scores, and False if the picture is to be refused.
-
-    ``described`` are the descriptions of the picture, (width,). Without a calibration for these names, or if it gives
-    no scores, the flag ``not_calibrated`` is set.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the calibration is damaged.
-    """
+    """Return the names of a model with calibrated scores, and False if the picture is to be refused. Without a
+    calibration for these names, or if it gives no scores, the flag ``not_calibrated`` is set."""
     found = find_calibration(backend, tool, [name for name, _ in ranked.candidates])
     if found is None:
         note = f"no scores: the model is not calibrated for these names of {tool} ({COMMAND})"
@@ -148,11 +134,7 @@ def calibrate_names(
 
 
 def calibration_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of all calibrations of a model, whatever the tool and the names.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the model is not on this machine.
-    """
+    """Return the files of all calibrations of a model, whatever the tool and the names."""
     files = _files()
     if not files:
         return ()  # spares reading all weights
@@ -161,11 +143,7 @@ def calibration_files(backend: str) -> tuple[Path, ...]:
 
 
 def find_calibration(backend: str, tool: str, names: Sequence[str]) -> Calibration | None:
-    """Return the calibration of a model for a tool and a list of names in any order; None if there is none.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the calibration is damaged.
-    """
+    """Return the calibration of a model for a tool and a list of names in any order; None if there is none."""
     if not _files():
         return None
     digest = weights_digest(weights_of(backend))
@@ -193,11 +171,7 @@ def list_calibrations() -> tuple[list[Calibration], list[str]]:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Read a calibration.
-
-    Raises:
-        ToolError: ``backend_unavailable``: it is damaged.
-    """
+    """Read a calibration; ToolError ``backend_unavailable`` if it is damaged."""
     found = read_description(path, Calibration, what=f"the calibration {path.name}", hint=_HINT)
     if found.traits_version != TRAITS_VERSION:
         raise _unusable(path, "is of another version of agrotools")

@@ -106,13 +106,9 @@ def fit(answers: Answers) -> Fit:
 
 
 def conformal_threshold(scores: Floats, weights: Floats, keep: float = KEEP) -> float:
-    """Return the smallest of ``scores`` (n,) that a new subject exceeds with a probability of at most 1 - ``keep``.
-
-    The new subject counts as one more, above all others. Infinite if there are too few subjects for any refusal.
-
-    Args:
-        weights: (n,), those of the pictures of a subject sum to 1.
-    """
+    """Return the smallest of ``scores`` (n,) that a new subject exceeds with a probability of at most 1 - ``keep``;
+    infinite if there are too few subjects for any refusal. ``weights`` (n,): those of the pictures of a subject sum
+    to 1."""
     order = np.argsort(-scores, kind="stable")
     above = np.cumsum(weights[order]) - weights[order]
     reached = above + 1 <= (1 - keep) * (weights.sum() + 1) + 1e-9
@@ -164,19 +160,10 @@ def calibrate(
     skip_unreadable: bool = False,
     progress: Progress = lambda _: None,
 ) -> Calibration:
-    """Calibrate a model for a tool on labelled pictures, and write the calibration to the packs folder.
-
-    Args:
-        backend: ``learned:MODEL``.
-        pictures: each with a label that means one of the names the model chooses from.
-        arguments: those of the tool that decide on the names.
-        strangers: folder of pictures of other things, of which figures say how many get a name.
-
-    Raises:
-        UsageError: a tool, back-end, argument, label or folder that cannot be used, unreadable pictures, or too few
-            subjects.
-        ToolError: ``backend_unavailable``: the model is of the wrong kind or cannot be loaded.
-    """
+    """Calibrate the model of the back-end ``learned:MODEL`` for a tool on labelled pictures, and write the
+    calibration to the packs folder. ``arguments``: those of the tool that decide on the names; ``strangers``: folder
+    of pictures of other things, of which figures say how many get a name. UsageError: what cannot be used,
+    unreadable pictures, or too few subjects."""
     if tool not in _ARGUMENTS:
         raise UsageError(f"{tool} gives no names", hint=f"tools: {', '.join(_ARGUMENTS)}")
     if not backend.startswith(LEARNED):
@@ -236,11 +223,7 @@ def _names_to_choose(tool: str, arguments: Mapping[str, Any]) -> dict[str, Entry
 def _places(
     labels: Iterable[str], names: Mapping[str, Entry | None], known: KbNames, crop: str | None
 ) -> dict[str, int]:
-    """Return the place of the name that each label means.
-
-    Raises:
-        UsageError: a label means none of the names, or several.
-    """
+    """Return the place of the name that each label means; UsageError if it means none of the names, or several."""
     found: dict[str, int] = {}
     missing: list[str] = []
     for label in labels:

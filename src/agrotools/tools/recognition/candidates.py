@@ -53,11 +53,7 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``, with the calibrations of the model.
-
-    Raises:
-        ToolError: ``backend_unavailable``: they do not exist.
-    """
+    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``, with the calibrations of the model."""
     from agrotools.tools.recognition.calibration import calibration_files
     from agrotools.tools.recognition.packs import pack_files
 
@@ -86,11 +82,7 @@ class ImagePart:
 
 
 def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
-    """Read a picture for recognition.
-
-    Raises:
-        ToolError: errors of the readers; ``region_empty``; ``nothing_found`` if the part has only one colour.
-    """
+    """Read a picture for recognition; ToolError ``nothing_found`` if the part has only one colour."""
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     part = crop_pixels(picture.pixels, box)
@@ -126,11 +118,7 @@ class Recogniser:
 
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
-    """Return the pack named by a back-end, or the shipped net.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the pack or net is missing, damaged, or does not match its description.
-    """
+    """Return the pack named by a back-end, or the shipped net."""
     from agrotools.tools.recognition.net import shipped_net
     from agrotools.tools.recognition.packs import load_pack
 
@@ -230,14 +218,11 @@ def name_by_recogniser(
     more: str,
     hint: str,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    """Return the candidates of a recogniser for a part of a picture, and flags.
+    """Return the candidates of a recogniser, among the ``allowed`` labels if given, and flags.
 
-    ``allowed`` restricts the labels. If the allowed labels have a total probability below 0.5, the flag
-    ``contradicts_`` plus ``narrowed_by`` (the name of the restricting argument) is set.
-
-    Raises:
-        ToolError: ``low_confidence``: the picture is unlike the pictures that the recogniser knows; ``more`` and
-            ``hint`` are parts of the message.
+    If these have a total probability below 0.5, the flag ``contradicts_`` plus ``narrowed_by`` (the restricting
+    argument) is set. ToolError ``low_confidence``: the picture is unlike those that the recogniser knows; ``more`` and
+    ``hint`` are parts of the message.
     """
     judgement, flags = recogniser.judge(looked.part), recogniser.flags
     mask = None
@@ -277,16 +262,9 @@ def choose_by_larger_model(
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
     """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.
 
-    The scores of an open model are those of its calibration for the tool and the names. Without one they are shares,
-    and the flag ``not_calibrated`` is set.
-
-    Args:
-        what: kind of thing to name: "weed", "disease of bean".
-        names: allowed names; only the first 400 are used.
-
-    Raises:
-        ToolError: ``low_confidence``: the model names nothing, or the picture is unlike those of its calibration;
-            errors of the back-end.
+    The scores of an open model are those of its calibration for the tool and the names; without one the flag
+    ``not_calibrated`` is set. ``what``: kind of thing to name, as in "disease of bean". ToolError ``low_confidence``:
+    the model names nothing, or the picture is unlike those of its calibration.
     """
     from agrotools.tools.recognition.calibration import calibrate_names
     from agrotools.tools.services.vision import MOST_NAMES, choose_name

@@ -146,7 +146,12 @@ def diagnose_pest_disease(
         left, top = looked.box[:2]
         box = (box[0] + left, box[1] + top, box[2] + left, box[3] + top)
     if asks_larger_model(backend):
-        candidates, notes, flags = _by_larger_model(backend, looked, kind, crop, names, top_k)
+        entries = names_to_choose(kind, crop, names)
+        what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
+        candidates, notes, flags = choose_by_larger_model(
+            backend, looked, "diagnose_pest_disease", what, list(entries), entries.get, top_k
+        )
+        notes = (*notes, f"chosen from {len(entries)} names of the knowledge base")
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
     best = best_of(candidates)
@@ -192,7 +197,8 @@ def _by_recogniser(
         backend = PACK + PESTS
     words = evidence.describe()
     recogniser = recogniser_for(backend, "leaves", image)
-    entry_of = _entries(recogniser, kind, crop, names)
+    of_pack = None if recogniser.is_shipped else entries_of_labels(recogniser.labels, kind, crop, names).entries
+    entry_of = names.of_shipped if of_pack is None else of_pack.get
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
     hint = (
         f"take one {'pest' if kind == 'pest' else 'leaf'} that fills the picture, or its region; for others, {_TRAIN}"
@@ -233,14 +239,6 @@ def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | No
 
     forms = crop_forms(names.entries, crop)
     return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
-
-
-def _entries(
-    recogniser: Recogniser, kind: ProblemKind, crop: str | None, names: "KbNames"
-) -> Callable[[str], Entry | None]:
-    if recogniser.is_shipped:
-        return names.of_shipped
-    return entries_of_labels(recogniser.labels, kind, crop, names).entries.get
 
 
 class LabelEntries(NamedTuple):
@@ -317,23 +315,9 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
     )
 
 
-def _by_larger_model(
-    backend: str, looked: ImagePart, kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
-) -> _Named:
-    entries = names_to_choose(kind, crop, names)
-    what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
-    candidates, notes, flags = choose_by_larger_model(
-        backend, looked, "diagnose_pest_disease", what, list(entries), entries.get, top_k
-    )
-    return candidates, (*notes, f"chosen from {len(entries)} names of the knowledge base"), flags
-
-
 def names_to_choose(kind: ProblemKind, crop: str | None, names: "KbNames") -> dict[str, Entry | None]:
-    """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there are none for ``crop``.
-    """
+    """Return the names that a larger model chooses from, each with its entry; a healthy leaf has none. ToolError
+    ``backend_unavailable`` if there are none for ``crop``."""
     from agrotools.tools.services.vision import MOST_NAMES
 
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}

@@ -113,13 +113,20 @@ def identify_weed(
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
     if asks_larger_model(backend):
-        ranking, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
+        entries = names_to_choose(candidates, names)
+        entry_of, titles = entries.get, list(entries)
+        ranking, notes, flags = choose_by_larger_model(
+            backend, looked, "identify_weed", "weed", titles, entry_of, top_k
+        )
     else:
         ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
     best = best_of(ranking)
     if NOT_CALIBRATED in flags:
         ranking = without_scores(ranking)
     entry = entry_of(best.label) if best else None
+    is_weed = None
+    if best is not None and (is_negative(best.label) or best.kind in ("crop", "weed")):
+        is_weed = best.kind == "weed" and not is_negative(best.label)
     return WeedIdentity(
         candidates=ranking,
         best=identifier(best) if best else None,
@@ -127,7 +134,7 @@ def identify_weed(
         common_name=best.common_name if best else None,
         kb_id=best.kb_id if best else None,
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
-        is_weed=_is_weed(best) if best else None,
+        is_weed=is_weed,
         abstained=best is None,
         overlay=draw_candidates(
             "weed.jpg",
@@ -203,22 +210,9 @@ def _allowed(
     return allowed, (note,), ("candidates_unknown",)
 
 
-def _by_larger_model(
-    backend: str, looked: ImagePart, candidates: Sequence[str] | None, names: "KbNames", top_k: int
-) -> _Identification:
-    entries = names_to_choose(candidates, names)
-    ranking, notes, flags = choose_by_larger_model(
-        backend, looked, "identify_weed", "weed", list(entries), entries.get, top_k
-    )
-    return ranking, entries.get, notes, flags
-
-
 def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[str, Entry | None]:
-    """Return the names that a larger model chooses from, each with its entry.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there are none.
-    """
+    """Return the names that a larger model chooses from, each with its entry; ToolError ``backend_unavailable`` if
+    there are none."""
     if candidates is not None:
         return {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
     if not (weeds := names.of_kinds(("weed",))):
@@ -226,9 +220,3 @@ def names_to_choose(candidates: Sequence[str] | None, names: "KbNames") -> dict[
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
         )
     return {entry.title: entry for entry in weeds}
-
-
-def _is_weed(best: Candidate) -> bool | None:
-    if is_negative(best.label) or best.kind == "crop":
-        return False
-    return True if best.kind == "weed" else None

@@ -47,20 +47,10 @@ class LabelledImage:
 
 
 def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = True) -> list[LabelledImage]:
-    """List labelled pictures from a table, or from folders.
-
-    Args:
-        images: folder of the pictures. Without ``labels``, each folder in it is a class, or it has the layout of IP102.
-        labels: CSV or xlsx file with the columns image, label and perhaps group, and paths relative to ``images``;
-            the label may be headed by another name of :data:`LABEL_COLUMNS`.
-        to_learn: False if nothing is learnt from the pictures, so that a class may have one.
-
-    Raises:
-        UsageError: the folder or table does not exist, the table lacks columns or cells, pictures are missing or
-            listed twice, there are no or too many pictures, fewer than two classes, or a class with too few pictures
-            or groups.
-        BenchmarkError: the table cannot be decoded, or one of its rows is malformed.
-    """
+    """List labelled pictures: of the CSV or xlsx file ``labels`` (columns image, label and perhaps group; paths
+    relative to ``images``), else of a folder for each class in ``images``, or in the layout of IP102. If nothing is
+    ``to_learn``, a class may have one picture. UsageError: a folder, table, column, cell, picture or class that
+    cannot be used; BenchmarkError: the table cannot be decoded."""
     if not images.is_dir():
         raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
     of_folders = _from_lists if (images / "classes.txt").is_file() else _from_folders
@@ -76,13 +66,9 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
 
 
 def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Divide pictures into those to learn from and those held out, whole groups at a time, class by class.
-
-    A class holds out the nearest number to ``share`` of its groups, at least one; the draw is fixed.
-
-    Raises:
-        UsageError: a class keeps too few pictures or groups to learn from.
-    """
+    """Divide pictures into those to learn from and those held out, whole groups at a time: of each class the nearest
+    number to ``share`` of its groups, at least one; the draw is fixed. UsageError: a class keeps too few to learn
+    from."""
     held: set[str] = set()
     placed: set[str] = set()
     draw = np.random.default_rng(0)
@@ -105,10 +91,7 @@ def label_column(labels: Path | None) -> str:
 
 
 def check_writable(path: Path, labels: Path | None) -> None:
-    """Check before the training that :func:`write_labels` can write to ``path``; UsageError if not.
-
-    The table that the labels are read from is never overwritten.
-    """
+    """Refuse, before the training, a ``path`` that :func:`write_labels` cannot write, or the table of all labels."""
     if labels and path.resolve() == labels.resolve():
         raise UsageError(f"{path} is the table of all labels", hint="name another file with --held")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -127,11 +110,8 @@ def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage], co
 
 
 def check_classes(labelled: Sequence[LabelledImage], of: Sequence[LabelledImage] = ()) -> None:
-    """Check that a head can be trained and validated on these pictures, which are left ``of`` others if given.
-
-    Raises:
-        UsageError: there is only one class, or a class has too few pictures or groups.
-    """
+    """Refuse pictures, left ``of`` others if given, of one class only, or with too few pictures or groups of a
+    class."""
     counts = Counter(one.label for one in labelled)
     counts.update(dict.fromkeys({one.label for one in of}, 0))
     if len(counts) < 2:

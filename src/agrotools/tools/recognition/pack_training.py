@@ -78,20 +78,9 @@ def train_pack(
     keep: float = KEEP,
     progress: Progress = lambda _: None,
 ) -> PackInfo:
-    """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``.
-
-    Args:
-        pictures: labelled pictures, as :func:`~agrotools.tools.recognition.labelled_pictures.read_labelled` lists them.
-        licence_note: terms of use of the pictures, stored in the pack.
-        skip_unreadable: leave out unreadable pictures instead of stopping.
-        keep: out-of-fold share of known pictures that are not refused.
-        progress: function called with each progress message.
-
-    Raises:
-        UsageError: ``out`` exists or cannot be written, pictures are unreadable or have two labels, a class has too
-            few pictures, or scikit-learn is missing.
-        ToolError: ``backend_unavailable``: a shipped net is damaged.
-    """
+    """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``. ``keep``: out-of-fold share
+    of known pictures that are not refused. UsageError: ``out`` exists or cannot be written, pictures are unreadable
+    or have two labels, a class has too few pictures, or scikit-learn is missing."""
     import_of_extra("sklearn", "train", "training needs scikit-learn")
     from threadpoolctl import threadpool_limits
 
@@ -149,10 +138,7 @@ def read_pictures(
     pictures: Sequence[LabelledImage], skip: bool, progress: Progress
 ) -> Iterator[tuple[LabelledImage, NDArray[np.uint8], str]]:
     """Yield each picture with its pixels and the hash of its file; identical pictures get the same group.
-
-    Raises:
-        UsageError: a picture has two labels, or none can be read. At the end, without ``skip``: some cannot be read.
-    """
+    UsageError: a picture has two labels, none can be read, or (at the end, without ``skip``) some cannot."""
     faults: list[str] = []
     first: dict[str, LabelledImage] = {}
     for number, one in enumerate(pictures, start=1):

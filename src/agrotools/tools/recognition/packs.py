@@ -149,11 +149,8 @@ def packs_folder() -> Path:
 
 
 def pack_path(name_or_path: str) -> Path:
-    """Return the folder of a pack given by name or path, whether or not it exists.
-
-    Raises:
-        UsageError: the value is neither a path (with a slash) nor a name of letters, digits, ``_``, ``.`` and ``-``.
-    """
+    """Return the folder of a pack given by name or path (with a slash), whether or not it exists; UsageError if it
+    is neither."""
     if os.sep in name_or_path:
         return Path(name_or_path).expanduser()
     if not _NAME.fullmatch(name_or_path):

@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from skimage.feature import graycomatrix
 from skimage.measure import regionprops
 
 from agrotools.core import SampleFile, ToolError
@@ -155,11 +156,9 @@ _MOST_CLASSES = 64
 def is_label_file(
     path: Path, info: SampleFile | None, label_map: Mapping[str, Sequence[int]] | None
 ) -> Literal["known", "guessed", ""]:
-    """Return the evidence that the values of a file are class numbers; empty if there is none.
-
-    ``known`` means that the call or the sample says so. ``guessed`` is a palette PNG of up to 64 values, or a grey PNG
-    of up to 16 values that are hard to distinguish by eye (at most 32), or of 0 and 255 alone.
-    """
+    """Return the evidence that the values of a file are class numbers: ``known`` if the call or the sample says so;
+    ``guessed`` for a palette PNG of up to 64 values, or a grey PNG of up to 16 values that are hard to tell by eye
+    (at most 32), or of 0 and 255 alone."""
     if label_map is not None or (info is not None and (info.kind == "mask" or info.classes)):
         return "known"
     if file_format(path, shown_as=info.name if info else None) != "png":
@@ -218,10 +217,7 @@ def _class_name(number: int, names: Mapping[int, str]) -> str:
 
 def class_names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
     """Return the name of each class number: of ``label_map`` (numbers by name), else of ``names`` (name by number).
-
-    Raises:
-        ToolError: ``invalid_argument`` if a number has two names in ``label_map``.
-    """
+    ToolError ``invalid_argument`` if a number has two names in ``label_map``."""
     by_number = {int(number): name for number, name in (names or {}).items() if number.strip().lstrip("-").isdigit()}
     mapped: dict[int, str] = {}
     for name, numbers in (label_map or {}).items():
@@ -299,11 +295,8 @@ def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[Band
 
 
 def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
-    """Measure the form of a mask, bool (rows, columns), with at least one pixel.
-
-    Moments, hull and perimeter (Crofton's formula over four directions) are those of the largest piece, with its holes
-    left open. Pieces are connected by sides or corners.
-    """
+    """Measure the form of a mask with at least one pixel: moments, hull and perimeter (Crofton's formula over four
+    directions) are those of the largest piece (8-connected), with its holes left open."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     areas = stats[1:count, cv2.CC_STAT_AREA]
     largest = 1 + int(np.argmax(areas))
@@ -324,39 +317,20 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
 
 
 LEVELS = 32
-_OFFSETS = ((0, 1), (1, 1), (1, 0), (1, -1))
 _MOST_PX = 1_000_000
 
 
 def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the symmetric shares of pairs of neighbouring levels, (32, 32), over four directions at distance 1.
-
-    Args:
-        grey: uint8 (rows, columns), 0 to 255.
-        valid: bool (rows, columns); a pair counts if both of its pixels are valid.
-    """
-    levels = (grey >> 3).astype(np.int32)
-    counts = np.zeros(LEVELS * LEVELS, np.int64)
-    height, width = levels.shape
-    for down, right in _OFFSETS:
-        if height <= down or width <= abs(right):
-            continue
-        left, far = max(0, -right), max(0, right)
-        first = (slice(0, height - down), slice(left, width - far))
-        second = (slice(down, height), slice(left + right, width - far + right))
-        both = valid[first] & valid[second]
-        counts += np.bincount((levels[first] * LEVELS + levels[second])[both], minlength=LEVELS * LEVELS)
-    pairs = counts.reshape(LEVELS, LEVELS).astype(np.float64)
-    pairs += pairs.T
+    """Return the symmetric shares of pairs of neighbouring ``valid`` levels, (32, 32), in four directions."""
+    levels = np.where(valid, grey >> 3, LEVELS).astype(np.uint8)
+    counts = graycomatrix(levels, [1], np.arange(4) * np.pi / 4, LEVELS + 1, symmetric=True)
+    pairs = counts.sum(axis=(2, 3))[:LEVELS, :LEVELS].astype(np.float64)
     return pairs / max(float(pairs.sum()), 1.0)
 
 
 def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureValues | None:
-    """Measure the texture of the luma of a picture, uint8 (rows, columns, 3), where ``valid``.
-
-    Returns None if there is no pair of valid neighbours. Of pictures above a megapixel only the middle rows are
-    measured, at full resolution, because texture depends on resolution.
-    """
+    """Measure the texture of the luma where ``valid``; None without a pair of neighbours. Of pictures above a
+    megapixel only the middle rows are measured, at full resolution, because texture depends on resolution."""
     rows = max(2, _MOST_PX // max(1, pixels.shape[1]))
     if pixels.shape[0] > rows:
         top = (pixels.shape[0] - rows) // 2

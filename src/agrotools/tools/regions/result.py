@@ -27,12 +27,12 @@ from agrotools.tools.regions.measuring import (
     texture_of,
 )
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import TextAnswer
 from agrotools.tools.services.vision import describe as describe_by_vlm
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.learned import TextAnswer
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.reading import read_labels
 from agrotools.vision.vegetation import Vegetation, doubt_of_cover, weakness_of_cover

@@ -99,11 +99,8 @@ class Replies:
 
 
 def request_service(request: ServiceRequest) -> dict[str, Any]:
-    """Return the reply of a service, requested by the parent process or, outside of workers, by this process.
-
-    Raises:
-        ToolError: ``backend_unavailable``, ``timeout``, ``limit`` or ``invalid_argument``, depending on the failure.
-    """
+    """Return the reply of a service, requested by the parent process or, outside of workers, by this process;
+    ToolError of the kind of the failure."""
     replies = replies_in_use()
     if replies is not None:
         return replies.send(request)
@@ -127,11 +124,7 @@ def run_now(reply: Coroutine[Any, Any, T]) -> T:
 
 
 def check_service(backend: str) -> None:
-    """Check the key and address of a service before it is used.
-
-    Raises:
-        UsageError: the key or address is missing or malformed, or ``backend`` is not a service.
-    """
+    """Check the key and address of a service before it is used; UsageError if one is missing or malformed."""
     from agrotools.tools.services.web import images_endpoint, search_endpoint
 
     if backend in (SERPER, SEARXNG):
@@ -143,13 +136,8 @@ def check_service(backend: str) -> None:
 
 
 async def answer(request: ServiceRequest) -> dict[str, Any]:
-    """Send a request to its service and return the reply as JSON (pictures in base64).
-
-    Raises:
-        ToolError: the service refuses the request, or its reply is too long.
-        InfrastructureError: the service does not reply.
-        UsageError: the key or address is missing or refused by the service.
-    """
+    """Send a request to its service and return the reply as JSON (pictures in base64). ToolError: the service
+    refuses the request, or its reply is too long; InfrastructureError: no reply; UsageError: key or address."""
     if request.service in (SERPER, SEARXNG):
         from agrotools.tools.services.web import search
 

@@ -4,7 +4,7 @@ columns, 3). Every task raises the errors of :func:`ask_model`."""
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -16,6 +16,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
 from agrotools.tools.workspace import vision_in_use
 from agrotools.vision import Box
+from agrotools.vision.learned import FoundObjects, RankedNames, TextAnswer
 from agrotools.vision.reading import crop_pixels
 
 FLAG = "model_opinion"
@@ -41,18 +42,11 @@ def ask_model(
     *,
     max_output_tokens: int = 1024,
 ) -> tuple[ReplyType, str]:
-    """Ask the vision model of the running tool; return the parsed reply and a note on its origin.
+    """Ask the vision model of the running tool; return the reply and a note on its origin.
 
-    After an invalid reply the model is asked once more, with an explanation of the fault.
-
-    Args:
-        text: instruction in words. The schema of ``reply_type`` is appended to it.
-        reply_type: type of the reply.
-        check: function that returns the fault in a well-formed reply, or None if it is valid.
-
-    Raises:
-        ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two invalid replies), and errors of the
-            endpoint.
+    The schema of ``reply_type`` is appended to the ``text``. After a reply that is invalid or has a fault by ``check``
+    the model is asked once more, with the fault. ToolError ``backend_unavailable`` (no vision model), ``tool_failed``
+    (two invalid replies), and errors of the endpoint.
     """
     model = vision_in_use()
     if model is None:
@@ -135,38 +129,6 @@ def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
     out = io.BytesIO()
     image.save(out, "JPEG", quality=_QUALITY)
     return ModelPicture(out.getvalue(), image.width, image.height, box)
-
-
-class TextAnswer(NamedTuple):
-    """Text of the model, with notes and flags."""
-
-    text: str
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-class FoundObjects(NamedTuple):
-    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names, with notes and flags.
-
-    ``names``: name of each object or text of each line; empty if all objects are of the requested kind.
-    """
-
-    boxes: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    names: list[str]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
-class RankedNames(NamedTuple):
-    """Ranked names, with notes and flags.
-
-    ``candidates``: names from the given list with scores in 0..1, best first; empty if the model sees none of them.
-    """
-
-    candidates: tuple[tuple[str, float], ...]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
 
 
 # Field order, names, descriptions and docstrings of the replies below are part of the prompts.
@@ -344,11 +306,8 @@ def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundOb
 def outline_things(
     pixels: NDArray[np.uint8], box: Box, text: str
 ) -> tuple[list[NDArray[np.float64]], list[float], tuple[str, ...], tuple[str, ...]]:
-    """Outline the objects that ``text`` names in the part ``box`` of a picture.
-
-    Returns:
-        Outlines, each (points, 2) in pixels of the whole picture, their scores, notes and flags.
-    """
+    """Outline the objects that ``text`` names in the part ``box`` of a picture: outlines, (points, 2) in pixels of
+    the whole picture, their scores, notes and flags."""
     picture = picture_for_model(pixels, box)
     instruction = (
         f"Outline every {_quote(text)} in this picture of {picture.size} as closely "
@@ -367,15 +326,8 @@ def outline_things(
 
 
 def choose_name(pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3) -> RankedNames:
-    """Choose names for the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    A reply with a name outside the list is invalid.
-
-    Args:
-        what: kind of thing to name: "weed species", "disease or pest of bean".
-        names: allowed names, 1 to 400; any beyond 400 are ignored.
-        top_k: maximum number of candidates.
-    """
+    """Choose up to ``top_k`` of the first 400 ``names`` for the part ``box`` of a picture; a name outside the list
+    makes a reply invalid. ``what``: kind of thing to name: "weed species", "disease or pest of bean"."""
     picture = picture_for_model(pixels, box)
     known = {_folded(name): name for name in names[:MOST_NAMES]}
     text = (

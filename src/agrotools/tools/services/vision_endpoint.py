@@ -38,17 +38,10 @@ class VisionEndpoint:
         self._silent = 0
 
     async def answer(self, question: Question) -> str:
-        """Return the model's reply as text.
-
-        The form of the reply is also requested by ``response_format``, as far as the endpoint supports it.
-
-        Raises:
-            ToolError: ``timeout``, ``limit`` (the picture does not fit into the model's context),
-                ``backend_unavailable`` (the endpoint's content filter).
-            InfrastructureError: the endpoint does not reply.
-            UsageError: the key, name or address is wrong, or too many questions in a row got no reply.
-            BudgetReached: the question might cost more than is left.
-        """
+        """Return the reply of the model as text; its form is also requested by ``response_format``, as far as the
+        endpoint supports it. ToolError ``timeout``, ``limit`` (the picture does not fit into the context),
+        ``backend_unavailable`` (content filter); InfrastructureError: no reply; UsageError: key, name or address, or
+        too many questions in a row without a reply; BudgetReached."""
         messages = _messages(question)
         while True:
             form = self._form
@@ -68,12 +61,8 @@ class VisionEndpoint:
             return _text_of(completion, self.name)
 
     def ask(self, question: Question) -> str:
-        """Run :meth:`answer` for tools in this process, outside an event loop, and close the connection.
-
-        Raises:
-            ToolError: as :meth:`answer`; ``backend_unavailable`` if the endpoint does not reply.
-            UsageError, BudgetReached: as :meth:`answer`.
-        """
+        """Run :meth:`answer` for tools in this process, outside an event loop, and close the connection; ToolError
+        ``backend_unavailable`` if the endpoint does not reply."""
         try:
             return asyncio.run(self._answer_and_close(self.answer(question)))
         except InfrastructureError as error:

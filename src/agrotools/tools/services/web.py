@@ -61,15 +61,9 @@ async def exchange(
     """Send a request and return the JSON of a successful reply.
 
     HTTP 408, 409, 425, 429 and 5xx, time-outs and broken connections are retried; ``Retry-After`` is respected.
-
-    Args:
-        form: function without arguments that returns a new form for each attempt.
-        request: ``json`` or ``params`` of aiohttp.
-
-    Raises:
-        UsageError: the service refuses the key or the address.
-        InfrastructureError: there is no reply within the limits of ``patience``, or it is not JSON.
-        ToolError: ``invalid_argument``: the service refuses this request; ``limit``: its reply is too long.
+    ``form``: makes a new form for each attempt; ``request``: ``json`` or ``params`` of aiohttp. UsageError: the service
+    refuses the key or the address; InfrastructureError: no JSON within the limits of ``patience``; ToolError
+    ``invalid_argument`` (it refuses this request), ``limit`` (its reply is too long).
     """
     attempt, waited_s = 0, 0.0
     timeout = aiohttp.ClientTimeout(total=patience.timeout_s)
@@ -155,12 +149,7 @@ def search_endpoint(backend: str) -> Endpoint:
 
 async def search(backend: str, query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
     """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results.
-
-    If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it.
-
-    Raises:
-        UsageError, InfrastructureError, ToolError: see :func:`exchange`.
-    """
+    If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it."""
     endpoint = search_endpoint(backend)
     if backend == SERPER:
         headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
@@ -259,11 +248,7 @@ def recording_path(place: str) -> Path:
 
 def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
     """Return the last recorded search of a query with at least ``k`` results requested, else the last one, or None.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: a line is not a recorded search (an incomplete last line is ignored).
-    """
+    ValueError: a line is not a recorded search (an incomplete last line is ignored)."""
     lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # text may contain other line breaks
     best: RecordedSearch | None = None
     for number, line in enumerate(lines, start=1):
@@ -284,14 +269,8 @@ def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
 
 
 def images_endpoint() -> Endpoint:
-    """Return the images endpoint configured by the environment.
-
-    The address is in AGROTOOLS_IMAGES_URL (default: OpenAI), the key in OPENAI_API_KEY or in the variable named by
-    AGROTOOLS_IMAGES_KEY_ENV.
-
-    Raises:
-        UsageError: the address is not valid, or a required key is missing.
-    """
+    """Return the images endpoint: AGROTOOLS_IMAGES_URL (default: OpenAI), with the key in OPENAI_API_KEY or in the
+    variable named by AGROTOOLS_IMAGES_KEY_ENV. UsageError: the address is not valid, or a required key is missing."""
     base_url = os.environ.get(IMAGES_URL, "").strip()
     variable = os.environ.get(IMAGES_KEY_NAME, "").strip() or "OPENAI_API_KEY"
     url = checked_url(base_url, IMAGES_URL) if base_url else OPENAI_URL
@@ -304,12 +283,8 @@ def images_endpoint() -> Endpoint:
 async def draw(
     model: str, prompt: str, pictures: tuple[bytes, ...] = (), patience: WireSettings = _FOR_IMAGES
 ) -> dict[str, Any]:
-    """Generate a picture from a prompt and optional pictures: ``{"picture": base64, "revised_prompt": text | None}``.
-
-    Raises:
-        UsageError, InfrastructureError, ToolError: see :func:`exchange`; InfrastructureError also for a reply that has
-            an address instead of the picture.
-    """
+    """Generate a picture from a prompt and optional pictures: ``{"picture": base64, "revised_prompt": text |
+    None}``. InfrastructureError also for a reply that has an address instead of the picture."""
     endpoint = images_endpoint()
     fields = {"model": model, "prompt": prompt, "n": 1}
     if not model.startswith("gpt-image"):  # gpt-image models always send the picture itself and reject this field

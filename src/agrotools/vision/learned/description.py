@@ -13,12 +13,13 @@ A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of 
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.vision.learned import FLAG, TextAnswer
 from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, unloadable, wrong_kind
 
 if TYPE_CHECKING:
@@ -30,24 +31,27 @@ _MAX_CAPTION_TOKENS = 256
 _MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
 
 
-class Caption(NamedTuple):
-    """Text of the model. ``answers``: True if the model received the question, which Florence-2 does not accept."""
+def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> TextAnswer:
+    """Return a caption of a picture, uint8 (rows, columns, 3), or an answer; decoding is greedy and so reproducible.
 
-    text: str
-    answers: bool
-
-
-def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
-    """Return a caption of a picture, uint8 (rows, columns, 3). Decoding is greedy and therefore reproducible."""
-    torch = library("torch")
+    The flag ``question_not_answered`` marks models that take no question, such as Florence-2.
+    """
     from PIL import Image
 
     if weights.kind == "blip":
-        return _by_blip(Image.fromarray(pixels), question, weights)
-    if weights.kind != "florence2":
+        text, answers = _by_blip(Image.fromarray(pixels), question, weights)
+    elif weights.kind == "florence2":
+        text, answers = _by_florence(Image.fromarray(pixels), weights), False
+    else:
         raise wrong_kind(weights, "write text", ("florence2", "blip"))
+    note = f"description: said by {weights.name} ({weights.kind}), not measured"
+    return TextAnswer(text, (note,), (FLAG, "question_not_answered") if question and not answers else (FLAG,))
+
+
+def _by_florence(image: "Image", weights: Weights) -> str:
+    torch = library("torch")
     processor, model = _load_florence(weights)
-    inputs = processor(text=_TASK, images=Image.fromarray(pixels), return_tensors="pt")
+    inputs = processor(text=_TASK, images=image, return_tensors="pt")
     with torch.inference_mode():
         tokens = model.generate(
             input_ids=inputs["input_ids"],
@@ -56,7 +60,7 @@ def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) 
             num_beams=1,
             do_sample=False,
         )
-    return Caption(" ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split()), answers=False)
+    return " ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split())
 
 
 @model_loader
@@ -70,7 +74,7 @@ def _load_florence(weights: Weights) -> tuple[Any, Any]:
     return processor, model.float().eval()
 
 
-def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
+def _by_blip(image: "Image", question: str | None, weights: Weights) -> tuple[str, bool]:
     torch = library("torch")
 
     processor, tokens_of, model, answers = _load_blip(weights)
@@ -82,7 +86,7 @@ def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
     with torch.inference_mode():
         written = model.generate(**inputs, max_new_tokens=_MAX_ANSWER_TOKENS, num_beams=1, do_sample=False)
     text = " ".join(tokens_of.decode(written[0], skip_special_tokens=True).split())
-    return Caption(text, answers=answers and bool(question))
+    return text, answers
 
 
 @model_loader
@@ -138,14 +142,8 @@ def similarity_shares(
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Return a share (n,) for each name, summing to 1, and the direction of the picture, (width,), of length 1.
 
-    The shares are the softmax over the cosines times the learned scale of the model.
-
-    Each name is put into three sentences, whose directions are averaged. Shares are relative to the given names: even
-    for a picture of something else, one of them is the likeliest.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        names: at least one.
+    The shares are the softmax over the cosines times the learned scale of the model; each name is put into three
+    sentences, whose directions are averaged. Even for a picture of something else, one of the names is the likeliest.
     """
     torch = library("torch")
     from PIL import Image

@@ -7,12 +7,13 @@ Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv
 A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from agrotools.vision.learned import FLAG, NOT_CALIBRATED, FoundObjects
 from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
 
 OPEN_VOCABULARY_KINDS = ("grounding-dino", "owlv2")
@@ -20,20 +21,9 @@ _LARGE_PX = 2000
 _SAME = 0.7
 
 
-class Detections(NamedTuple):
-    """Boxes (n, 4) x0, y0, x1, y1 in pixels and scores (n,) in 0..1, best first, and flags."""
-
-    boxes: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    flags: tuple[str, ...] = ()
-
-
-def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> Detections:
-    """Return the boxes of ``text`` in a picture, uint8 (rows, columns, 3).
-
-    Boxes that overlap a better one by an IoU of more than 0.7 are dropped. The picture is shrunk to the input size of
-    the model, so that small objects in large pictures are lost: flag ``large_picture_shrunk``.
-    """
+def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> FoundObjects:
+    """Return the boxes of ``text`` in a picture; those that overlap a better one by an IoU of over 0.7 are dropped.
+    The picture is shrunk to the input of the model, which loses small objects: flag ``large_picture_shrunk``."""
     torch = library("torch")
     if weights.kind not in OPEN_VOCABULARY_KINDS:
         raise wrong_kind(weights, "find things by their name", OPEN_VOCABULARY_KINDS)
@@ -59,8 +49,8 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
     scores = detections["scores"].double().numpy()
     boxes = np.clip(boxes, 0, [image.width, image.height, image.width, image.height])
     selected = _best(boxes, scores)
-    flags = ("large_picture_shrunk",) if max(image.size) > _LARGE_PX else ()
-    return Detections(boxes[selected], scores[selected], flags)
+    flags = (FLAG, "large_picture_shrunk") if max(image.size) > _LARGE_PX else (FLAG,)
+    return FoundObjects(boxes[selected], scores[selected], [], _notes(weights), flags)
 
 
 @model_loader
@@ -99,15 +89,7 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
 FIXED_CLASS_KINDS = ("rt-detr", "detr")
 
 
-class NamedDetections(NamedTuple):
-    """Boxes (n, 4) x0, y0, x1, y1 in pixels, scores (n,) in 0..1, best first, and the name of each."""
-
-    boxes: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    names: list[str]
-
-
-def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> NamedDetections:
+def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> FoundObjects:
     """Return all objects in a picture, uint8 (rows, columns, 3), of the classes that the model knows."""
     torch = library("torch")
     if weights.kind not in FIXED_CLASS_KINDS:
@@ -126,7 +108,12 @@ def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float
     names = [str(model.config.id2label.get(int(label), f"class {int(label)}")) for label in detections["labels"]]
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
     valid_indices = [index for index in order.tolist() if (boxes[index, 2:] > boxes[index, :2]).all()]
-    return NamedDetections(boxes[valid_indices], scores[valid_indices], [names[index] for index in valid_indices])
+    named = [names[index] for index in valid_indices]
+    return FoundObjects(boxes[valid_indices], scores[valid_indices], named, _notes(weights), (FLAG,))
+
+
+def _notes(weights: Weights) -> tuple[str, ...]:
+    return f"found by {weights.name} ({weights.kind})", NOT_CALIBRATED
 
 
 @model_loader
@@ -148,15 +135,8 @@ _AT_ONCE = 64
 def masks_in_boxes(
     pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return a mask for each box, and the model's estimate of its quality.
-
-    Args:
-        pixels: uint8 (rows, columns, 3).
-        boxes: (n, 4) x0, y0, x1, y1 in pixels.
-
-    Returns:
-        Masks, bool (n, rows, columns), and estimated IoU values (n,), about 0..1.
-    """
+    """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns), and estimated IoU values (n,),
+    about 0..1."""
     torch = library("torch")
 
     if weights.kind != "sam2":

@@ -60,12 +60,9 @@ class Weights:
 
 
 def find_weights(model: str) -> Weights:
-    """Return the model of this name in the hub's cache, or in the folder at this absolute path.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the model is missing, has an unsafe format or an unknown kind, or needs a
-            library that is not installed; the hint says what to do.
-    """
+    """Return the model of this name in the hub's cache, or in the folder at this absolute path. ToolError
+    ``backend_unavailable`` if it is missing, has an unsafe format or an unknown kind, or needs a library that is not
+    installed."""
     folder = _folder(model)
     kind = _kind(folder, model)
     inside = folder.glob("*/*") if kind == "diffusers" else ()  # each component has its own folder
@@ -86,14 +83,8 @@ def find_weights(model: str) -> Weights:
 
 
 def library(name: str) -> Any:
-    """Import a library of the extra ``learned``. It is untyped, because type checks run without the extra.
-
-    Torch is limited to one thread, as in all tools: threads block each other on few cores, and sums depend on their
-    number.
-
-    Raises:
-        ToolError: ``backend_unavailable``: the library cannot be imported.
-    """
+    """Import a library of the extra ``learned``. It is untyped, because type checks run without the extra. Torch is
+    limited to one thread, as in all tools: threads block each other, and sums depend on their number."""
     try:
         module = import_module(name)
     except ImportError as error:
