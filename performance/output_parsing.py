@@ -24,7 +24,6 @@ from agrotools.benchmarks.agent_x.judge import read_judge_score
 from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.gta2 import score as gta2
-from agrotools.build.assist.paraphrase import variants_of
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -85,7 +84,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "published yes": read_published_yes,
     "judge of agent-x": read_judge_score,
     "judge of gta-2": gta2.read_score,
-    "paraphrases": variants_of,
     "error body": lambda text: read_error(400, text.encode()),
 }
 SLOTS = (

@@ -25,13 +25,9 @@ def content_of(step: Step) -> dict:
 
 def test_the_hash_names_every_template(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", prompt_hash())
-    before, building = prompt_hash(), prompts.building_prompt_hash()
-    for name, of_runs in (("repair.j2", True), ("building/trace_step.j2", False)):
-        changed = {**prompts._sources.__wrapped__(), name: "another wording"}
-        monkeypatch.setattr(prompts, "_sources", lambda changed=changed: changed)
-        assert (prompt_hash.__wrapped__() != before) == of_runs
-        assert (prompts.building_prompt_hash.__wrapped__() != building) != of_runs
-        monkeypatch.undo()
+    before, changed = prompt_hash(), {**prompts._sources.__wrapped__(), "repair.j2": "another wording"}
+    monkeypatch.setattr(prompts, "_sources", lambda: changed)
+    assert prompt_hash.__wrapped__() != before
 
 
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])

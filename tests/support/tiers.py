@@ -28,7 +28,7 @@ import pytest
 _TESTS = Path(__file__).resolve().parent.parent
 TIERS = ("unit", "tools", "process", "data", "browser", "slow")
 OF_FOLDERS = {
-    "build": "tools", "build/assist": "process", "sandbox": "process",
+    "build": "tools", "sandbox": "process",
     "studies": "tools", "tools": "tools", "training": "slow", "vision": "tools",
 }  # fmt: skip
 """Tier by folder below ``tests``, where it is not ``unit``. The longest match counts."""

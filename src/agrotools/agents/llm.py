@@ -4,8 +4,7 @@ A protocol defines how calls and observations are written in a conversation; an 
 tags, of bounded length.
 
 Templates (``prompts/``, one file per text) are filled with values only; no value is ever parsed as a template, so
-hostile text remains text. Those in ``prompts/building/`` are for models that help to build a benchmark
-(``render("building/NAME")``) and do not affect runs. Protocols of benchmark plug-ins have templates of their own
+hostile text remains text. Protocols of benchmark plug-ins have templates of their own
 (:class:`agrotools.plugin.PromptTemplates`).
 """
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
     import jinja2
 
-_BUILDING = "building"
 PROMPT_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
     "template folder",
     {},
@@ -64,9 +62,7 @@ PROMPT_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
 
 @cache
 def _sources() -> dict[str, str]:
-    folder = files("agrotools.agents") / "prompts"
-    building = _in(folder.joinpath(_BUILDING))
-    return _in(folder) | {f"{_BUILDING}/{name}": text for name, text in building.items()}
+    return _in(files("agrotools.agents") / "prompts")
 
 
 @cache
@@ -119,17 +115,8 @@ def prompt_hash(templates: PromptTemplates | None = None, extra_text: str = "") 
         templates: templates of the protocol itself, hashed after the common ones.
         extra_text: further prompt text that is not in a template.
     """
-    used = {name: text for name, text in _sources().items() if "/" not in name}
-    used |= protocol_sources(templates) if templates else {}
+    used = _sources() | (protocol_sources(templates) if templates else {})
     return _hash({**used, **({"": extra_text} if extra_text else {})})
-
-
-@cache
-def building_prompt_hash() -> str:
-    """Return a hash like :func:`prompt_hash` over the prompts of a model that helps to build a benchmark."""
-    building = {name: text for name, text in _sources().items() if name.startswith(f"{_BUILDING}/")}
-    # These prompts include the text about files that a policy sees.
-    return _hash({**building, "conduct.j2": _sources()["conduct.j2"]})
 
 
 def _hash(sources: dict[str, str]) -> str:

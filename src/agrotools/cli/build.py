@@ -5,18 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agrotools.cli.helping import with_helper_models
-from agrotools.cli.options import HelperOptions, with_option_groups
 from agrotools.cli.output import count_text, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
 
 
-@with_option_groups
 def build(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced); table of --choose.")],
-    helpers: HelperOptions,
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,8 +55,7 @@ def build(
 
     Runs the reference calls, checks the result and prints its terms of use.
 
-    A failed build leaves nothing behind. A folder that holds anything but a benchmark is never overwritten. Output of a
-    model that paraphrases (--paraphrase) is used only where it passes the checks.
+    A failed build leaves nothing behind. A folder that holds anything but a benchmark is never overwritten.
     """
     import time
 
@@ -69,14 +64,11 @@ def build(
     from agrotools.core import UsageError
 
     started = time.monotonic()
-    helping, stop = (
-        with_helper_models(out, helpers),
-        stop_message("no benchmark is written, finished measurements are kept"),
-    )
+    stop = stop_message("no benchmark is written, finished measurements are kept")
     if scenes is not None:
         if any((source, all_sources, images, answers, choose)):
             raise UsageError("--scenes draws its own pictures", hint="leave out the photos and data sets")
-        with helping, stop_message("no benchmark is written, drawn scenes are kept"):
+        with stop_message("no benchmark is written, drawn scenes are kept"):
             header = _draw_scenes(out.expanduser(), scenes, queries, language)
         print_result(header, out, started)
         return
@@ -90,7 +82,7 @@ def build(
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
         progress = terminal_progress()
-        with helping, stop:
+        with stop:
             header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=progress)
         print_result(header, out, started)
         print_next_steps(out)
@@ -108,7 +100,7 @@ def build(
         )
     if all_sources is not None:
         source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
-    with helping, stop:
+    with stop:
         header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
     print_result(header, out, started)
 
@@ -135,8 +127,8 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
 
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.build.assist.screening import screen_folder
     from agrotools.build.export.card import Tally
+    from agrotools.build.quality.screening import screen_folder
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
     from agrotools.cli.folder_check import print_findings

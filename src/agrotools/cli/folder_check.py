@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def check_folder(folder: Path, quality: bool, as_json: bool) -> int:
     """Check a benchmark folder and print all errors; return the exit code."""
     from agrotools.benchmarks.validate import canary_remarks, validate_folder
-    from agrotools.build.assist.screening import screen_folder
+    from agrotools.build.quality.screening import screen_folder
     from agrotools.core import BenchmarkError, UsageError
 
     faults = validate_folder(folder)

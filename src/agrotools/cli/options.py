@@ -172,24 +172,3 @@ class JudgeOptions:
     judge_concurrency: Annotated[
         int | None, typer.Option(min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint")
     ] = None
-
-
-@dataclass(frozen=True)
-class HelperOptions:
-    """Options of the model that helps to build a benchmark."""
-
-    PANEL: ClassVar = "Helper model"
-
-    paraphrase: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked."),
-    ] = None
-    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of this model.")] = None
-    api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
-    ] = None
-    budget: Annotated[float | None, typer.Option(help="Maximum total cost of these models in USD.")] = None
-    price: Annotated[str | None, typer.Option(help="Price of these models, IN/OUT in USD per million tokens.")] = None
-    concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Concurrent requests.", show_default="adapts to the endpoint")
-    ] = None

@@ -1,4 +1,4 @@
-"""Models that help to build or judge: cached and paid replies, concurrent requests, and a stop on lasting failure."""
+"""Models that judge or read answers: cached and paid replies, concurrent requests, and a stop on lasting failure."""
 
 import asyncio
 import traceback
@@ -18,22 +18,14 @@ from agrotools.models.response_cache import CachedModel, ResponseCache, response
 
 T = TypeVar("T")
 
-CACHE = "building"
-"""Name of the response cache, so that a repeated or interrupted build never pays twice for the same reply."""
 _AT_ONCE = 32
 _SILENT_BEFORE_GIVING_UP = 3
 
 
 @contextmanager
-def open_model(helper: PricedModel, ledger: Path) -> Generator[Model]:
-    """Yield the model of ``helper`` behind the cache, paid from its budget; spending is written to ``ledger``."""
-    with open_models(helper, ledger) as model:
-        yield model(0)
-
-
-@contextmanager
-def open_models(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
-    """Yield a function from repeat number to model, as in :func:`open_model`; replies are cached per repeat."""
+def open_models(helper: PricedModel, ledger: Path, cache: str) -> Generator[Callable[[int], Model]]:
+    """Yield a function from repeat number to the model of ``helper``, paid from its budget; spending is written to
+    ``ledger``, and replies are cached per repeat, so that an interrupted command never pays twice."""
     with ExitStack() as stack:
         model = helper.model
         if helper.price is not None and not helper.price.is_free:

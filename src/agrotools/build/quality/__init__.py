@@ -2,7 +2,7 @@
 
 ``agrotools benchmarks check`` finds errors; these checks find valid samples of little value: near-duplicate pictures,
 answers in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a
-severity and a message. :mod:`agrotools.build.assist.screening` runs the checks that need a baseline.
+severity and a message. :mod:`agrotools.build.quality.screening` runs the checks that need a baseline.
 
 The rule "no other sequence of tool *names* gives the answer" (``order_not_unique``) is checked as follows:
 
@@ -353,7 +353,7 @@ def check_written(
 BLIND_CHECK = "solved_blind"
 """Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
 CHECKS: dict[str, str] = read_table(Path(__file__).with_name("checks.toml"))
-"""Descriptions of the checks. The last two are run by :mod:`agrotools.build.assist.screening`, which has baselines."""
+"""Descriptions of the checks. The last two are run by :mod:`agrotools.build.quality.screening`, which has baselines."""
 
 
 def check_quality(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.build.assist.screening import chance_of, guessable_tolerances, screen_folder
+from agrotools.build.quality.screening import chance_of, guessable_tolerances, screen_folder
 from agrotools.cli.main import app
 from agrotools.core import BooleanSlot, ExactSlot, ToleranceSlot
 from agrotools.formats.clusters import with_clusters

@@ -1,1 +1,0 @@
-"""Model-assisted steps of a build: paraphrases, screening."""
