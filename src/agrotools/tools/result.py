@@ -255,6 +255,7 @@ def certificate(tool: str, version: str) -> dict[str, Any]:
         below = ", below 80 %" if each["below_80"] else ""
         share, low = 100 * each["share"], 100 * each["low"]
         text += f"; {each['of']} covers {share:.1f} % of {each['subjects']} (at least {low:.1f} %{below})"
+    pictures = {"known": "pictures that it is made for", "strange": "others"}
     for kind, (number, calls) in found["refused"].items():
-        text += f"; refuses or flags {number} of {calls} {kind} pictures"
+        text += f"; refuses or flags {number} of {calls} {pictures[kind]}"
     return {**found, "text": text}
