@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.options import AsJson
+from agrotools.cli.options import AsJson, Commands
 from agrotools.cli.output import FAULTS, command_line, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
 
 app = typer.Typer(
+    cls=Commands,
     help="List benchmarks, download their files, check a benchmark, describe what it holds.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -94,9 +95,9 @@ def get(
 
 @app.command("check")
 def check(
-    name: Annotated[str | None, typer.Argument(help="Name or folder of a benchmark.", metavar="[NAME|DIR]")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name or folder of a benchmark.", metavar="NAME|DIR")] = None,
     folder: Annotated[
-        Path | None, typer.Argument(help="Folder of the files of NAME (as --data-root).", metavar="[FILES]")
+        Path | None, typer.Argument(help="Folder of the files of NAME (as --data-root).", metavar="FILES")
     ] = None,
     quality: Annotated[
         bool,
@@ -132,6 +133,10 @@ def check(
     if benchmark_id(name) not in BENCHMARKS and Path(name).is_dir():
         from agrotools.cli.folder_check import check_folder
 
+        if folder or propose_map:
+            raise UsageError(f"{name} is a benchmark folder", hint="FILES and --propose-map are for a benchmark's name")
+        if (Path(name) / "manifest.json").is_file():
+            raise UsageError(f"{name} is a run folder", hint=f"its scores: agrotools score {name}")
         raise typer.Exit(check_folder(Path(name), quality, as_json))
     if quality:
         raise UsageError(f"--quality is for a benchmark folder, and {name} is none", hint="give the folder")

@@ -5,9 +5,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from agrotools.cli.options import Commands
 from agrotools.cli.output import show_drawing
 
-app = typer.Typer(help="Draw a chart of runs, and print its table.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Commands, help="Draw a chart of runs, and print its table.", no_args_is_help=True, rich_markup_mode=None
+)
 Runs = Annotated[list[Path], typer.Argument(help="Run folders of one benchmark.")]
 Out = Annotated[Path, typer.Option(help="Picture to draw: .svg, .png or .pdf.")]
 Mode = Annotated[str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")]

@@ -32,6 +32,10 @@ def doctor(
     if model is not None:
         _check_endpoint(model, base_url, api_key_env, as_json)
         return
+    if base_url or api_key_env:
+        from agrotools.core import UsageError
+
+        raise UsageError("--base-url and --api-key-env are for an endpoint", hint="add --model NAME")
     sections = {
         "sandbox": (_sandbox, _print_sandbox),
         "installation": (_installation, _print_installation),

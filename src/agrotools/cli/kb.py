@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.options import AsJson
+from agrotools.cli.options import AsJson, Commands
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agrotools.knowledge.entries import Fault
 
 app = typer.Typer(
+    cls=Commands,
     help="The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -76,9 +77,7 @@ def search(
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[FILE_OR_DIR]...", exists=True, help="Files to check; default: the whole knowledge base."
-        ),
+        typer.Argument(metavar="FILE_OR_DIR", exists=True, help="Files to check; default: the whole knowledge base."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

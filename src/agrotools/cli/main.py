@@ -61,7 +61,7 @@ GROUPS = {
 """Groups of the help; module and function (or group of sub-commands) of each command, and its line in the help."""
 COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 ELSEWHERE = {
-    "data": "benchmarks get",
+    "data": "benchmarks",
     "download": "benchmarks get",
     "validate": "benchmarks check",
     "curve": "chart dose",

@@ -1,6 +1,7 @@
 """Groups of options that several commands share, and their expansion in the signature of a command."""
 
 import inspect
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
@@ -9,8 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
+
     from agrotools.plugin import TextComparisons
 
 SIMILARITY = "similarity"
@@ -81,6 +85,17 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     with_groups.__signature__ = inspect.Signature([each.replace(kind=keyword) for each in parameters])  # pyright: ignore[reportAttributeAccessIssue]
     with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
     return with_groups
+
+
+class Commands(TyperGroup):
+    """Group whose help lists its commands with the whole first sentence of each."""
+
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, re.split(r"(?<=[.?])\s", (each and each.help) or "")[0]) for name, each in commands.items()]
+            )
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

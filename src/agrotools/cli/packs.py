@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.options import AsJson
+from agrotools.cli.options import AsJson, Commands
 from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from agrotools.tools.recognition.packs import PackInfo
 
 app = typer.Typer(
+    cls=Commands,
     help="Train and list packs: recognisers and heads that tools use on this machine. Calibrate open models.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-train = typer.Typer(rich_markup_mode=None)
+train = typer.Typer(cls=Commands, rich_markup_mode=None)
 app.add_typer(train, name="train")
 _Labels = Annotated[
     Path | None,

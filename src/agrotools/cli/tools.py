@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agrotools.cli.kb import app as kb
-from agrotools.cli.options import AsJson
+from agrotools.cli.options import AsJson, Commands
 from agrotools.cli.output import BAD_USAGE, NOT_DONE, allow_closed_pipe, code_of, count_text, print_json
 from agrotools.cli.packs import app as packs
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agrotools.analysis.backends import Estimate
 
 app = typer.Typer(
+    cls=Commands,
     help="List, describe, run and compare the tools; their recognisers and knowledge base.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -75,7 +76,7 @@ def run(
 ) -> None:
     """Run a tool. Its arguments are options of the same name: --image field.jpg --gsd-m 0.02.
 
-    Files are paths on this machine; lists and objects are JSON. ``agrotools tools describe TOOL`` lists the arguments.
+    Files are paths on this machine; lists and objects are JSON. `agrotools tools describe TOOL` lists the arguments.
     """
     from agrotools.cli.tool_text import parse_arguments, result_text
     from agrotools.core import ToolError, UsageError

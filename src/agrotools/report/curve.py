@@ -154,7 +154,15 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
     if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
-        raise UsageError("a curve needs runs on one benchmark", hint="they differ by more than --degrade")
+        first = manifests[0].clean_hash or manifests[0].benchmark_hash
+        others = [
+            str(run)
+            for run, of in zip(folders, manifests, strict=True)
+            if (of.clean_hash or of.benchmark_hash) != first
+        ]
+        raise UsageError(
+            f"{folders[0]} is on another benchmark than {', '.join(others)}", hint="give runs on one benchmark"
+        )
     mode = common_mode(manifests, mode)
     keys = Counter((_name(each), each.conditions) for each in manifests)
     (name, conditions), n = keys.most_common(1)[0]

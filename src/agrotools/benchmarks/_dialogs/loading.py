@@ -207,7 +207,7 @@ class Layout(NamedTuple):
         if data_root is None:
             raise UsageError(
                 f"where are the files of {self.name}?",
-                hint=f"{self.source}; if they are in a folder DIR: --data-root DIR",
+                hint=f"{self.source}; if they are in a folder DIR: --data-root DIR (benchmarks check NAME DIR)",
             )
         root = data_root.expanduser()
         if root.is_file():
