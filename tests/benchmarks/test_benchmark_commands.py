@@ -33,3 +33,11 @@ def test_check_prints_the_schema(run):
     result = run("check", "--schema")
     assert result.exit_code == 0
     assert "samples.jsonl" in json.loads(result.stdout)["properties"]
+
+
+def test_check_tells_a_run_from_a_drawn_benchmark(run, tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    refused = run("check", tmp_path)
+    assert "is a run folder" in str(refused.exception)
+    write_folder(tmp_path, [number_sample(tmp_path)])
+    assert run("check", tmp_path).exit_code == 0

@@ -132,10 +132,12 @@ def check(
         raise UsageError("check needs a benchmark", hint="give its name or its folder")
     if benchmark_id(name) not in BENCHMARKS and Path(name).is_dir():
         from agrotools.cli.folder_check import check_folder
+        from agrotools.formats.benchmark import HEADER_FILE
+        from agrotools.runner.store import has_manifest
 
         if folder or propose_map:
             raise UsageError(f"{name} is a benchmark folder", hint="FILES and --propose-map are for a benchmark's name")
-        if (Path(name) / "manifest.json").is_file():
+        if has_manifest(Path(name)) and not (Path(name) / HEADER_FILE).exists():  # drawn benchmarks have both
             raise UsageError(f"{name} is a run folder", hint=f"its scores: agrotools score {name}")
         raise typer.Exit(check_folder(Path(name), quality, as_json))
     if quality:

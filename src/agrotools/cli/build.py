@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
 
 
+_FEWEST_DRAWN = 20
+"""Fewest questions about drawn scenes that have the shares of ``embedded``."""
+
+
 def build(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark (an older one is replaced); table of --choose.")],
     source: Annotated[
@@ -66,8 +70,10 @@ def build(
     started = time.monotonic()
     stop = stop_message("no benchmark is written, finished measurements are kept")
     if scenes is not None:
-        if any((source, all_sources, images, answers, choose)):
+        if any((source, all_sources, images, answers, choose, by, plan, yes)):
             raise UsageError("--scenes draws its own pictures", hint="leave out the photos and data sets")
+        if queries is not None and queries < _FEWEST_DRAWN:
+            raise UsageError(f"--queries {queries} is too few for --scenes", hint=f"{_FEWEST_DRAWN} or more")
         with stop_message("no benchmark is written, drawn scenes are kept"):
             header = _draw_scenes(out.expanduser(), scenes, queries, language)
         print_result(header, out, started)

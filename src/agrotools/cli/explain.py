@@ -46,18 +46,18 @@ def explain(
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
     from agrotools.core import UsageError
-    from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
+    from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
     from agrotools.report.layout import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
-    from agrotools.runner.store import read_manifest
+    from agrotools.runner.store import has_manifest, read_manifest
     from agrotools.scoring.attribution import read_attribution
     from agrotools.scoring.metrics import FAS
     from agrotools.scoring.pairs import NO_TWIN, refused_twin
 
     given = {"protocol": protocol, "tools": tools, "data_root": data_root}
-    is_run = any((run / name).exists() for name in (MANIFEST_FILE, MANIFEST_COPY))
+    is_run = has_manifest(run)
     if prompt and not is_run:
         _preview(str(run), sample, {"mode": mode, **given}, as_json=as_json)
         return

@@ -153,13 +153,8 @@ def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: s
     """
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
-    if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
-        first = manifests[0].clean_hash or manifests[0].benchmark_hash
-        others = [
-            str(run)
-            for run, of in zip(folders, manifests, strict=True)
-            if (of.clean_hash or of.benchmark_hash) != first
-        ]
+    hashes = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
+    if others := [str(run) for run, of in zip(folders, hashes, strict=True) if of != hashes[0]]:
         raise UsageError(
             f"{folders[0]} is on another benchmark than {', '.join(others)}", hint="give runs on one benchmark"
         )

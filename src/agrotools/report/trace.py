@@ -163,6 +163,8 @@ class StepPart:
     number: int
     """Number of the step from 1; 0 for a step of the reference that no call matches."""
     title: str
+    tool: str = ""
+    """Tool of the call in ``title``."""
     of: int = 0
     """Number of steps of the reference with its answer; 0 if the number of steps is not fixed."""
     about: str = ""
@@ -258,7 +260,9 @@ def taken_steps(
             continue
         match = next(match_of)
         yield from missing_before(-1 if match is None else match)
-        part = StepPart(number, f"call {step.call.tool}", about=_time_text(step), thought=cut(step.thought))
+        part = StepPart(
+            number, f"call {step.call.tool}", step.call.tool, about=_time_text(step), thought=cut(step.thought)
+        )
         if fault := fault_of.get(next(calls)):
             part.about += f", fault: {fault.kind}" + ("" if fault.landed else f" (did not land: {fault.reason})")
         if match is not None and sample is not None:
@@ -284,7 +288,8 @@ def predicted_steps(
         rows = {row.metric: row for row in scores if row.step == index}
         expected = reference[index] if index < len(reference) else None
         reason = why_wrong(action, expected, rows)
-        part = StepPart(index + 1, f"call {expected.tool}" if expected else "answer", of=len(reference) + 1, rows=rows)
+        title, tool = (f"call {expected.tool}", expected.tool) if expected else ("answer", "")
+        part = StepPart(index + 1, title, tool, of=len(reference) + 1, rows=rows)
         part.state = "wrong" if reason else "right"
         is_scored = expected is not None or any("summ_acc" in metric for metric in rows)
         part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} {'correct' if is_scored else 'answered'}"

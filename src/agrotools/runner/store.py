@@ -218,7 +218,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
 
 def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
     """Return the manifest of the resumed run, and notes; RunStoreError if the folder holds another run."""
-    if not _has_manifest(folder):
+    if not has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
     notes = [f"{MANIFEST_FILE} was damaged or missing and is written anew from its copy"] if from_copy else []
@@ -273,7 +273,7 @@ def _keep(source: Path, target: Path) -> None:
 
 def _refuse_foreign(folder: Path) -> None:
     """Raise an error if the folder contains anything other than a run."""
-    if not folder.is_dir() or _has_manifest(folder):
+    if not folder.is_dir() or has_manifest(folder):
         return
     of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}
     foreign = [entry.name for entry in folder.iterdir() if entry.name not in of_a_start]
@@ -284,7 +284,8 @@ def _refuse_foreign(folder: Path) -> None:
         )
 
 
-def _has_manifest(folder: Path) -> bool:
+def has_manifest(folder: Path) -> bool:
+    """True if a folder holds the manifest of a run or its copy."""
     return (folder / MANIFEST_FILE).exists() or (folder / MANIFEST_COPY).is_file()
 
 

@@ -64,15 +64,6 @@ def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
             shutil.copyfile(source, target)
 
 
-def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Replace header and samples of the benchmark in ``folder``; BenchmarkError if it is none or not writable."""
-    folder = folder.resolve()
-    samples = tuple(samples)
-    with replace_folder(folder) as partial:
-        shutil.copytree(folder, partial, symlinks=True, dirs_exist_ok=True)
-        write_benchmark(partial, header, samples)
-
-
 EXPORT_FILE = "agrotools-export.toml"
 
 

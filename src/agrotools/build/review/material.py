@@ -25,6 +25,7 @@ from agrotools.build.review.agreement import (
 )
 from agrotools.core import BenchmarkError, FrozenModel, RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, benchmark_title, command_line, no_progress
+from agrotools.core.files import MANIFEST_FILE
 from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
 from agrotools.formats.writing import replace_folder
 from agrotools.report.html.pictures import benchmark_roots
@@ -95,12 +96,10 @@ def open_material(
         raise UsageError(
             f"there is no folder {what}", hint=f"give a benchmark folder, a run folder, or a name ({known})"
         )
-    if not (folder / HEADER_FILE).is_file() and (
-        (folder / RECORDS_FILE).exists() or (folder / "manifest.json").exists()
-    ):
+    if not (folder / HEADER_FILE).is_file() and ((folder / RECORDS_FILE).exists() or (folder / MANIFEST_FILE).exists()):
         return _of_run(folder, log or folder / REVIEW_FILE, data_root)
     benchmark = load_benchmark(folder)
-    if (folder / "manifest.json").is_file() and log is None:
+    if (folder / MANIFEST_FILE).is_file() and log is None:
         why = f"{folder} is a benchmark that is drawn again when a file in it changes"
         raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or say with --log where decisions go")
     return _of_benchmark(benchmark, log or folder / REVIEW_FILE)

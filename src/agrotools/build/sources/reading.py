@@ -28,7 +28,6 @@ from agrotools.vision.reading import RgbImage, read_image, read_labels
 
 T = TypeVar("T")
 JPEG = (".jpg", ".jpeg")
-LOSSLESS = (".png", ".tif", ".tiff")
 SUFFIXES = (*JPEG, ".png")
 _DEPTH = 3
 _MOST_FOLDERS = 500

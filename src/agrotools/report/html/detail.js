@@ -102,7 +102,7 @@ function stepView(step, longest, certificates) {
   const seconds = (step.seconds ?? 0) + (step.reply?.seconds ?? 0);
   const tokens = step.reply && step.reply.tokens[0] + step.reply.tokens[1] > 0 && `${amount(step.reply.tokens[0])} + ${amount(step.reply.tokens[1])} tokens`;
   const time = [step.about, step.reply && step.reply.seconds > 0 && `model ${duration(step.reply.seconds)}`, tokens].filter(Boolean).join(", ");
-  const certificate = certificates[step.title.replace("call ", "")];
+  const certificate = certificates[step.tool];
   const item = el(`li.step.${step.state || "plain"}`, { data: { step: step.n } },
     el("header", {}, el("span.number", {}, step.n || "–"), el("h4", {}, step.title), step.verdict && el(`span.verdict.${step.state || "plain"}`, {}, step.verdict),
       el("span.time.dim", {}, time), el("span.meter", { "aria-hidden": "true" }, el("i", { style: { width: `${longest ? (100 * seconds) / longest : 0}%` } }))),

@@ -128,6 +128,7 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
         "n": part.number,
         "of": part.of,
         "title": part.title,
+        "tool": part.tool,
         "about": part.about,
         "verdict": part.verdict,
         "state": part.state,

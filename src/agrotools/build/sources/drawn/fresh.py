@@ -44,7 +44,7 @@ def fresh_version(version: str, seed: int) -> str:
 def share_of(samples: Sequence[Sample], count: int) -> list[Sample]:
     """Return the answerable ones of about ``count`` samples, in the shares of all; UsageError if that is too many."""
     if count > len(samples):
-        hint = "draw several benchmarks, each with another --seed"
+        hint = "draw several benchmarks, each with another seed: --scenes SEED"
         raise UsageError(f"at most {len(samples)} questions are drawn together, not {count}", hint=hint)
     asked = [each for each in samples if each.answerable]
     taken: list[Sample] = []
