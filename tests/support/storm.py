@@ -62,7 +62,7 @@ class Case:
 
     @property
     def expected(self) -> str:
-        return FAULTS[self.fault].expected_among_others
+        return FAULTS[self.fault].expected_after_contact
 
     @property
     def seen(self) -> tuple[PlannedCall, ...]:

@@ -43,8 +43,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
-from agrotools.models.timeouts import backoff_s
-from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer
+from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]

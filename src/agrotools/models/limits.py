@@ -168,15 +168,12 @@ class AdaptiveLimit:
         timeout_s: float = float("inf"),
     ) -> None:
         self.ceiling = ceiling
-        self.current = min(start, ceiling)
+        self.current = self._least = min(start, ceiling)
         self.in_use = 0
         self._queue: deque[asyncio.Future[None]] = deque()
-        self._all_taken = False
         self._clock = clock
-        self._idle_since = clock()
         self._slow_s = timeout_s / 2
         self._step = max(1, ceiling // 32)
-        self._is_adaptive = start < ceiling
         self._doubling = True
         self._shortest_s = float("inf")
         self._cut_at = float("-inf")
@@ -192,17 +189,9 @@ class AdaptiveLimit:
     def try_acquire(self) -> bool:
         """Take a slot if one is free now."""
         # Nobody waits while a slot is free, because a released slot is passed on.
-        if self._all_taken or self.in_use >= self.current:
+        if self.in_use >= self.current:
             return False
         self._take()
-        return True
-
-    def try_acquire_all(self, idle_s: float) -> bool:
-        """Take all slots until the release, if none was in use for ``idle_s`` seconds."""
-        if self.in_use or self._clock() - self._idle_since < idle_s:
-            return False
-        self._take()
-        self._all_taken = True
         return True
 
     async def acquire(self) -> None:
@@ -222,8 +211,6 @@ class AdaptiveLimit:
     def release(self) -> None:
         """Release a slot."""
         self.in_use -= 1
-        self._all_taken = False
-        self._idle_since = self._clock()
         self._admit()
 
     def replied(self, latency_s: float) -> None:
@@ -253,7 +240,7 @@ class AdaptiveLimit:
         self._peak = max(self._peak, self.in_use)
 
     def _admit(self) -> None:
-        while self._queue and not self._all_taken and self.in_use < self.current:
+        while self._queue and self.in_use < self.current:
             turn = self._queue.popleft()
             if not turn.done():
                 self._take()
@@ -267,9 +254,9 @@ class AdaptiveLimit:
         needed = 2 * self._peak > self.current  # A limit that was not used shows nothing (as in RFC 7661).
         usual_s = median(self._latencies)
         self._shortest_s = min(_FADING * self._shortest_s, usual_s)
-        if self._is_adaptive and usual_s > _MOST_SLOWER * self._shortest_s:
+        if self._least < self.ceiling and usual_s > _MOST_SLOWER * self._shortest_s:
             self._doubling = False
-            self.current = max(FIRST, self.current // 2)
+            self.current = max(self._least, self.current // 2)
         elif needed and max(self._latencies) <= self._slow_s:
             self.current = min(self.ceiling, 2 * self.current if self._doubling else self.current + self._step)
         self._begin_round()

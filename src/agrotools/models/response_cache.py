@@ -21,8 +21,8 @@ from agrotools.core.files import cache_dir
 from agrotools.models.base import Completion, Message, Model, ModelSettings, ModelWrapper, request_text
 
 KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
-"""Finish reasons of replies that are stored. ``timeout`` has no reply; ``context`` depends on how a server was started,
-not on the request, and such a refusal is quick and free to repeat."""
+"""Finish reasons of replies that are stored. ``context`` depends on how a server was started, not on the request, and
+such a refusal is quick and free to repeat."""
 
 _TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
 _WAIT_S = 1.0
