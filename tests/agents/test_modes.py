@@ -27,8 +27,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.models import Completion, WireSettings
-from agrotools.models.endpoint import ScriptedModel
+from agrotools.models import WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
 from support.small_sample import run_in_mode, run_tool, small_sample, view_of

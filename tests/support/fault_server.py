@@ -27,7 +27,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal, NamedTuple
 
-from agrotools.models.first_contact import QUESTIONS
+from agrotools.models.probe import QUESTIONS
 
 Body = dict[str, Any]
 Expected = Literal["ok", "context", "filtered", "length", "invalid", "refused_by_user_error"]

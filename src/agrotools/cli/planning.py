@@ -45,7 +45,7 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
 
 def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]") -> int:
     """Print the runs of ``eval --dry-run`` with requests, tokens, cost and time; return the exit code."""
-    from agrotools.models.ledger import SPEND_FILE, read_spend
+    from agrotools.models.metered import SPEND_FILE, read_spend
     from agrotools.runner.estimate import budget_warning
 
     for state, config in zip(states, configs, strict=True):

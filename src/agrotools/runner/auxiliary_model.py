@@ -12,8 +12,7 @@ from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
 from agrotools.core.base import words_of
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
-from agrotools.models.ledger import SpendLedger
-from agrotools.models.metered import Budget, MeteredModel
+from agrotools.models.metered import Budget, MeteredModel, SpendLedger
 from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
 
 T = TypeVar("T")

@@ -442,7 +442,7 @@ def contacting_progress(checked: Sequence[EvalConfig], stream: TextIO) -> Callab
     began = time.monotonic()
 
     def report(stage: str, done: int, total: int) -> None:
-        from agrotools.models.first_contact import check_endpoint
+        from agrotools.models.probe import check_endpoint
 
         while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()

@@ -44,8 +44,8 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import check_backends, executor_class
 
 if TYPE_CHECKING:
-    from agrotools.models.first_contact import FirstContact
     from agrotools.models.local_server import LocalServers
+    from agrotools.models.probe import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint

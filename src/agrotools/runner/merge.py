@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agrotools.core import Mode, Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, command_line, count_text, no_progress
 from agrotools.core.files import MANIFEST_FILE, artifact_path, read_lines, sha256_of_file
-from agrotools.models.ledger import SPEND_FILE
+from agrotools.models.metered import SPEND_FILE
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.manifest import IDENTITY, Manifest, Shard, spell_difference, sum_usage

@@ -18,7 +18,7 @@ from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.endpoint import PricedModel, price_at
-from agrotools.models.ledger import SPEND_FILE, SpendLedger
+from agrotools.models.metered import SPEND_FILE, SpendLedger
 from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agrotools.agents.external import AgentPolicy, Solve
     from agrotools.agents.task import Task
     from agrotools.agents.usage import UsageMeter
-    from agrotools.models.first_contact import FirstContact
+    from agrotools.models.probe import FirstContact
     from agrotools.models.response_cache import ResponseCache
 
 
@@ -404,8 +404,8 @@ def accounted(
     if not (source.base_url or source.meter or tools or cache):  # a script or a baseline: nothing to pay or to cache
         yield Accounted(source)
         return
-    from agrotools.models.first_contact import FirstContact
     from agrotools.models.metered import Budget, MeteredModel
+    from agrotools.models.probe import FirstContact
     from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
 
     agents, model, probe = source.make, source.model, source.probe
