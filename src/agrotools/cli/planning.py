@@ -122,8 +122,8 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
 
 def _merge_command(run: Path) -> str:
     """Return the command that merges ``run`` with the other shards, once their folders are beside it."""
-    from agrotools.runner.merge import whole_manifest
     from agrotools.runner.run_manifest import default_folder
+    from agrotools.runner.shards import whole_manifest
     from agrotools.runner.store import read_manifest
 
     manifest = read_manifest(run)

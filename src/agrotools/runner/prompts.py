@@ -18,7 +18,7 @@ import sqlite3
 import weakref
 from binascii import Error as Base64Error
 from binascii import unhexlify
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from hashlib import sha256
@@ -149,8 +149,8 @@ class PromptLog:
             os.truncate(self._path, end)
 
 
-def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Key], bool]) -> None:
-    """Append the prompts of the ``wanted`` records of ``run`` to those of the run ``target``, except damaged lines.
+def add_prompts(run: Path, target: Path, known: set[bytes]) -> None:
+    """Append the prompts of ``run`` to those of the run ``target``, except damaged lines.
 
     ``known``: hashes of the contents that ``target`` has, which grow.
     """
@@ -158,16 +158,11 @@ def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Ke
         return
     with (target / PROMPTS_FILE).open("ab") as joined:
         for line in complete_lines(run / PROMPTS_FILE):
-            if line.startswith(_CONTENT):
-                digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
-                if digest not in known:
-                    known.add(digest)
+            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS] if line.startswith(_CONTENT) else b""
+            with suppress(ValueError):
+                if digest not in known and (digest or orjson.loads(line)):
                     joined.write(line)
-                continue
-            with suppress(ValueError, LookupError, TypeError, OverflowError, sqlite3.Error):
-                mode, sample_id, epoch = orjson.loads(line)["key"]
-                if wanted((mode, sample_id, epoch)):
-                    joined.write(line)
+                    known |= {digest} - {b""}
 
 
 class StoredImage(FrozenModel):
