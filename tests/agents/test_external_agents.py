@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 
 import agrotools as at
-from agrotools.agents.process_agents import TemporaryFolders
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.report.html import build_report
 from agrotools.sandbox.agents import agent_command, is_available
@@ -360,26 +359,6 @@ def test_calls_that_are_open_when_a_sample_ends_print_nothing(tmp_path, folder, 
     run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, max_steps=3)
     assert run.samples()[0].trajectory.termination == "max_steps"
     assert capfd.readouterr().err == ""
-
-
-def test_files_of_agents_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code = (
-        "import os, tempfile, sys; tempfile.tempdir = sys.argv[1]\n"
-        "from agrotools.agents.process_agents import TemporaryFolders\n"
-        "print(TemporaryFolders().add(), flush=True); os._exit(9)"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
-    left = Path(ended.stdout.strip())
-    assert left.is_dir()
-    running, other = TemporaryFolders(), TemporaryFolders()
-    kept = running.add()
-    assert not left.exists()
-    other.add()
-    assert kept.is_dir()
-    running.remove()
-    other.remove()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_path: Path, folder: Path):

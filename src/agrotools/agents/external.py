@@ -22,18 +22,19 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from agrotools.agents.form_exchange import FormExchange, form_task
 from agrotools.agents.images import describe, result_pictures
-from agrotools.agents.llm import observation_data, render
-from agrotools.agents.modes import in_daemon_thread
-from agrotools.agents.task import SendUsage, task_from_json
+from agrotools.agents.llm import FORM_REQUESTS, closing_message, observation_data, render
+from agrotools.agents.modes import in_daemon_thread, kept_text
+from agrotools.agents.task import SendUsage, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
+    Answer,
     CallTools,
     EndpointUnreachable,
     Halt,
     InfrastructureError,
+    Reply,
     SampleView,
     Step,
     ToolCall,
@@ -45,13 +46,14 @@ from agrotools.core.base import words_of
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer, backoff_s
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
+from agrotools.text.submission import is_complete
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
 RunAgent = Callable[[dict[str, Any], CallTool, SendUsage], Coroutine[Any, Any, Any]]
 """Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer, a text or a dict; the last argument,
 called in the same event loop, takes the agent's reports of its usage."""
-Solve = Callable[[dict[str, Any], CallTool, SendUsage, FormExchange], Coroutine[Any, Any, None]]
+Solve = Callable[[dict[str, Any], CallTool, SendUsage, "FormExchange"], Coroutine[Any, Any, None]]
 """Runs an agent like :data:`RunAgent`, and submits its answer and its form to the last argument."""
 Specs = Callable[[Sequence[str]], Sequence[ToolSpec]]
 AGENT_TIMEOUT_S = 600.0
@@ -60,6 +62,44 @@ AGENT_TIMEOUT_S = 600.0
 
 class AgentStopped(Exception):
     """The sample ended (a limit, or an interrupt) while the agent waited for a tool."""
+
+
+class FormExchange:
+    """Answer of an agent on a sample, and its replies to the closing messages, which ask for the answer form."""
+
+    def __init__(self, view: SampleView) -> None:
+        self._view, self._forms = view, list[str]()
+        self.words: str | None = None
+        """The answer in the agent's own words; None before it."""
+
+    def submit(self, given: object) -> dict[str, str] | None:
+        """Take the answer, then the replies; return ``form_request``, the next closing message, with the ``answer``.
+
+        A dict as the answer is the form. The form is asked for again if a value is missing; None is the end.
+        """
+        text, items = answer_text(given), self._view.form
+        is_form = bool(items) and (self.words is not None or isinstance(given, Mapping))
+        is_last = not items or (is_form and (self.words is None or is_complete(text, items, listed=True)))
+        if is_form:
+            self._forms.append(text)
+        if self.words is None:
+            self.words = "" if is_form else text
+        if is_last or len(self._forms) == FORM_REQUESTS:
+            return None
+        return {"form_request": closing_message(self._view), "answer": self.words}
+
+    def answer(self) -> Answer:
+        """Return what was submitted. An agent that takes no closing message may have given its values at once."""
+        text, items = "\n\n".join(filter(None, (self.words, *self._forms[-1:]))), self._view.form
+        formless = bool(items) and not self._forms and not is_complete(text, items)
+        replies = tuple(Reply(text=kept_text(form)) for form in self._forms)
+        return Answer(text=text, form_replies=replies, formless=formless)
+
+
+def form_task(task: Mapping[str, Any], request: Mapping[str, str]) -> dict[str, Any]:
+    """Return the task of the second call of a function, which copies its answer into the form."""
+    prompt = "\n\n".join([task["prompt"], f"Your answer: {request['answer']}", request["form_request"]])
+    return {**task, **request, "tools": [], "prompt": prompt}
 
 
 class AgentPolicy:

@@ -254,7 +254,7 @@ def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
 def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource:
     """Return the policy source of an agent: a Python function in processes of its own, or a server."""
     from agrotools.agents.external import AgentServer, HttpAgentPolicy
-    from agrotools.agents.process_agents import PythonAgent, PythonAgents
+    from agrotools.agents.process_agents import CommandAgents, Isolation, PythonAgents
     from agrotools.sandbox.agents import agent_variables, is_available
 
     options = agents.agent
@@ -271,22 +271,17 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
         )
     sealed = is_available()
     agent_variables(options.variables)
-    answers = answer_places(agents.benchmark)
+    isolation = Isolation(sealed, options.variables, options.paths, answer_places(agents.benchmark))
     if name.startswith(_MCP):
-        from agrotools.agents.command_agents import CommandAgents
-
-        programs = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths, answers)
-        code_hash = programs.code_hash
+        programs = CommandAgents(name.removeprefix(_MCP), isolation)
     else:
-        function = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
-        programs = PythonAgents(function, sealed, options.variables, meter.endpoint, answers)
-        code_hash = function.code_hash
+        programs = PythonAgents(name.removeprefix(_PYTHON), isolation, meter.endpoint)
     return PolicySource(
         name,
         False,
         _AGENT_MODES,
         partial(_agent_policy, programs.solve, agents, meter),
-        model_hash=code_hash,
+        model_hash=programs.code_hash,
         sealed=sealed,
         close=programs.close,
         meter=meter,
