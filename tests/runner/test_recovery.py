@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError
-from agrotools.runner import recovery
+from agrotools.runner import records as recovery
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from support.made_runs import finished_keys
@@ -290,22 +290,6 @@ def test_without_manifest_and_copy_the_records_stay_and_the_way_on_is_said(tmp_p
         with pytest.raises(RunStoreError, match=r"cannot be read.*put it back from a copy.*left as it is"):
             attempt(tmp_path)
     assert (tmp_path / "records.jsonl").read_bytes() == whole
-
-
-def test_what_a_killed_process_was_just_writing_goes_away_and_what_another_writes_now_stays(tmp_path: Path):
-    run_of(tmp_path)
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    pid = int(ended.stdout)
-    names = ["manifest.json", ".manifest.copy.json", "records.jsonl", "scores.json", "report.html"]
-    for path in [*(f".{name}.{pid}.0" for name in names), f".report.html.{pid}", f"artifacts/.abc.png.{pid}.3",
-                 f".scores.json.{os.getpid()}.1", f".scores.json.{os.getppid()}.1"]:  # fmt: skip
-        (tmp_path / path).write_text("half")
-    (tmp_path / ".scratch").mkdir()
-    (tmp_path / ".scratch" / "overlay.png").touch()
-    resume(tmp_path)
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert left == {"manifest.json", ".manifest.copy.json", "records.jsonl", "artifacts", ".lock",
-                    f".scores.json.{os.getppid()}.1"}  # fmt: skip
 
 
 def test_links_in_a_run_folder_lead_nothing_outside_to_harm(tmp_path: Path):
