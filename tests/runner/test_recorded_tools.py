@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from agrotools.cli.main import app
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, ToleranceSlot, ToolCall, UsageError
 from agrotools.runner.config import RunSettings
-from agrotools.runner.recorded_tools import RecordedTools
-from agrotools.runner.toolsets import backend_by_tool
+from agrotools.runner.plan import RecordedTools, backend_by_tool
 from support.eval_process import AGROTOOLS, wait_for
 from support.made_gta import write_gta
 from support.plain_sample import plain_sample

@@ -23,7 +23,7 @@ from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import EvalConfig, RunSettings, contacting_progress, resolve_settings, tool_model
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.plan import Plan, remaining, work_items
+from agrotools.runner.plan import RECORDED, Plan, remaining, with_offered_tools, work_items
 from agrotools.runner.policies import (
     Accounted,
     AgentFunction,
@@ -38,7 +38,6 @@ from agrotools.runner.policies import (
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import RECORDED, with_offered_tools
 from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import check_backends, executor_class

@@ -16,9 +16,8 @@ from agrotools.core.files import sha256_of_json
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import EvalConfig, RunSettings, recorded_backends
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.plan import Plan
+from agrotools.runner.plan import Plan, tool_data
 from agrotools.runner.policies import PolicySource, run_protocol
-from agrotools.runner.toolsets import tool_data
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import tool_specs, tool_versions
 
