@@ -12,6 +12,7 @@ from agrotools.models.base import Message, ModelSettings, prompt_length
 _MINUTE_S = 60.0
 _TICK_S = 1e-6
 """Shorter waits count as zero: they are rounding errors of the previous wait."""
+_LOOKS_AGAIN_S = 1.0
 _BURST_S = 1.0
 """Seconds of the allowance that may be used at once: servers also enforce a per-minute limit over shorter spans."""
 _CHARACTERS_PER_TOKEN = 3.5
@@ -52,14 +53,18 @@ class RateLimit:
         self._buckets = [TokenBucket(per_minute) if per_minute else None for per_minute in (rpm, tpm)]
         """Of requests and of tokens."""
         self._not_before = 0.0
-        self._queue: deque[tuple[asyncio.Future[None], int]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
+        self._first = asyncio.Lock()
+        """Held by the first of those that wait; the others follow in order."""
+
+    def reset(self) -> None:
+        """Make the limit usable in another event loop."""
+        self._first = asyncio.Lock()
 
     def try_admit(self, tokens: int = 0) -> bool:
         """Admit a request of about ``tokens`` tokens and return True if the limits allow it now."""
         if self._buckets == [None, None] and not self._not_before:
             return True
-        if self._queue or self._wait_s(tokens):
+        if self._first.locked() or self._wait_s(tokens):
             return False
         self._take(tokens)
         return True
@@ -68,17 +73,10 @@ class RateLimit:
         """Wait until a request may be sent. A cancelled wait consumes nothing."""
         if self.try_admit(tokens):
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._queue.append((turn, tokens))
-        self._admit()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
-                self._take(-tokens, -1)
-            # The first in the queue owns the timer; if it is cancelled, the next one may have a shorter wait.
-            self._admit()
-            raise
+        async with self._first:
+            while wait_s := self._wait_s(tokens):
+                await asyncio.sleep(min(wait_s, _LOOKS_AGAIN_S))  # replies may use fewer tokens than were reserved
+            self._take(tokens)
 
     def pause(self, seconds: float) -> None:
         """Admit nothing for ``seconds``, as requested by the server."""
@@ -88,7 +86,6 @@ class RateLimit:
         """Replace the estimated tokens of a request by the actual number."""
         if self._buckets[1] is not None:
             self._buckets[1].take(used - reserved)
-            self._admit()
 
     def _wait_s(self, tokens: int) -> float:
         now = asyncio.get_running_loop().time()
@@ -99,26 +96,10 @@ class RateLimit:
             wait_s = max(wait_s, bucket.wait_s(amount, now)) if bucket else wait_s
         return wait_s if wait_s > _TICK_S else 0.0
 
-    def _take(self, tokens: int, requests: int = 1) -> None:
-        """Take tokens and requests from the buckets; negative numbers are returned to them."""
-        for bucket, amount in zip(self._buckets, (requests, tokens), strict=True):
+    def _take(self, tokens: int) -> None:
+        for bucket, amount in zip(self._buckets, (1, tokens), strict=True):
             if bucket is not None:
                 bucket.take(amount)
-
-    def _admit(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        while self._queue:
-            turn, tokens = self._queue[0]
-            if not turn.done():
-                wait_s = self._wait_s(tokens)
-                if wait_s:
-                    self._timer = asyncio.get_running_loop().call_later(wait_s, self._admit)
-                    return
-                self._take(tokens)
-                turn.set_result(None)
-            self._queue.popleft()
 
 
 class TokenEstimate:

@@ -414,4 +414,5 @@ class OpenAICompatibleModel:
         return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:
+        self._rate.reset()
         await self._transport.close()
