@@ -120,12 +120,6 @@ def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, progr
     assert not any(map(is_alive, pids(folder / "run")))
 
 
-def test_another_port_is_tried_if_it_was_taken(folder: Path):
-    done = run_command(*words("--port-taken-once taken"))
-    assert done.returncode == 0, done.stderr
-    assert (folder / "run" / "server.log").read_text().count("$ ") == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
@@ -264,16 +258,6 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
         "--mmproj",
         "p.gguf",
     ]
-
-
-def test_a_version_with_another_command_line_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    for name, said in (("transformers", ""), ("python", "transformers 5.4.0")):
-        (folder / "bin" / name).write_text(f"#!/bin/sh\necho {said}\n")
-        (folder / "bin" / name).chmod(0o755)
-    with pytest.raises(UsageError, match=r"needs version 5\.5 of it, and found 5\.4\.0"):
-        LocalServers("transformers", "Qwen/Q")
-    (folder / "bin" / "python").write_text("#!/bin/sh\necho transformers 5.23.0\n")
-    assert LocalServers("transformers", "Qwen/Q").version == "transformers 5.23.0"
 
 
 def test_replaced_weights_are_another_model(folder: Path):

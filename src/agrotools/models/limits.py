@@ -74,8 +74,9 @@ class RateLimit:
         if self.try_admit(tokens):
             return
         async with self._first:
-            while wait_s := self._wait_s(tokens):
-                await asyncio.sleep(min(wait_s, _LOOKS_AGAIN_S))  # replies may use fewer tokens than were reserved
+            # Replies may use fewer tokens than were reserved for them.
+            while wait_s := self._wait_s(tokens):  # noqa: ASYNC110
+                await asyncio.sleep(min(wait_s, _LOOKS_AGAIN_S))
             self._take(tokens)
 
     def pause(self, seconds: float) -> None:

@@ -295,14 +295,16 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _discard(new_folders: Sequence[Path]) -> None:
-    """Remove the folders that were created for a run, innermost first, unless anything was recorded."""
+    """Remove the folders that were created for a run, innermost first, unless they hold a record or another file."""
+    own = (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE)
     for folder in new_folders[:1]:
         with suppress(OSError):
-            kept = [folder / RECORDS_FILE, *(folder / _ARTIFACTS).glob("*")]
+            others = [path for path in folder.iterdir() if path.name not in (*own, _SCRATCH, _ARTIFACTS)]
+            kept = [*others, folder / RECORDS_FILE, *(folder / _ARTIFACTS).glob("*")]
             if not any(path.exists() and path.stat().st_size for path in kept):
                 for name in (_SCRATCH, _ARTIFACTS):
                     shutil.rmtree(folder / name, ignore_errors=True)
-                for name in (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
+                for name in own:
                     (folder / name).unlink(missing_ok=True)
     _remove_empty(new_folders)
 
