@@ -261,16 +261,23 @@ def _copy_others(runs: Sequence[Path], folder: Path) -> list[str]:
     lacking = [str(run) for run in runs if not (run / PROMPTS_FILE).is_file()]
     for name in (SPEND_FILE, JUDGES_SPEND_FILE, JUDGEMENTS_FILE):
         _append_lines([run / name for run in runs], folder / name)
-    rubrics = {(path.name, path.read_bytes()): path for run in runs for path in run.glob(f"{RUBRICS_PREFIX}*")}
+    rubrics = {tuple(each.read_bytes() for each in own): own for own in map(_rubrics_of, runs) if own is not None}
     if len(rubrics) > 1:
+        names = [str(own[0]) if own else "the built-in ones" for own in rubrics.values()]
         raise UsageError(
-            f"shards were judged by different rubrics: {' / '.join(map(str, rubrics.values()))}",
+            f"shards were judged by different rubrics: {' / '.join(names)}",
             hint="judge all of them by the same rubrics again",
         )
     probes = [path for run in runs if (path := run / PROBE_FILE).is_file()]
-    for path in (*rubrics.values(), *probes[:1]):
+    for path in (*(each for own in rubrics.values() for each in own), *probes[:1]):
         shutil.copyfile(path, folder / path.name)
     return [f"no requests to models are stored in {', '.join(lacking)}"] if 0 < len(lacking) < len(runs) else []
+
+
+def _rubrics_of(run: Path) -> list[Path] | None:
+    """Return the user's rubrics of a run, none for the built-in ones; None if it was not judged."""
+    own = sorted(run.glob(f"{RUBRICS_PREFIX}*"))
+    return own if own or (run / JUDGEMENTS_FILE).is_file() else None
 
 
 def _append_lines(sources: Iterable[Path], target: Path) -> None:
