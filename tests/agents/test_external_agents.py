@@ -335,32 +335,6 @@ def test_python_may_be_a_script_and_a_program_that_lacks_files_says_what_is_hidd
         evaluated(folder, "mcp:other program.py", tmp_path / "other", limit=1)
 
 
-BURST = """
-import json, os, threading, urllib.request
-
-def post(method, params, number, session=None):
-    head = {"Authorization": "Bearer " + os.environ["AGROTOOLS_MCP_TOKEN"], "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream"} | ({"mcp-session-id": session} if session else {})
-    body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
-    reply = urllib.request.urlopen(urllib.request.Request(os.environ["AGROTOOLS_MCP_URL"], body, head), timeout=30)
-    reply.read()
-    return reply.headers.get("mcp-session-id")
-
-hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-session = post("initialize", hello, 1)
-for number in range(2, 60):
-    call = {"name": "calculate", "arguments": {"expression": f"{number} + 1"}}
-    threading.Thread(target=post, args=("tools/call", call, number, session)).start()
-"""
-
-
-def test_calls_that_are_open_when_a_sample_ends_print_nothing(tmp_path, folder, agent_module, capfd):
-    agent_module(BURST, "program")
-    run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, max_steps=3)
-    assert run.samples()[0].trajectory.termination == "max_steps"
-    assert capfd.readouterr().err == ""
-
-
 def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_path: Path, folder: Path):
     def interrupted(_task: at.Task) -> str:
         raise KeyboardInterrupt

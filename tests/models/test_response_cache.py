@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -156,22 +155,6 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     _goes_on_without(tmp_path / "file" / "c.sqlite", "")
     _goes_on_without(Path("/proc/nowhere/c.sqlite"), "")
-
-
-def test_a_database_of_somebody_else_never_runs(tmp_path: Path) -> None:
-    endless = (
-        "CREATE VIEW replies AS WITH RECURSIVE t(key, entry) AS "
-        "(SELECT 'k', x'00' UNION ALL SELECT key, entry FROM t) SELECT key, entry FROM t"
-    )
-    ours = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
-    trigger = "CREATE TRIGGER more AFTER INSERT ON replies BEGIN DELETE FROM replies; END"
-    for number, statements in enumerate([[endless], ["CREATE TABLE replies (key)"], [ours, trigger]]):
-        path = tmp_path / f"{number}.sqlite"
-        with sqlite3.connect(path) as connection:
-            for statement in statements:
-                connection.execute(statement)
-        connection.close()
-        _goes_on_without(path, "another database")
 
 
 def test_a_cache_cut_off_or_scribbled_over_anywhere_gives_the_truth_or_nothing(tmp_path: Path) -> None:

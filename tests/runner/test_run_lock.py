@@ -71,24 +71,6 @@ def test_a_holder_is_named_if_it_has_signed(tmp_path: Path, signed: bytes, says:
     lock.close()
 
 
-def test_a_lock_file_that_was_removed_is_not_taken_for_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    taken = fcntl.flock
-    removed: list[int] = []
-
-    def remove_first(number: int, how: int) -> None:
-        if not removed:
-            (tmp_path / ".lock").unlink()
-            removed.append(number)
-        taken(number, how)
-
-    monkeypatch.setattr(fcntl, "flock", remove_first)
-    lock = RunLock(tmp_path)
-    assert (tmp_path / ".lock").exists()
-    with pytest.raises(RunStoreError, match="in use"):
-        RunLock(tmp_path)
-    lock.close()
-
-
 def test_a_file_system_without_locks_is_a_typed_error_and_nothing_is_left_there(tmp_path: Path, monkeypatch):
     def refuse(_number: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")

@@ -14,8 +14,6 @@ Prompts are written just before the record that they belong to, so that every re
 
 import base64
 import os
-import sqlite3
-import weakref
 from binascii import Error as Base64Error
 from binascii import unhexlify
 from collections.abc import Iterator, Sequence
@@ -196,16 +194,14 @@ class StoredPrompts:
 
     def __init__(self, run: Path) -> None:
         self._path = run / PROMPTS_FILE
-        self._offsets = sqlite3.connect("", check_same_thread=False)
+        self._offsets: dict[bytes, int] = {}
         """Offset of the last line of each content and each key, by the beginning of the line."""
-        weakref.finalize(self, self._offsets.close)
-        self._offsets.execute("CREATE TABLE lines (beginning BLOB PRIMARY KEY, offset INTEGER) WITHOUT ROWID")
         self._end = 0
         self.read_on()
 
     def read_on(self) -> None:
         try:
-            self._offsets.executemany("REPLACE INTO lines VALUES (?, ?)", self._new_lines())
+            self._offsets.update(self._new_lines())
         except FileNotFoundError:
             return
         except _UNREADABLE as error:
@@ -247,10 +243,9 @@ class StoredPrompts:
 
     def _line(self, file: BinaryIO, beginning: bytes) -> bytes | None:
         """Return the last line that begins so; None if there is none."""
-        found = self._offsets.execute("SELECT offset FROM lines WHERE beginning = ?", (beginning,)).fetchone()
-        if found is None:
+        if beginning not in self._offsets:
             return None
-        file.seek(*found)
+        file.seek(self._offsets[beginning])
         return file.readline()
 
     def _fault(self, error: Exception) -> RunStoreError:

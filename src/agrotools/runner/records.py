@@ -9,7 +9,6 @@ import errno
 import os
 import sqlite3
 import weakref
-from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -128,9 +127,6 @@ class RecordIndex:
             if file is not None:
                 file.seek(self.end)
             for number, line in enumerate(file or (), start=self._n_lines + 1):
-                if number == 1 and line.startswith(BOM_UTF8):  # of an editor
-                    line = line.removeprefix(BOM_UTF8)
-                    self.end += len(BOM_UTF8)
                 try:
                     (mode, name, epoch), finished = self._checked(line, number) if whole else _key_of(line)
                     if abs(epoch) >> 63:
