@@ -56,14 +56,6 @@ _OUT_OF_MEMORY = re.compile(
     r"|no available memory for the cache|free memory on device",
     re.IGNORECASE,
 )
-_NO_MODEL = re.compile(
-    r"is not a local folder and is not a valid model identifier|repository ?not ?found|repo id must be"
-    r"|does not appear to have a file named|no such file or directory|failed to open gguf|invalid magic"
-    r"|couldn't find them in the cached files|unrecognized (?:model|processing class) in",
-    re.IGNORECASE,
-)
-_FRAME = re.compile(r'  File ".*, line \d+| {4,}\S')
-"""Start of a line of a traceback that is not its message."""
 
 
 class ServerProgram(NamedTuple):
@@ -415,14 +407,10 @@ class _Server:
         elif _OUT_OF_MEMORY.search(text) or code == 128 + signal.SIGKILL:
             memory = "it ran out of memory" if _OUT_OF_MEMORY.search(text) else "it was killed, perhaps for its memory"
             hint = f"{memory}: a smaller model, a stronger quantisation, or a shorter context with --serve-args"
-        elif _NO_MODEL.search(text):
+        elif not hint:
             hint = "check the name or path of the model; private models need a token (HF_TOKEN)"
         ended = f" (exit code {code})" if code is not None else ""
-        lines = [line for line in lines if not _FRAME.match(line)]
-        last = lines[-_LAST_LINES:]
-        if not any("error" in line.lower() for line in last):  # it wrote a help text after it
-            last = [*[line for line in lines[:-_LAST_LINES] if "error" in line.lower()][-1:], *last]
-        shown = [f"  {line:.300}" for line in last] or ["  it wrote nothing"]
+        shown = [f"  {line:.300}" for line in lines[-_LAST_LINES:]] or ["  it wrote nothing"]
         where = f"its whole output is in {self.log}"
         return LocalServerError("\n".join([f"{what}{ended}:", *shown]), hint="; ".join(filter(None, [hint, where])))
 

@@ -478,7 +478,7 @@ def find_report(base_url: str, name: str) -> ProbeReport | None:
 
 def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_tools: bool) -> list[str]:
     """Copy the stored report, if any, into a run folder; return warnings about what the run needs and lacks."""
-    report = find_report(base_url, name) if base_url else None
+    report = find_report(base_url, name)
     if report is None:
         return []
     write_whole(run / PROBE_FILE, report.model_dump_json(indent=1).encode(), synced=False)

@@ -160,10 +160,12 @@ def evaluate(
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
+    if not source.base_url:
+        return []
     from agrotools.models.probe import attach_report
 
     native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
-    return attach_report(source.base_url or "", source.name, folder, images=settings.images, native_tools=native)
+    return attach_report(source.base_url, source.name, folder, images=settings.images, native_tools=native)
 
 
 def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
