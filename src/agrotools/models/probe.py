@@ -150,9 +150,8 @@ class FirstContact(ModelWrapper):
             self.stats.worked_before = True
             return
         if _refusal(met) is None:
-            is_silent = isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies
-            if is_silent and not await _listens(self.base_url):
-                raise _unreachable(self.base_url, met.message)
+            if isinstance(met, InfrastructureError) and met.problem == "unreachable" and not self.stats.replies:
+                await self._check_listens(met.message)
             return
         # With the run's own token limit: some endpoints reject a small one.
         plain = await self._tiny(probe, second, settings, frozenset())
@@ -171,6 +170,17 @@ class FirstContact(ModelWrapper):
                 problem=refused.problem,
                 hint=_WITHOUT[need],
             )
+
+    async def _check_listens(self, why: str) -> None:
+        """Raise EndpointUnreachable if no server accepts connections at the address."""
+        if await _listens(self.base_url):
+            return
+        vendor = provider_at(self.base_url)
+        hint = "start the server, or correct the address (--base-url)"
+        if vendor is not None and vendor.key_env:
+            hint = "check the network of this machine: connection, firewall, proxy"
+        reason = re.search(r"\[([^\]]+)\]$", why)  # of the connection, without the address
+        raise EndpointUnreachable(f"no server at {self.base_url}{f' ({reason[1]})' if reason else ''}", hint=hint)
 
     async def _tiny(
         self, probe: Callable[[], Model], text: str, settings: ModelSettings, needs: frozenset[str]
@@ -212,15 +222,6 @@ def _refusal(met: object) -> EndpointRefusal | None:
     if isinstance(met, InfrastructureError) and met.problem and met.problem not in _PASSING:
         return EndpointRefusal(met.message, hint=met.hint, problem=met.problem)
     return met if isinstance(met, EndpointRefusal) else None
-
-
-def _unreachable(base_url: str, why: str) -> EndpointUnreachable:
-    vendor = provider_at(base_url)
-    hint = "start the server, or correct the address (--base-url)"
-    if vendor is not None and vendor.key_env:
-        hint = "check the network of this machine: connection, firewall, proxy"
-    reason = re.search(r"\[([^\]]+)\]$", why)  # of the connection, without the address
-    return EndpointUnreachable(f"no server at {base_url}{f' ({reason[1]})' if reason else ''}", hint=hint)
 
 
 async def _listens(base_url: str) -> bool:
