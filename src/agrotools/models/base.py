@@ -346,7 +346,7 @@ class RequestEncoder:
         self._model = model
         self._spelling = dict(spelling)
         self.adapt: Callable[[Sequence[Message]], Sequence[Message]] | None = None
-        """Change of the messages for an endpoint that refuses a part of them: :mod:`agrotools.models.adaptations`."""
+        """Change of the messages for an endpoint that refuses a part of them: :mod:`agrotools.models.refusals`."""
         self._opening = b'{"model":%b,"messages":[' % json_bytes(model)
         self._written: tuple[Sequence[ToolSpec], ModelSettings, bytes] | None = None
         """Tools and settings of the last request, and its JSON behind the messages: most requests have the same."""

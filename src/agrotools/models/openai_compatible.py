@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
-from agrotools.models.adaptations import Adaptations
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -21,12 +20,21 @@ from agrotools.models.base import (
     WireStats,
     prompt_length,
 )
-from agrotools.models.chat_format import MalformedReply, check_prompt, count_prompt, note, note_served, read_reply
+from agrotools.models.chat_format import (
+    MalformedReply,
+    api_at,
+    check_prompt,
+    count_prompt,
+    note,
+    note_served,
+    read_reply,
+)
 from agrotools.models.endpoint import Provider, address_of
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (
     HINT,
     NO_REQUEST,
+    Adaptations,
     Rejection,
     ReplyRoom,
     RequestParts,
@@ -34,7 +42,6 @@ from agrotools.models.refusals import (
     read_error,
     retry_after,
 )
-from agrotools.models.responses_format import api_at
 from agrotools.models.transport import (
     Fault,
     NoResponse,

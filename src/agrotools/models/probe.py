@@ -41,8 +41,8 @@ from agrotools.models.base import (
     RequestedCall,
     TextPart,
 )
+from agrotools.models.chat_format import SUFFIX
 from agrotools.models.endpoint import Address, Endpoint, address_of, make_model, provider_at, split_provider
-from agrotools.models.responses_format import SUFFIX
 from agrotools.models.transport import proxy_for
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
