@@ -33,7 +33,7 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
     from agrotools.analysis.study import StudyRun, inspect_run
     from agrotools.core.base import benchmark_title
     from agrotools.models.endpoint import without_keys
-    from agrotools.runner.evaluate import part_text, prepare_run
+    from agrotools.runner.build import part_text, prepare_run
 
     with without_keys():
         prepared = prepare_run(config, benchmark)
@@ -122,7 +122,7 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
 
 def _merge_command(run: Path) -> str:
     """Return the command that merges ``run`` with the other shards, once their folders are beside it."""
-    from agrotools.runner.run_manifest import default_folder
+    from agrotools.runner.build import default_folder
     from agrotools.runner.shards import whole_manifest
     from agrotools.runner.store import read_manifest
 

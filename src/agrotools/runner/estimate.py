@@ -25,7 +25,7 @@ from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import Request, collect_requests
 
 if TYPE_CHECKING:
-    from agrotools.runner.evaluate import PreparedRun
+    from agrotools.runner.build import PreparedRun
 
 RENDERED = 20
 """Number of samples whose requests are actually built, over all modes."""

@@ -20,10 +20,10 @@ from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.core.form_item import asked_items
 from agrotools.models.refusals import failed_request
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
+from agrotools.runner.build import default_folder
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.plan import WorkItem, work_items
 from agrotools.runner.records import Key, iter_records
-from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.runner.transcripts import MODES_OF_KEYS, in_form, read_transcript
 from agrotools.scoring.metrics import PREDICTIONS, SCORING_VERSION, is_invalid
