@@ -39,7 +39,6 @@ from agrotools.core import (
     Step,
     ToolCall,
     ToolSpec,
-    Unparseable,
     first_error,
 )
 from agrotools.core.base import words_of
@@ -106,11 +105,11 @@ class AgentPolicy:
     """Policy whose actions are the tool calls and the answer of one run of an agent.
 
     After ``max_steps`` calls the sample ends; the agent is told. After a step of more than ``timeout_s`` s it ends
-    with the termination ``timeout``.
+    with the termination ``timeout``; None for no limit.
     """
 
     def __init__(
-        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float = AGENT_TIMEOUT_S
+        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float | None = AGENT_TIMEOUT_S
     ) -> None:
         self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
@@ -306,77 +305,22 @@ class _Turn(BaseModel):
     answer: str | dict[str, Any] | None = None
 
 
-class HttpAgentPolicy:
-    """Policy that asks an agent's server for each action: one ``POST`` with the task and the steps so far.
+_FACTS = ("name", "kind", "description", "bands")
+"""Fields of a file in the requests after the first one of a session."""
+
+
+class AgentServer:
+    """Server of an agent, which is asked for each turn: one ``POST`` with the task and the steps so far.
 
     Request: ``{"session", "task", "steps": [{"tool", "arguments", "observation"}]}``; the files' contents (base64) are
     in the first request of a session only. Reply: ``{"call": {"tool", "arguments"}}`` or ``{"answer": TEXT}``;
     either may have ``"usage"``, a :class:`UsageReport` on this turn. After an answer in words, a further request has
-    this ``"answer"`` and ``"form_request"``, the message that asks for its form.
-
-    Raises:
-        EndpointUnreachable: from :meth:`act`, if no server has ever answered at the address.
-        InfrastructureError: from :meth:`act`, if the server keeps failing.
+    this ``"answer"`` and ``"form_request"``, the message that asks for its form. ``token``: bearer token of every
+    request.
     """
 
-    def __init__(self, server: "AgentServer", specs: Specs, max_steps: int, meter: UsageMeter) -> None:
-        self.artifacts: Path | None = None
-        self._server, self._specs, self._max_steps = server, specs, max_steps
-        self.usage = SampleUsage(meter)
-        self._session = uuid4().hex
-        self._task: dict[str, Any] | None = None
-
-    async def end_sample(self) -> None:
-        """Refuse further requests to the endpoint."""
-        self.usage.end()
-        await self.usage.settle()
-
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        self.usage.check()
-        if self._task is None:
-            self._task = task_json(view, self._specs, self._max_steps)
-            await self.usage.begin(self._task)
-        files = [await asyncio.to_thread(_with_content, file, not history) for file in self._task["files"]]
-        steps = [
-            {"tool": step.call.tool, "arguments": step.call.arguments, "observation": shown_observation(step)}
-            if step.call
-            else {"text": step.text, "error": step.reason}
-            for step in history
-        ]
-        request = {"session": self._session, "task": {**self._task, "files": files}, "steps": steps}
-        turn = await self._turn(request)
-        if isinstance(turn, Unparseable):
-            return turn
-        if turn.call is not None:
-            return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
-        exchange = FormExchange(view)
-        form = exchange.submit(turn.answer)
-        while form:
-            self.usage.check()
-            turn = await self._turn({**request, **form})
-            form = exchange.submit("" if isinstance(turn, Unparseable) else turn.answer)
-        return exchange.answer()
-
-    async def _turn(self, request: Mapping[str, Any]) -> "_Turn | Unparseable":
-        text = await self._server.ask(dumps(request))
-        if self.usage.fault is not None:
-            raise self.usage.fault
-        try:
-            turn = _Turn.model_validate(loads_strictly(text))
-        except (NotJson, ValidationError) as error:
-            reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
-            return Unparseable(text=text, reason=f"the reply is not a call or an answer: {reason}")
-        if turn.usage is not None:
-            self.usage.report(turn.usage)
-            if self.usage.fault is not None:
-                raise self.usage.fault
-        if turn.call is None and turn.answer is None:
-            return Unparseable(text=text, reason='the reply has neither "call" nor "answer"')
-        return turn
-
-
-class AgentServer:
-    """Connection to an agent's server, shared by the samples of a run. ``token``: bearer token of every request."""
+    code_hash = ""
+    """Empty, because the code is not known."""
 
     def __init__(self, url: str, wire: WireSettings = DEFAULT_WIRE, token: str | None = None) -> None:
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
@@ -384,7 +328,40 @@ class AgentServer:
         self._transport = Transport(url, headers, wire)
         self._has_answered = False
 
-    async def ask(self, content: str) -> str:
+    async def solve(self, task: dict[str, Any], call: CallTool, report: SendUsage, exchange: FormExchange) -> None:
+        """Ask the server for turns until it has answered, and submit its answer.
+
+        Raises:
+            EndpointUnreachable: no server has ever answered at the address.
+            InfrastructureError: the server keeps failing, or its reply is neither a call nor an answer.
+        """
+        files = [await asyncio.to_thread(_with_content, file) for file in task["files"]]
+        request = {"session": uuid4().hex, "task": {**task, "files": files}, "steps": list[Any]()}
+        form: Mapping[str, str] | None = {}
+        while form is not None:
+            turn = await self._turn({**request, **form})
+            request["task"] = {**task, "files": [{name: file[name] for name in _FACTS} for file in files]}
+            if turn.usage is not None:
+                report(turn.usage)
+            if turn.call is not None and not form:
+                observation = await call(turn.call.tool, turn.call.arguments)
+                seen = {key: value for key, value in observation.items() if key != "pictures"}
+                request["steps"].append({**turn.call.model_dump(), "observation": seen})
+            else:
+                form = exchange.submit(turn.answer)
+
+    async def _turn(self, request: Mapping[str, Any]) -> "_Turn":
+        text = await self._ask(dumps(request))
+        try:
+            turn = _Turn.model_validate(loads_strictly(text))
+        except (NotJson, ValidationError) as error:
+            reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
+            raise InfrastructureError(f"the reply of {self._url} is not a call or an answer: {reason}") from error
+        if turn.call is None and turn.answer is None:
+            raise InfrastructureError(f'the reply of {self._url} has neither "call" nor "answer"')
+        return turn
+
+    async def _ask(self, content: str) -> str:
         """Return the body of the server's reply."""
         problem = ""
         for attempt in range(self._wire.attempts):
@@ -415,9 +392,7 @@ class AgentServer:
         await self._transport.close()
 
 
-def _with_content(file: Mapping[str, Any], is_first: bool) -> dict[str, Any]:
+def _with_content(file: Mapping[str, Any]) -> dict[str, Any]:
     facts = {key: value for key, value in file.items() if key != "path"}
-    if not is_first:
-        return facts
     content = base64.b64encode(Path(file["path"]).read_bytes()).decode()
     return {**facts, "media_type": guess_type(file["name"])[0] or "application/octet-stream", "content": content}
