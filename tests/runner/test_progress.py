@@ -191,6 +191,17 @@ def test_a_first_wave_that_ends_at_once_promises_no_end_at_once():
     assert left(shown_after(steps, 6464)) == pytest.approx(1000, rel=0.15)
 
 
+def test_when_nothing_ends_the_time_left_grows():
+    def steps(wait: float) -> Callable[[Progress, Clock], None]:
+        def run(progress: Progress, clock: Clock) -> None:
+            run_at(10, 100)(progress, clock)
+            clock.now += wait
+
+        return run
+
+    assert left(shown_after(steps(60), 5000)) > 2 * left(shown_after(steps(1), 5000))
+
+
 def test_a_hanging_server_is_seen():
     clock, stream = Clock(), io.StringIO()
     stats = WireStats(in_flight=8)
