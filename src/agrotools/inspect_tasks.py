@@ -2,8 +2,8 @@
 
     inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini
 
-The solver offers the tools natively, at most ``max_steps`` turns long, and then asks for the form of the answer. Another
-solver gets the question, the pictures and the tools from :func:`prepare_sample`, and ends with :func:`submit_form`.
+The solver is the loop of ``agrotools eval`` with native calls; the tools run as tools of Inspect, so that its log and
+its other solvers (``--solver``) have them, too.
 The metrics ``fas``, ``fas_low`` and ``fas_high`` (95 % interval by cluster) are those of ``agrotools eval``, twins of
 unanswerable questions included; the scores of single samples are those before twins are compared.
 """
@@ -12,7 +12,7 @@ import asyncio
 import math
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -29,33 +29,36 @@ from inspect_ai.model import (
     Content,
     ContentImage,
     ContentText,
-    ModelOutput,
     execute_tools,
     get_model,
 )
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import Tool, ToolDef, ToolParams, tool
+from inspect_ai.tool import ToolCall as InspectCall
 
-from agrotools.agents.llm import FORM_REQUESTS, LLMAgent, closing_message, observation_text
-from agrotools.agents.modes import kept_text
+from agrotools.agents.llm import LLMAgent, observation_text
+from agrotools.agents.modes import run_end_to_end
 from agrotools.benchmarks.loading import Loading, load_as
-from agrotools.core import Answer, Record, Reply, Step, Termination, ToolCall, ToolSpec, Trajectory
+from agrotools.core import ErrorInfo, Observation, Record, Step, ToolCall, ToolOutcome, ToolSpec, Trajectory
 from agrotools.formats.benchmark import Benchmark
-from agrotools.models import Message, TextPart
+from agrotools.models import Completion, Message, ModelSettings, TextPart
+from agrotools.models.base import FinishReason, RequestedCall, WireStats
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import score_record
 from agrotools.scoring.statistics import Estimate
-from agrotools.text.submission import is_complete, lacks_form
+from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
 MODE: Literal["end-to-end"] = "end-to-end"
 MAX_STEPS = 20
-_ENDINGS: dict[str, Termination] = {"max_tokens": "length", "model_length": "context", "content_filter": "filtered"}
-_RECORD = "agrotools_record"
+_FINISHED: dict[str, FinishReason] = {
+    "tool_calls": "tool_calls", "max_tokens": "length", "model_length": "context", "content_filter": "filtered",
+}  # fmt: skip
+_TRAJECTORY, _RECORD = "agrotools_trajectory", "agrotools_record"
 
 
 class _Sessions:
@@ -87,23 +90,14 @@ class _Session:
         self.view = benchmark.view(self.sample, MODE)
         self.folder = Path(tempfile.mkdtemp(prefix="agrotools-"))
         self.workspace = Workspace(self.view.files, self.folder)
-        self.executor, self.steps, self.turn = executor, list[Step](), 0
+        self.executor, self.outcomes = executor, list[tuple[ToolCall, ToolOutcome]]()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         """Execute a call and return the observation as a model sees it."""
         call = ToolCall(tool=name, arguments=arguments)
-        done = await self.executor.run(call, self.workspace, self.sample.toolset)
-        self.steps.append(Step(turn=self.turn, kind="call", call=call, observation=done.observation))
-        return observation_text(self.steps[-1])
-
-    def end(self, answer: Answer | None, termination: Termination) -> Record:
-        if answer is not None:
-            last = {"text": answer.text, "form_replies": answer.form_replies}
-            self.steps.append(Step(turn=self.turn, kind="answer", **last))
-            termination = "no_form" if lacks_form(answer, self.view.form) else termination
-        trajectory = Trajectory(steps=tuple(self.steps), termination=termination)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        return Record(sample=self.sample, mode=MODE, epoch=0, trajectory=trajectory, seconds=0.0)
+        outcome = await self.executor.run(call, self.workspace, self.sample.toolset)
+        self.outcomes.append((call, outcome))
+        return observation_text(Step(turn=0, kind="call", call=call, observation=outcome.observation))
 
 
 _SESSIONS = _Sessions()
@@ -129,11 +123,60 @@ def agricultural_tool(spec: ToolSpec, session: _Session) -> Tool:
     return ToolDef(execute, name=spec.name, description=offered["description"], parameters=parameters).as_tool()
 
 
-def _content(message: Message) -> list[Content]:
-    return [
+class _InspectModel:
+    """The model of Inspect's task as a model of agrotools; the state gets its conversation."""
+
+    name = "inspect"
+
+    def __init__(self, state: TaskState) -> None:
+        self._state = state
+
+    @property
+    def stats(self) -> WireStats:
+        return WireStats()
+
+    async def close(self) -> None: ...
+
+    async def generate(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        settings: ModelSettings,  # noqa: ARG002
+    ) -> Completion:
+        chat = [_chat_message(each) for each in messages]
+        output = await get_model().generate(chat, self._state.tools if tools else [])
+        self._state.output, self._state.messages = output, [*chat, output.message]
+        calls = [
+            RequestedCall(name=each.function, arguments=each.parse_error or dumps(each.arguments), id=each.id)
+            for each in output.message.tool_calls or ()
+        ]
+        return Completion(
+            text=output.completion, tool_calls=tuple(calls), finish_reason=_FINISHED.get(output.stop_reason, "stop")
+        )
+
+
+def _chat_message(message: Message) -> ChatMessage:
+    content: list[Content] = [
         ContentText(text=part.text) if isinstance(part, TextPart) else ContentImage(image=part.url)
         for part in message.content
     ]
+    match message.role:
+        case "system":
+            return ChatMessageSystem(content=content)
+        case "user":
+            return ChatMessageUser(content=content)
+        case "tool":
+            return ChatMessageTool(content=content, tool_call_id=message.tool_call_id, function=message.name)
+        case _:
+            calls = [InspectCall(each.id, each.name, _arguments(each.arguments)) for each in message.tool_calls]
+            return ChatMessageAssistant(content=content, tool_calls=calls or None)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", loads_strictly(text))
+    except NotJson:
+        return {}
 
 
 @solver
@@ -144,9 +187,8 @@ def prepare_sample(benchmark: Benchmark) -> Solver:
         executor = await _SESSIONS.executor(benchmark)
         session = await asyncio.to_thread(_Session, benchmark, str(state.sample_id), executor)
         _SESSIONS.open[state.uuid] = session
-        agent = LLMAgent(cast(Any, None), MODE, "tool-calling")
-        (system, question), specs = await agent.request_for(session.view, ())
-        state.messages = [ChatMessageSystem(content=_content(system)), ChatMessageUser(content=_content(question))]
+        messages, specs = await LLMAgent(_InspectModel(state), MODE, "tool-calling").request_for(session.view, ())
+        state.messages = [_chat_message(each) for each in messages]
         state.tools = [agricultural_tool(spec, session) for spec in specs]
         return state
 
@@ -154,51 +196,28 @@ def prepare_sample(benchmark: Benchmark) -> Solver:
 
 
 @solver
-def call_tools(max_steps: int = MAX_STEPS) -> Solver:
-    """Return a solver that lets the model call tools until it answers, at most ``max_steps`` turns."""
+def answer_question(max_steps: int = MAX_STEPS) -> Solver:
+    """Return a solver that runs the loop of agrotools: calls, repairs, limits, and the form of the answer."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         session = _SESSIONS.open[state.uuid]
-        for session.turn in range(max_steps):
-            state.output = await get_model().generate(state.messages, state.tools)
-            state.messages.append(state.output.message)
-            if not state.output.message.tool_calls:
-                break
-            state.messages += (await execute_tools(state.messages, state.tools)).messages
+
+        async def call_tool(call: ToolCall) -> ToolOutcome:
+            before = len(session.outcomes)
+            asked = ChatMessageAssistant(content="", tool_calls=[InspectCall("call", call.tool, call.arguments)])
+            done = await execute_tools([asked], state.tools)
+            if len(session.outcomes) > before:
+                return session.outcomes[-1][1]
+            error = next((each.error for each in done.messages if isinstance(each, ChatMessageTool)), None)
+            said = error.message if error else "the tool did not run"
+            return ToolOutcome(Observation(error=ErrorInfo(kind="invalid_argument", message=said)))
+
+        policy = LLMAgent(_InspectModel(state), MODE, "tool-calling")
+        trajectory = await run_end_to_end(policy, session.view, call_tool, max_steps)
+        state.store.set(_TRAJECTORY, trajectory.model_dump(mode="json"))
         return state
 
     return solve
-
-
-@solver
-def submit_form() -> Solver:
-    """Return a solver that asks for the form of the answer and stores the record of the sample."""
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        session = _SESSIONS.open.pop(state.uuid)
-        ending = _ENDINGS.get(state.output.stop_reason)
-        is_answer = ending is None and not isinstance(state.messages[-1], ChatMessageTool)
-        answer = await _submitted(session, state) if is_answer else None
-        record = session.end(answer, "answered" if answer else ending or "max_steps")
-        state.store.set(_RECORD, record.model_dump(mode="json"))
-        state.completed = True
-        return state
-
-    return solve
-
-
-async def _submitted(session: _Session, state: TaskState) -> Answer:
-    words = state.output.message.text
-    form, replies = "", list[Reply]()
-    for _ in range(FORM_REQUESTS if session.view.form else 0):
-        state.messages.append(ChatMessageUser(content=closing_message(session.view)))
-        output: ModelOutput = await get_model().generate(state.messages)
-        state.messages.append(output.message)
-        form = output.completion.strip()
-        replies.append(Reply(text=kept_text(form)))
-        if is_complete(form, session.view.form, listed=True):
-            break
-    return Answer(text=f"{words}\n\n{form}".strip(), form_replies=tuple(replies))
 
 
 def _of_all(value_of: Callable[[Estimate], float]) -> Metric:
@@ -233,17 +252,33 @@ def fas_high() -> Metric:
 
 @scorer(metrics=[fas(), fas_low(), fas_high(), stderr(cluster="cluster")])
 def final_answer_score() -> Scorer:
-    """Return the scorer: the Final Answer Score of a sample by ``agrotools``, with its score rows as metadata."""
+    """Return the scorer: the Final Answer Score of a sample by ``agrotools``, with its score rows as metadata.
+
+    What another solver answered is scored as it is, with the calls that it made: give it :func:`closing_message` as its
+    last prompt, or let its answer hold the lines of the form.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        record = Record.model_validate(state.store.get(_RECORD))
+        session = _SESSIONS.open.pop(state.uuid)
+        shutil.rmtree(session.folder, ignore_errors=True)
+        stored = state.store.get(_TRAJECTORY)
+        trajectory = Trajectory.model_validate(stored) if stored else _made(session, state.output.completion)
+        record = Record(sample=session.sample, mode=MODE, epoch=0, trajectory=trajectory, seconds=0.0)
         rows = score_record(record)
         value = next((row.value for row in rows if row.metric == FAS), math.nan)
-        answer = record.trajectory.steps[-1].text if record.trajectory and record.trajectory.steps else ""
-        metadata = {_RECORD: state.store.get(_RECORD), "rows": [row.model_dump(mode="json") for row in rows]}
-        return Score(value=value, answer=answer, metadata=metadata)
+        metadata = {_RECORD: record.model_dump(mode="json"), "rows": [row.model_dump(mode="json") for row in rows]}
+        return Score(value=value, answer=trajectory.steps[-1].text if trajectory.steps else "", metadata=metadata)
 
     return score
+
+
+def _made(session: _Session, answer: str) -> Trajectory:
+    """Return the trajectory of another solver: the calls of our tools, and its answer."""
+    steps = [
+        Step(turn=turn, kind="call", call=call, observation=outcome.observation)
+        for turn, (call, outcome) in enumerate(session.outcomes)
+    ]
+    return Trajectory(steps=(*steps, Step(turn=len(steps), kind="answer", text=answer)), termination="answered")
 
 
 def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task:
@@ -256,7 +291,7 @@ def _task(name: str, *, quick: bool = False, max_steps: int = MAX_STEPS) -> Task
     return Task(
         dataset=MemoryDataset(samples, name=name),
         setup=prepare_sample(benchmark),
-        solver=[call_tools(max_steps), submit_form()],
+        solver=answer_question(max_steps),
         scorer=final_answer_score(),
         version=benchmark.header.version,
     )
