@@ -27,7 +27,7 @@ def page() -> str:
     ]
     lines += ["", _prose("introduction"), "", "## How sure the tools are", "", _prose("uncertainty"), ""]
     lines += [*sure_lines(), "", "## Pictures that a tool is not made for", "", _prose("strangers"), ""]
-    lines += [*_strangers_table(read_rows(STRANGERS)), ""]
+    lines += [*_strangers_lines(read_rows(STRANGERS)), ""]
     for tool in STUDIES:
         of_tool = {(row["folder"], row["metric"]): row for row in rows if row["tool"] == tool}
         version, day = oldest(rows, tool)
@@ -58,13 +58,16 @@ def _with_figures(tool: str, rows: dict[tuple[str, str], dict[str, str]]) -> str
     return _FIGURE.sub(figure, _prose(tool))
 
 
-def _strangers_table(rows: list[dict[str, str]]) -> list[str]:
-    made_for = {row["call"]: row for row in rows if row["folder"] == "all made for"}
-    lines = ["| call | right pictures: refused or flagged | other pictures: confident and wrong |", "|---|---|---|"]
-    for row in rows:
-        if row["folder"] == "all strangers":
-            known = made_for.get(row["call"])
-            doubted = f"{int(known['refused']) + int(known['flagged'])} of {known['calls']}" if known else "-"
-            wrong = f"{row['confident and wrong']} of {row['calls']}: {row['share, 95 %']}"
-            lines.append(f"| {row['call'].replace('_', ' ')} | {doubted} | {wrong} |")
-    return lines
+def _strangers_lines(rows: list[dict[str, str]]) -> list[str]:
+    """Return the sum of all calls, and the calls with a wrong answer or with right pictures that are refused."""
+    sums = {(row["call"], row["folder"]): row for row in rows}
+    wrong = [f"{row['call'].replace('_', ' ')} {row['confident and wrong']} of {row['calls']}"
+             for row in rows if row["confident and wrong"] not in ("", "0") and row["call"] != "all"]  # fmt: skip
+    doubted = [f"{row['call'].replace('_', ' ')} {int(row['refused']) + int(row['flagged'])} of {row['calls']}"
+               for row in rows if row["folder"] == "all made for"]  # fmt: skip
+    every = sums["all", "all strangers"]
+    return [
+        f"* confident and wrong: {every['confident and wrong']} of {every['calls']}, {every['share, 95 %']}: "
+        f"{', '.join(wrong)}",
+        f"* refused or flagged though made for it: {', '.join(doubted)}",
+    ]
