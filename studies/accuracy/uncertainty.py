@@ -62,10 +62,13 @@ def coverage_text(low: float, subjects: int) -> str:
 
 
 def sure_lines() -> list[str]:
-    """Return a line for each class that has a calibrated interval or probability."""
-    found = [(tool, field, figure, on) for tool, field, sure, on, figure, *_ in _all() if sure and on != "-"]
-    return [f"* {tool}, {field}: {re.sub(r' [(][^()]*uncalibrated[^()]*[)]', '', text)}; {on}"
-            for tool, field, text, on in found]  # fmt: skip
+    """Return a line for each calibrated interval or probability; those of a single crop are in the CSV file alone."""
+    lines = []
+    for tool, field, sure, on, figure, *_ in _all():
+        if sure and on != "-" and not re.search("candidates`, (citrus|coffee)", field):
+            short = re.sub(r" [(][^()]*uncalibrated[^()]*[)]", "", figure)
+            lines.append(f"* {tool}, {field}: {short}; {on}")
+    return lines
 
 
 def write_uncertainty(path: Path) -> None:
