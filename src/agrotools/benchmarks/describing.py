@@ -69,7 +69,7 @@ def describe(benchmark: Benchmark) -> Description:
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     kinds: dict[str, str] = {}
     words: list[float] = []
-    published = [table for plugin in plugins() for table in plugin.tool_categories.items()]
+    published = [table for plugin in plugins() for table in plugin.paper.tool_categories.items()]
     categories = {tool: category for category, tools in published for tool in tools}
     for sample in benchmark.samples:
         called = sample.reference.tools if sample.reference else ()

@@ -46,7 +46,8 @@ def data_folder() -> Path:
 
 def default_data_root(plugin: BenchmarkPlugin, data_root: Path | None) -> Path | None:
     """Return the data root of a benchmark: the given one, or the folder of downloads if its files are there."""
-    if data_root is not None or plugin.find is None or not (data_folder() / RECORDS / f"{plugin.name}.json").is_file():
+    found = data_folder() / RECORDS / f"{plugin.name}.json"
+    if data_root is not None or plugin.files.find is None or not found.is_file():
         return data_root
     return data_folder()
 

@@ -10,5 +10,5 @@ PLUGIN = plugin_of(
     find=deferred("agrotools.benchmarks.released.load:find_folder"),
     propose=deferred("agrotools.benchmarks.released.proposing:propose_map"),
     check=deferred("agrotools.benchmarks.released.load:check_released"),
-    file_roots=lambda data_root: [_folder(data_root)],
+    roots=lambda data_root: [_folder(data_root)],
 )
