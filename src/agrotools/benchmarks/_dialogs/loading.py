@@ -16,8 +16,7 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 from agrotools.plugin import ExpectedCount
 from agrotools.text.loose_json import is_list, is_object
 
@@ -300,9 +299,7 @@ class PublishedBenchmark:
             modes=modes,
             metadata=metadata,
         )
-        samples = with_clusters(read.samples)
-        content_hash = content_hash_of(header, samples)
-        return Benchmark(header, read.root, samples, content_hash, read.external_folders)
+        return Benchmark.of(header, read.samples, read.root, read.external_folders)
 
 
 def file_check(

@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
@@ -27,8 +28,7 @@ from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, Usag
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.core.taxonomy import AnswerType
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 
 OWN_MAP = "agvqa-map.toml"
 NO_IMAGES = "none"
@@ -366,9 +366,8 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         sources=(SourceNote(name=fields.title, licence=fields.licence, url=fields.url, citation=fields.citation),),
         metadata=metadata,
     )
-    samples = tuple(read.samples) if fields.cluster else with_clusters(read.samples)
-    content_hash = content_hash_of(header, samples)
     folders = {_EMBEDDED: _cache()}
     if settings.images not in ("", NO_IMAGES):
         folders[_ELSEWHERE] = Path(settings.images).expanduser().resolve()
-    return Benchmark(header, read.root, samples, content_hash, folders)
+    benchmark = Benchmark.of(header, read.samples, read.root, folders)
+    return replace(benchmark, samples=read.samples) if fields.cluster else benchmark

@@ -15,7 +15,7 @@ from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError, FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file, write_whole
-from agrotools.formats.benchmark import Benchmark, SourceNote, content_hash_of
+from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.formats.clusters import with_clusters
 from agrotools.tools.recognition.candidates import pest_pack_files
 
@@ -77,8 +77,7 @@ def load_field(loading: Loading) -> Benchmark:
     ids = {sample.id for sample in samples}
     quick = tuple(each for each in header.quick if each in ids)
     header = header.model_copy(update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}})
-    content_hash = content_hash_of(header, samples)
-    return Benchmark(header, root, with_clusters(samples), content_hash)
+    return Benchmark.of(header, samples, root)
 
 
 def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
