@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.facts import Facts
-from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
-from agrotools.core.base import NoFileError, Progress
+from agrotools.benchmarks.loading import Loading, find_below, settings_of
+from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample
+from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 from agrotools.plugin import ExpectedCount
@@ -197,28 +197,15 @@ class Layout(NamedTuple):
     """Download source."""
 
     def find(self, data_root: Path | None) -> Path:
-        """Find the entry file below ``data_root``.
+        """Find the entry file below ``data_root``; NoFileError, with the expected layout, if there is none."""
 
-        Raises:
-            UsageError: no folder was given.
-            BenchmarkError: the folder does not exist or holds no such file; the message describes the expected layout.
-        """
-        if data_root is None:
-            raise UsageError(
-                f"where are the files of {self.name}?",
-                hint=f"{self.source}; if they are in a folder DIR: --data-root DIR (benchmarks check NAME DIR)",
-            )
-        root = data_root.expanduser()
-        if root.is_file():
-            raise NoFileError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {self.source}")
-        if not root.is_dir():
-            raise NoFileError(f"there is no folder {root}", hint=self.source)
-        for folder in (*self.folders, "."):
-            for name in self.files:
-                if (root / folder / name).is_file():
-                    # The file itself is not resolved: if it is a link, the images are next to the link.
-                    return (root / folder).resolve() / name
-        raise NoFileError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
+        def find(folder: Path) -> str | None:
+            return next((name for name in self.files if (folder / name).is_file()), None)
+
+        missing = f"{' or '.join(self.files)} of {self.name}"
+        # The file itself is not resolved: if it is a link, the images are next to the link.
+        folder, name = find_below(data_root, self.folders, find, missing, self.source)
+        return folder / name
 
     def roots(self, data_root: Path | None) -> list[Path]:
         """Return the folders that file paths are relative to; frames of videos are in the cache."""
@@ -250,7 +237,7 @@ class PublishedBenchmark:
         """Load the benchmark from ``loading.data_root``.
 
         Raises:
-            UsageError: no folder was given, or an option is unknown.
+            UsageError: an option is unknown.
             BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
         """
         settings = settings_of(self.settings, self.layout.name, loading.options)

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
@@ -22,10 +23,10 @@ from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, image_size
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
-from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.benchmarks.rows import read_rows
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
-from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.core.taxonomy import AnswerType
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
@@ -90,22 +91,12 @@ def map_of(name: str, data_root: Path | None, given: str) -> FieldMap:
 
 
 def _files(name: str, fields: FieldMap, data_root: Path | None, patterns: str) -> tuple[Path, list[Path]]:
-    top = (data_root or data_folder()).expanduser().resolve()
     names = tuple(part.strip() for part in patterns.split(",")) if patterns else fields.files
-    roots = [top / folder for folder in fields.folders]
-    for root in [*roots, top] if not roots or top.name in fields.folders else roots:
-        if root.is_dir() and (files := map_files(names, root)):
-            return root, files
-    wanted = " or ".join(dict.fromkeys(names))
-    get = (
-        f"get them: agrotools benchmarks get {name} (from {fields.url})"
-        if fields.download
-        else f"they are at {fields.url}"
-    )
-    raise NoFileError(
-        f"{top / fields.folders[0] if roots else top} has no files of {name}: {wanted}",
-        hint="--data-root DIR gives the folder" + (f"; {get}" if fields.url else ""),
-    )
+    get = f"agrotools benchmarks get {name} (from {fields.url})" if fields.download else f"they are at {fields.url}"
+    missing = f"files of {name}: {' or '.join(dict.fromkeys(names))}"
+    # The patterns fit many files, so that a folder of any name is only searched if the map names none.
+    itself = not fields.folders or (data_root is not None and data_root.expanduser().resolve().name in fields.folders)
+    return find_below(data_root, fields.folders, partial(map_files, names), missing, get, itself=itself)
 
 
 def read_set(

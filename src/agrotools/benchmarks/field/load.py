@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks.downloads import Downloader
 from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples
-from agrotools.benchmarks.loading import INCOMPLETE, Loading, data_folder, settings_of
+from agrotools.benchmarks.loading import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError, FrozenModel
 from agrotools.core.base import NoFileError, Progress
@@ -32,11 +32,8 @@ class FieldSettings(FrozenModel):
 
 def field_folder(data_root: Path | None) -> Path:
     """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
-    root = data_root.expanduser() if data_root else data_folder()
-    for folder in (root / "field", root):
-        if (folder / "files").is_dir():
-            return folder.resolve()
-    raise NoFileError(f"{root} holds no photographs of field", hint=f"get them: {_GET_IT}")
+    find, missing = (lambda folder: (folder / "files").is_dir()), "photographs of field"
+    return find_below(data_root, ["field"], find, missing, f"get them: {_GET_IT}")[0]
 
 
 def load_field(loading: Loading) -> Benchmark:

@@ -9,12 +9,13 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
-from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.build.export.gta_entries import MAP_FILE, FieldMap, entries_in, entry_files, read_map
 from agrotools.build.export.gta_in import import_entries
 from agrotools.core import BenchmarkError, FrozenModel, ToleranceSlot
@@ -36,13 +37,9 @@ class ReleasedSettings(FrozenModel):
 
 def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
     """Return the folder ``agrotools`` below ``data_root``, or that folder ``itself``; NoFileError if it has no data."""
-    root = (data_root or data_folder()).expanduser()
-    for folder in (root / "agrotools", root / "AgroTools", *([root] if data_root and itself else [])):
-        if entry_files(folder, read_map(MAP)):
-            return folder.resolve()
-    raise NoFileError(
-        f"{root} has no folder agrotools with JSON or parquet files", hint="agrotools benchmarks get agrotools"
-    )
+    find, missing = partial(entry_files, fields=read_map(MAP)), "folder agrotools with JSON or parquet files"
+    itself = itself and data_root is not None
+    return find_below(data_root, ["agrotools"], find, missing, "agrotools benchmarks get agrotools", itself=itself)[0]
 
 
 def find_folder(data_root: Path | None) -> Path:
