@@ -86,9 +86,9 @@ def test_step_json_is_in_the_form_of_gta(root: Path) -> None:
     [
         ("text", "it has no sub_tasks: 'text'"),
         ([3], "sub-task 1 is no object"),
-        ([leaf("a"), {"id": "b", "sub_tasks": "c"}], "sub_tasks of sub-task 2 are no list"),
-        ([leaf("a"), node("b", [leaf("c"), leaf("d", -1)])], "weight of sub-task 2.2 is -1"),
-        ([{"id": "a", "weight": True}], "weight of sub-task 1 is no number"),
+        ([leaf("a"), {"id": "b", "sub_tasks": "c"}], "sub-task 2 is no object with a list of sub_tasks"),
+        ([leaf("a"), node("b", [leaf("c"), leaf("d", -1)])], "sub-task 2.2: weight: Input should be greater"),
+        ([{"id": "a", "weight": True}], "sub-task 1: weight: Input should be a valid number"),
     ],
 )
 def test_every_fault_of_a_tree_is_told(tmp_path: Path, sub_tasks: Any, message: str) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from PIL import Image
 
-from agrotools.build.export.card import TERMS, TEXTS, Tally, write_card
+from agrotools.benchmarks.describing import count_samples
+from agrotools.build.export.card import TERMS, TEXTS, write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet
@@ -46,9 +47,9 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
     """Return the YAML head of the card: parquet files, licence, languages, size. Strings are JSON, valid YAML."""
-    counted = Tally(samples)
+    languages = sorted(count_samples(samples)["languages"])
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
-    size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")
+    size = next((name for most, name in sizes if len(samples) < most), "100K<n<1M")
     tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]
     known = TERMS["licences"].get(header.licence, {}).get("huggingface")
     lines = [
@@ -56,7 +57,7 @@ def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
         f"pretty_name: {_quoted(f'{header.name} {header.version}')}",
         f"license: {known or 'other'}",
         *([] if known else ["license_name: terms-of-the-sources", "license_link: README.md"]),
-        f"language: {_quoted(sorted(counted.languages))}",
+        f"language: {_quoted(languages)}",
         f"size_categories: {_quoted([size])}",
         'task_categories: ["visual-question-answering", "image-text-to-text"]',
         f"tags: {_quoted(tags)}",
