@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.gta.load import read_gta
 from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
@@ -228,26 +225,6 @@ def test_gold_is_in_nothing_that_a_policy_sees(tmp_path: Path) -> None:
     write_entries(tmp_path, {"0": entry})
     benchmark = load_benchmark("gta", tmp_path)
     assert "MARKER" not in benchmark.view(benchmark.samples[0], "end-to-end").model_dump_json()
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6)
-    | st.sampled_from(["user", "assistant", "tool"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
-        ["role", "content", "tool_calls", "function", "name", "arguments", "path", "type", "whitelist", "thought"]
-    ), inner, max_size=4),
-    max_leaves=12,
-)  # fmt: skip
-
-
-@given(
-    st.fixed_dictionaries({}, optional=dict.fromkeys(("tools", "files", "dialogs", "gt_answer", "evaluation"), _JSON))
-)
-def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(tmp_path_factory, entry):
-    folder = tmp_path_factory.mktemp("any")
-    (folder / "dataset.json").write_text(json.dumps({"0": {**plain_entry(files=[]), **entry}}))
-    read = read_gta(folder / "dataset.json")
-    assert bool(read.samples) != bool(read.faults)
 
 
 def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
