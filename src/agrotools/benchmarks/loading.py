@@ -55,6 +55,7 @@ def default_data_root(plugin: BenchmarkPlugin, data_root: Path | None) -> Path |
 
 
 def find_below(
+    name: str,
     data_root: Path | None,
     folders: Iterable[str],
     find: Callable[[Path], Found | None],
@@ -70,7 +71,7 @@ def find_below(
         itself: True to look last in the data root itself.
 
     Raises:
-        NoFileError: nothing is found; ``missing`` says what, ``hint`` where to get it.
+        NoFileError: nothing is found of the benchmark ``name``; ``missing`` says what, ``hint`` where to get it.
     """
     root = (data_root or data_folder()).expanduser()
     patterns = ("".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else escape(c) for c in each) for each in folders)
@@ -78,8 +79,9 @@ def find_below(
     for place in [*places, root] if itself else places:
         if place.is_dir() and (found := find(place)):
             return place.resolve(), found
-    why = f"holds no {missing}" if root.is_dir() else "is no folder"
-    raise NoFileError(f"{root} {why}", hint=f"{hint}; --data-root DIR names their folder")
+    why = f"{root} holds no {missing} of {name}" if root.is_dir() else f"{root} is no folder"
+    hint = f"{hint}; --data-root DIR names the folder of the files"
+    raise NoFileError(why if data_root else f"{name} is not downloaded yet", hint=hint)
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:

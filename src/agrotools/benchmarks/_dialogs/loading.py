@@ -202,9 +202,8 @@ class Layout(NamedTuple):
         def find(folder: Path) -> str | None:
             return next((name for name in self.files if (folder / name).is_file()), None)
 
-        missing = f"{' or '.join(self.files)} of {self.name}"
         # The file itself is not resolved: if it is a link, the images are next to the link.
-        folder, name = find_below(data_root, self.folders, find, missing, self.source)
+        folder, name = find_below(self.name, data_root, self.folders, find, " or ".join(self.files), self.source)
         return folder / name
 
     def roots(self, data_root: Path | None) -> list[Path]:

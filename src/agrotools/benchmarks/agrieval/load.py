@@ -69,7 +69,7 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
         return list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
 
     hint = f"get them: agrotools benchmarks get {name} (from {layout['get_it']}), or name files: --option files=NAME"
-    return find_below(data_root, layout["folders"], find, f"file of {name}", hint)
+    return find_below(name, data_root, layout["folders"], find, "file", hint)
 
 
 def _named_file(root: Path, name: str) -> Path:

@@ -32,8 +32,7 @@ class FieldSettings(FrozenModel):
 
 def field_folder(data_root: Path | None) -> Path:
     """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
-    find, missing = (lambda folder: (folder / "files").is_dir()), "photographs of field"
-    return find_below(data_root, ["field"], find, missing, f"get them: {_GET_IT}")[0]
+    return find_below("field", data_root, ["field"], lambda each: (each / "files").is_dir(), "photographs", _GET_IT)[0]
 
 
 def load_field(loading: Loading) -> Benchmark:

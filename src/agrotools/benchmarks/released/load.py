@@ -37,9 +37,9 @@ class ReleasedSettings(FrozenModel):
 
 def find_entries(data_root: Path | None, *, itself: bool = True) -> Path:
     """Return the folder ``agrotools`` below ``data_root``, or that folder ``itself``; NoFileError if it has no data."""
-    find, missing = partial(entry_files, fields=read_map(MAP)), "folder agrotools with JSON or parquet files"
+    find, get = partial(entry_files, fields=read_map(MAP)), "agrotools benchmarks get agrotools"
     itself = itself and data_root is not None
-    return find_below(data_root, ["agrotools"], find, missing, "agrotools benchmarks get agrotools", itself=itself)[0]
+    return find_below("agrotools", data_root, ["agrotools"], find, "JSON or parquet files", get, itself=itself)[0]
 
 
 def find_folder(data_root: Path | None) -> Path:
