@@ -1,28 +1,21 @@
 """``agrotools init``: the benchmark that it writes passes its own test and is scored as it is."""
 
 import json
-import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
-import agrotools
 from support.command import run_command
+from support.installed import installed
 
 
 @pytest.mark.process
 def test_a_new_benchmark_passes_its_test_and_gets_scores(tmp_path: Path) -> None:
     assert run_command("init", "orchard", cwd=tmp_path).returncode == 0
     folder = tmp_path / "orchard"
-    ((group, names),) = tomllib.loads((folder / "pyproject.toml").read_text())["project"]["entry-points"].items()
-    (info := folder / "orchard-1.dist-info").mkdir()  # as pip writes it
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: orchard\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in names.items()))
-    path = os.pathsep.join([str(folder), str(Path(agrotools.__file__).parents[1])])
-    environment = {**os.environ, "PYTHONPATH": path, "AGROTOOLS_CACHE": str(tmp_path / "cache")}
+    environment = installed(folder, folder, tmp_path / "cache")
     for words in (["pytest", "-q", "-p", "no:cacheprovider"], ["agrotools", "eval", "orchard", "--json"]):
         command = [sys.executable, "-m", *words]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
