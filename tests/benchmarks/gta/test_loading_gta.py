@@ -69,13 +69,6 @@ def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path
     assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
 
 
-def nested(levels: int) -> Any:
-    value: Any = "x"
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -87,7 +80,6 @@ def nested(levels: int) -> Any:
         (plain_entry(files="image/image_1.jpg"), "files are no list"),
         (plain_entry(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
         (plain_entry(tools="OCR"), "its tools are no list: 'OCR'"),
-        (plain_entry(gt_answer=nested(300)), "nested too deep"),
         (plain_entry(gt_answer={"whitelist": ["7"]}), "no list of lists"),
         (plain_entry(gt_answer={"white": [["7"]]}), "no whitelist"),
         (plain_entry(gt_answer={"whitelist": [[None]]}), "something else than texts"),
@@ -177,13 +169,6 @@ def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) 
     assert step.call is not None
     given = RecordedTools(sample).run(step.call).observation.error
     assert given.message == "nothing was recorded of this call"
-
-
-def test_keys_that_are_alike_give_samples_of_their_own(tmp_path: Path) -> None:
-    write_entries(tmp_path, dict.fromkeys(("1", "01", "001", "x/1", "2"), plain_entry()))
-    benchmark = load_benchmark("gta", tmp_path)
-    assert [sample.id for sample in benchmark.samples] == ["gta-001", "gta-001_2", "gta-001_3", "gta-1", "gta-002"]
-    assert "its key is like that of another entry: entries 01, 001" in str(benchmark.header.metadata["notes"])
 
 
 def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:

@@ -14,15 +14,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
-from agrotools.benchmarks._dialogs.loading import (
-    TOO_DEEP,
-    EntryFindings,
-    Findings,
-    error_text,
-    is_too_deep,
-    quote,
-    samples_of,
-)
+from agrotools.benchmarks._dialogs.loading import TOO_DEEP, EntryFindings, Findings, error_text, quote, samples_of
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
 from agrotools.core import (
@@ -108,8 +100,8 @@ def _read_entry(
     form: DialogForm, table: FileTable, position: int, entry: Any, findings: EntryFindings
 ) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
-    if not is_object(entry) or is_too_deep(entry):
-        findings.fault(TOO_DEEP if is_object(entry) else "it is no object")
+    if not is_object(entry):
+        findings.fault("it is no object")
         return None
     files, names = _files(entry.get("files"), form, table, findings)
     turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)

@@ -18,14 +18,11 @@ from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 from agrotools.plugin import ExpectedCount
-from agrotools.text.loose_json import is_list, is_object
 
 TOO_DEEP = "it is nested too deep"
 _SHOWN = 40
 """Maximum number of faults in an error message; ``agrotools benchmarks check`` lists all."""
 _NAMED = 12
-_DEEPEST = 100
-"""Maximum nesting of an entry. Published entries have about ten levels, and more than 250 cannot be serialised."""
 
 
 class PublishedSettings(FrozenModel):
@@ -101,20 +98,6 @@ def error_text(error: BenchmarkError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def is_too_deep(entry: object) -> bool:
-    """Return True if an entry is nested too deeply to be read and written again."""
-    level: list[Any] = [entry]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if is_object(value) else value if is_list(value) else ())
-        ]
-        if not level:
-            return False
-    return True
-
-
 def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
     """Raise a BenchmarkError that lists the faults if there are any."""
     if not faults:
@@ -153,33 +136,18 @@ def samples_of(
     progress: Progress,
     what: str = "entries",
 ) -> list[Sample]:
-    """Return the samples of all usable entries in file order, with unique ids.
+    """Return the samples of all usable entries in file order. An entry whose id another one has is a fault.
 
     ``read`` converts an entry, given its position and content, to a sample; it returns None for an unusable entry and
     reports all reasons. ``what`` is the label of the reported progress.
     """
-    samples: list[Sample] = []
+    samples: dict[str, Sample] = {}
     for position, (key, entry) in enumerate(entries.items()):
-        if sample := read(position, entry, EntryFindings(key, findings)):
-            samples.append(sample)
+        of_entry = EntryFindings(key, findings)
+        if (sample := read(position, entry, of_entry)) and samples.setdefault(sample.id, sample) is not sample:
+            of_entry.fault("its key is like that of another entry")
         progress(what, position + 1, len(entries))
-    return _with_unique_ids(samples, findings)
-
-
-def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
-    """Return the samples with unique ids: a later one with a repeated id gets a suffix and a note."""
-    used_ids: set[str] = set()
-    renamed_samples: list[Sample] = []
-    for sample in samples:
-        name, number = sample.id, 2
-        while name in used_ids:
-            name, number = f"{sample.id}_{number}", number + 1
-        used_ids.add(name)
-        if name != sample.id:
-            findings.note(str(sample.metadata.get("entry", "")), "its key is like that of another entry")
-            sample = sample.model_copy(update={"id": name})
-        renamed_samples.append(sample)
-    return renamed_samples
+    return [*samples.values()]
 
 
 class Layout(NamedTuple):

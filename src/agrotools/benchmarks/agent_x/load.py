@@ -14,14 +14,12 @@ from pydantic import Field, JsonValue
 from agrotools.benchmarks._dialogs.entries import Gold, offered_tools, sample_of, text_of
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, safe_name
 from agrotools.benchmarks._dialogs.loading import (
-    TOO_DEEP,
     EntryFindings,
     Findings,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
     error_text,
-    is_too_deep,
     quote,
     samples_of,
 )
@@ -74,9 +72,6 @@ def _read_entry(
     table: FileTable, settings: AgentXSettings, position: int, entry: Any, findings: EntryFindings
 ) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
-    if is_too_deep(entry):
-        findings.fault(TOO_DEEP)
-        return None
     content = _entry_content(entry)
     if content is None:
         findings.fault("it is no object, nor a list of one")
