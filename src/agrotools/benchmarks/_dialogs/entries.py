@@ -109,7 +109,7 @@ def _read_entry(
     called = [step.tool for step in steps]
     toolset = [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
     try:
-        questions = _questions(entry.get("evaluation"), findings)
+        questions = _questions(entry.get("evaluation"))
         if form.gold is not None:
             gold = form.gold(entry, findings.note)
         else:
@@ -203,16 +203,13 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
 
     An entry that lists none is offered all tools of the benchmark, since those it calls are part of the solution.
     """
-    if value is not None and not is_object(value) and not is_list(value):
-        findings.fault(f"its tools are no list: {quote(value)}")
     # An object has the tools by name, as in toolmeta.json.
-    listed: list[str] = []
-    for item in _items([*value] if isinstance(value, dict) else value):
-        name: Any = item.get("name") if is_object(item) else item
-        if is_text(name) and name.strip():
-            listed.append(name.strip())
-        else:
-            findings.fault(f"a tool without a name: {quote(item)}")
+    names = [
+        item.get("name") if is_object(item) else item for item in ([*value] if is_object(value) else _items(value))
+    ]
+    if not all(is_text(name) and name.strip() for name in names):
+        findings.fault("a tool without a name")
+    listed = [str(name).strip() for name in names]
     if not listed and not findings.broken:
         findings.note("it lists no tools and is offered all tools of the benchmark")
     return offered_tools(listed or form.tools, called, findings, lacks_tools=form.lacks_tools)
@@ -238,18 +235,10 @@ def offered_tools(
     return tools
 
 
-def _questions(value: Any, findings: EntryFindings) -> list[str]:
+def _questions(value: Any) -> list[str]:
     """Return ThinkGeo's questions to a judge."""
-    if value is not None and not is_object(value) and not is_list(value):
-        findings.note("its questions to the judge are no list")
-    questions: list[str] = []
-    for item in _items([value] if is_object(value) else value):
-        text: Any = item.get("question") if is_object(item) else item
-        if is_text(text) and text.strip():
-            questions.append(text)
-        else:
-            findings.note("a question to the judge is no text")
-    return questions
+    texts = [item.get("question") if is_object(item) else item for item in _items(value)]
+    return [text for text in texts if is_text(text) and text.strip()]
 
 
 class _Turn(NamedTuple):
@@ -268,8 +257,6 @@ def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _
         findings.fault("it has no dialogs")
         return None
     messages: list[dict[str, Any]] = [message for message in dialogs if is_object(message)]
-    if len(messages) < len(dialogs):
-        findings.note("messages that are no objects are left out")
     user_places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
     query = text_of(messages[user_places[0]].get("content")).strip() if user_places else ""
     if not query:

@@ -73,8 +73,7 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
 
 
 def _named_file(root: Path, name: str) -> Path:
-    names = {path.name.casefold(): path for path in root.iterdir()}
-    path = root / name if (root / name).is_file() else names.get(name.casefold(), root / name)
+    path = {path.name.casefold(): path for path in root.iterdir()}.get(name.casefold(), root / name)
     if not path.is_file():
         raise UsageError(
             f"there is no file {path}", hint="--option files= takes names in the folder, with commas between"
