@@ -139,7 +139,9 @@ def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
 
 def _names(content: Any, path: Path) -> list[str]:
     listed: list[Any] = [*content] if is_list(content) or is_object(content) else []
-    given = [next(filter(None, map(each.get, _NAME_KEYS)), None) if is_object(each) else each for each in listed]
+    given: list[Any] = [
+        next(filter(None, map(each.get, _NAME_KEYS)), None) if is_object(each) else each for each in listed
+    ]
     names = [name.strip() for name in given if is_text(name) and name.strip()]
     if not names or len(names) < len(given):
         hint = "download it again, or remove it: the names are known here"
