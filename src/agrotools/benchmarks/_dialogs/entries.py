@@ -14,7 +14,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
-from agrotools.benchmarks._dialogs.loading import TOO_DEEP, EntryFindings, Findings, error_text, quote, samples_of
+from agrotools.benchmarks._dialogs.loading import TOO_DEEP, Findings, error_text, quote, samples_of
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
 from agrotools.core import (
@@ -96,9 +96,7 @@ def read_entries(
     return [with_groups(sample) for sample in samples]
 
 
-def _read_entry(
-    form: DialogForm, table: FileTable, position: int, entry: Any, findings: EntryFindings
-) -> Sample | None:
+def _read_entry(form: DialogForm, table: FileTable, position: int, entry: Any, findings: Findings) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if not is_object(entry):
         findings.fault("it is no object")
@@ -142,7 +140,7 @@ def _read_entry(
     )
 
 
-def sample_of(prefix: str, gold: Gold, findings: EntryFindings, **fields: Any) -> Sample | None:
+def sample_of(prefix: str, gold: Gold, findings: Findings, **fields: Any) -> Sample | None:
     """Return the sample of an entry; if it is not a valid one, return None and add the reason to ``findings``.
 
     ``prefix``: prefix of sample ids; ``fields``: fields of the sample that do not follow from ``gold``.
@@ -168,7 +166,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _files(
-    value: Any, form: DialogForm, table: FileTable, findings: EntryFindings
+    value: Any, form: DialogForm, table: FileTable, findings: Findings
 ) -> tuple[list[SampleFile], dict[str, str]]:
     """Return the files, and a mapping from their published paths to their names in the sample."""
     files: list[SampleFile] = []
@@ -198,7 +196,7 @@ def _files(
     return files, names
 
 
-def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
+def _toolset(value: Any, called: Sequence[str], findings: Findings, form: DialogForm) -> list[str]:
     """Return the tools that the entry lists, in its order, followed by those that it calls without listing them.
 
     An entry that lists none is offered all tools of the benchmark, since those it calls are part of the solution.
@@ -216,7 +214,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
 
 
 def offered_tools(
-    listed: Sequence[str], called: Sequence[str], findings: EntryFindings, *, lacks_tools: bool = False
+    listed: Sequence[str], called: Sequence[str], findings: Findings, *, lacks_tools: bool = False
 ) -> list[str]:
     """Return the listed tools, followed by those that are called without being listed.
 
@@ -251,7 +249,7 @@ class _Turn(NamedTuple):
     user_turns: int
 
 
-def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _Turn | None:
+def _first_turn(dialogs: Any, findings: Findings, *, open_ended: bool) -> _Turn | None:
     """Return the first question of a dialog with the following messages; None if there is no question."""
     if not is_list(dialogs) or not dialogs:
         findings.fault("it has no dialogs")
@@ -273,7 +271,7 @@ def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _
 
 
 def _steps(
-    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
+    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: Findings, *, open_ended: bool
 ) -> list[ReferenceStep]:
     """Return the calls of a turn as reference steps."""
     steps: list[ReferenceStep] = []
@@ -301,7 +299,7 @@ def _steps(
     return steps
 
 
-def _call(calls: Any, names: Mapping[str, str], findings: EntryFindings, number: int) -> tuple[str, Arguments] | None:
+def _call(calls: Any, names: Mapping[str, str], findings: Findings, number: int) -> tuple[str, Arguments] | None:
     """Return the tool and the arguments of the first call of a message."""
     several: list[Any] = calls if is_list(calls) else [calls]
     if len(several) > 1:
@@ -370,7 +368,7 @@ def _gold(
     image_tools: Iterable[str],
     called: Sequence[str],
     final_text: str,
-    findings: EntryFindings,
+    findings: Findings,
 ) -> Gold:
     """Read the gold of an entry from its ``gt_answer``.
 

@@ -33,52 +33,37 @@ class PublishedSettings(FrozenModel):
 
 
 class Findings:
-    """Faults and notes collected while files are read. ``part``: prefix of entry keys if there are several files."""
+    """Faults and notes collected while the entries of files are read, one after the other.
+
+    ``key``: key of the entry that is read. ``part``: prefix of keys in messages if there are several files.
+    """
 
     def __init__(self) -> None:
-        self.part = ""
+        self.key = self.part = ""
         self.faults: list[EntryFault] = []
         self._remarks: list[str] = []
         self._notes: dict[str, dict[str, None]] = defaultdict(dict)
 
-    def fault(self, entry: str, message: str) -> None:
+    def fault(self, message: str) -> None:
         """Record that the entry cannot be used."""
-        self.faults.append(EntryFault(self.part + entry, message))
+        self.faults.append(EntryFault(self.part + self.key, message))
 
-    def note(self, entry: str, message: str) -> None:
+    def note(self, message: str) -> None:
         """Record that the entry is used although it deviates from the published form."""
-        self._notes[message][self.part + entry] = None
+        self._notes[message][self.part + self.key] = None
 
     def remark(self, message: str) -> None:
         """Record a remark about all entries."""
         self._remarks.append(message)
 
     @property
-    def broken(self) -> list[str]:
-        """Keys of the entries that cannot be used, without duplicates."""
-        return list(dict.fromkeys(fault.entry for fault in self.faults))
+    def broken(self) -> bool:
+        """True if the entry cannot be used."""
+        return bool(self.faults) and self.faults[-1].entry == self.part + self.key
 
     def notes(self) -> list[str]:
         """Return the remarks on all entries, then each distinct note with the entries that it applies to."""
         return [*self._remarks, *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items())]
-
-
-@dataclass
-class EntryFindings:
-    """Findings in the entry ``key``. All faults are collected and reported together."""
-
-    key: str
-    findings: Findings
-    broken: bool = False
-
-    def fault(self, message: str) -> None:
-        """Record that the entry cannot be used."""
-        self.broken = True
-        self.findings.fault(self.key, message)
-
-    def note(self, message: str) -> None:
-        """Record that the entry is used although it deviates from the published form."""
-        self.findings.note(self.key, message)
 
 
 def entry_list(entries: Sequence[str]) -> str:
@@ -131,7 +116,7 @@ class ReadSet:
 
 def samples_of(
     entries: Mapping[str, Any],
-    read: Callable[[int, Any, EntryFindings], Sample | None],
+    read: Callable[[int, Any, Findings], Sample | None],
     findings: Findings,
     progress: Progress,
     what: str = "entries",
@@ -143,9 +128,9 @@ def samples_of(
     """
     samples: dict[str, Sample] = {}
     for position, (key, entry) in enumerate(entries.items()):
-        of_entry = EntryFindings(key, findings)
-        if (sample := read(position, entry, of_entry)) and samples.setdefault(sample.id, sample) is not sample:
-            of_entry.fault("its key is like that of another entry")
+        findings.key = key
+        if (sample := read(position, entry, findings)) and samples.setdefault(sample.id, sample) is not sample:
+            findings.fault("its key is like that of another entry")
         progress(what, position + 1, len(entries))
     return [*samples.values()]
 
@@ -229,7 +214,7 @@ class PublishedBenchmark:
             raise BenchmarkError(f"{self.layout.name}: {read.root} holds no entry that is asked for")
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()
-        if broken := read.findings.broken:
+        if broken := [*dict.fromkeys(fault.entry for fault in read.faults)]:
             notes.append(
                 f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}"
             )
