@@ -22,6 +22,6 @@ def test_a_new_benchmark_passes_its_test_and_gets_scores(tmp_path: Path) -> None
         assert done.returncode == 0, done.stdout + done.stderr
     metrics = {run["model"]: run["modes"]["end-to-end"]["metrics"]["fas"] for run in json.loads(done.stdout)}
     assert metrics["baseline:oracle"]["overall"]["value"] == 1 > metrics["baseline:guess"]["overall"]["value"]
-    again = run_command("init", "orchard", cwd=tmp_path)
-    assert again.returncode == 2
-    assert "exists already" in again.stderr
+    for name, why in (("orchard", "exists already"), ("gta", "there is a benchmark gta already"), ("a-b", "no name")):
+        refused = run_command("init", name, cwd=tmp_path)
+        assert (refused.returncode, why in refused.stderr) == (2, True)

@@ -19,13 +19,14 @@ def init(
 
     It runs as it is. Replace the tool and the questions by yours.
     """
-    from agrotools.core import UsageError
+    from agrotools.core import BENCHMARKS, UsageError
 
     folder = Path(name)
     if not re.fullmatch("[a-z][a-z0-9_]{0,40}", name):
         raise UsageError(f"{name!r} is no name of a Python module", hint="use a to z, 0 to 9 and _")
-    if folder.exists():
-        raise UsageError(f"{folder} exists already", hint="choose another name")
+    if folder.exists() or name in BENCHMARKS:
+        what = f"{folder} exists" if folder.exists() else f"there is a benchmark {name}"
+        raise UsageError(f"{what} already", hint="choose another name")
     folder.mkdir()
     for file in files("agrotools.data").joinpath("template").iterdir():
         if file.is_file():
