@@ -14,7 +14,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
-from agrotools.benchmarks._dialogs.loading import TOO_DEEP, Findings, error_text, quote, samples_of
+from agrotools.benchmarks._dialogs.loading import Findings, error_text, quote, samples_of
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
 from agrotools.core import (
@@ -154,9 +154,8 @@ def sample_of(prefix: str, gold: Gold, findings: Findings, **fields: Any) -> Sam
             answer=(gold.slot,),
             **fields,
         )
-    except (ValidationError, RecursionError) as error:
-        reason = TOO_DEEP if isinstance(error, RecursionError) else first_error(error)
-        findings.fault(shorten(reason, 120))
+    except ValidationError as error:
+        findings.fault(shorten(first_error(error), 120))
         return None
 
 

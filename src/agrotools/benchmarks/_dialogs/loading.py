@@ -19,7 +19,6 @@ from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 from agrotools.plugin import ExpectedCount
 
-TOO_DEEP = "it is nested too deep"
 _SHOWN = 40
 """Maximum number of faults in an error message; ``agrotools benchmarks check`` lists all."""
 _NAMED = 12
