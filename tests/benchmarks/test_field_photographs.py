@@ -14,12 +14,13 @@ from scipy.io import savemat
 from agrotools.benchmarks.describing import describe
 from agrotools.benchmarks.downloads import Patience
 from agrotools.benchmarks.field import load
-from agrotools.benchmarks.field.conversion import as_jpeg, as_tiff
 from agrotools.benchmarks.field.pack import (
     JPEG_QUALITY,
     DataSetNote,
     PackedFile,
     PackHead,
+    as_jpeg,
+    as_tiff,
     pixel_hash,
     read_head,
     read_samples,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks._dialogs.answer_keywords import is_scorable, matches_keywords
+from agrotools.benchmarks._dialogs.corrected_scorer import is_scorable, matches_keywords
 from agrotools.benchmarks._dialogs.published_scorer import is_correct
 
 
