@@ -29,7 +29,7 @@ from importlib.resources import files
 from typing import Literal
 
 from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.quality import steps_in, steps_used
+from agrotools.build.references import steps_in, steps_used
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FileSlot, FrozenModel, SampleFile, Slot

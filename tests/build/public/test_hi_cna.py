@@ -75,22 +75,6 @@ def test_eight_bits_stay_as_they_are_where_infrared_calls_itself_alpha_and_is_0(
             assert np.array_equal(pixels, bands[:3].transpose(1, 2, 0))
 
 
-def test_incomplete_repeated_and_empty_pairs_are_dropped_and_counted(tmp_path: Path) -> None:
-    folder = write_hi_cna(tmp_path / "set" / "Hi-CNA", [*SHARES[:5], 9, 9])
-    test = folder / "test"
-    (test / "change" / "gf2_0.png").unlink()
-    (test / "image1" / "gf2_1.tif").unlink()
-    (test / "image2" / "gf2_1.tif").unlink()
-    for name in ("image1/gf2_{}.tif", "image2/gf2_{}.tif", "change/gf2_{}.png"):
-        (test / name.format(6)).write_bytes((test / name.format(5)).read_bytes())
-    write_bands(test / "image2" / "gf2_3.tif", np.zeros((4, SIZE, SIZE)), "uint16")
-    part = hi_cna(tmp_path / "set", tmp_path, 20)
-    assert len(scenes(part)) == 3
-    assert part.dropped == {
-        "no change": 1, "no image1 and image2": 1, "blank picture": 1, "repeated": 1,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("nodata", [0, 255, None])
 def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path: Path, nodata: int | None) -> None:
     folder = write_hi_cna(tmp_path / "set", [0, 20])

@@ -8,8 +8,6 @@ from fake_ip102 import SHELL
 from parts import original_of, things_of
 from PIL import Image
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public import adapter_of
 from agrotools.build.sources.public.ip102 import CLASSES, CROPS, known_as, others_on, pests
@@ -104,17 +102,3 @@ def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left
         "repeated": 1,
         "under 64 px": 1,
     }
-
-
-def test_questions_are_varied(folder: Path, scratch: Path) -> None:
-    part = ip102(folder, scratch, 80)
-    chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len(chosen) == 80
-    uses = Counter(item.question.template for item in chosen)
-    assert uses.keys() == {question.template for question in part.questions}
-    assert max(uses.values()) <= 12
-    assert Counter(len({call.tool for call in item.instance.calls}) for item in chosen)[2] > 40
-    assert {item.instance.answer_type for item in chosen} == {"exact", "open_text"}
-    assert len({item.query for item in chosen}) == 80
-    for item in chosen:
-        assert "{" not in item.query

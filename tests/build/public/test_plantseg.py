@@ -9,8 +9,6 @@ from fake_plantseg import write_plantseg
 from parts import things_by_file
 from PIL import Image
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 from agrotools.build.sources.public.plants import CAUSES, known_diseases
@@ -81,13 +79,6 @@ def test_every_label_has_a_plant_a_name_of_its_own_and_a_crop_that_the_tool_find
     assert {disease.cause for disease in diseases} == {*CAUSES, None}
 
 
-def test_an_archive_that_nests_folders_and_holds_hidden_files_is_read(tmp_path: Path) -> None:
-    root = write_plantseg(tmp_path / "set" / "plantsegv2" / "plantsegv2", 2)
-    (tmp_path / "set" / "__MACOSX" / "images" / "test").mkdir(parents=True)
-    (root / "images" / "test" / "._apple.jpg").write_bytes(b"x")
-    assert plantseg(tmp_path / "set", tmp_path, 5).subjects
-
-
 def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_path: Path) -> None:
     folder = write_plantseg(tmp_path / "set")
     # Found in a copy of the set: what a file holds is read once and remembered.
@@ -104,18 +95,6 @@ def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_
     things = things_by_file(part)
     assert broken not in things
     assert len(set(twins) & things.keys()) < 2
-
-
-def test_answers_of_yes_and_no_are_balanced_and_no_answer_is_always_right(folder: Path, tmp_path: Path) -> None:
-    part = plantseg(folder, tmp_path, 34)
-    chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len(chosen) == 34
-    assert len({item.question.template for item in chosen}) == len(part.questions)
-    answers: dict[str, Counter[object]] = {}
-    for item in chosen:
-        answers.setdefault(item.question.template, Counter())[str(getattr(item.slots[0], "value", None))] += 1
-    for template in ("plant_disease_same", "plant_disease_suspected", "plant_disease_which", "plant_disease_cause"):
-        assert len(answers[template]) > 1
 
 
 def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_path: Path) -> None:

@@ -20,8 +20,6 @@ from fake_weedmap import (
 from PIL import Image
 from rasterio.errors import NotGeoreferencedWarning
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.public import adapter_of
 
 weedmap = adapter_of("weedmap")
@@ -114,18 +112,10 @@ def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratc
     }
 
 
-def test_grey_may_be_stored_as_colours_and_bands_are_asked_about(tmp_path: Path, scratch: Path, whole) -> None:
+def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
     root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
     expected = weedmap(tmp_path / "set", scratch, 20).files.keys()
     for path in (root / "tile" / "G").glob("*.png"):
         with Image.open(path) as picture:
             picture.convert("RGB").save(path)
     assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected
-    chosen = choose(whole.subjects, whole.questions, 62, SEED)
-    about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
-    assert len(about_bands) >= 6
-    assert len(about_bands) < len(chosen) / 2
-    for item in about_bands:
-        for call in item.instance.calls:
-            if call.tool == "measure_crop_weed_area":
-                assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}

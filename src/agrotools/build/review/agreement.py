@@ -11,7 +11,7 @@ import re
 import threading
 from codecs import BOM_UTF8
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -287,6 +287,28 @@ def summary_of(
         unknown=unknown,
         notes=tuple(notes),
     )
+
+
+SummaryPart = dict[str, Any]
+"""Paragraph (``text``) or table (``head``, ``rows``) of a summary, for the page and the terminal."""
+
+
+def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
+    """Yield the summary of a review as paragraphs and tables."""
+    verdicts = ("accept", "edit", "reject")
+    yield {"text": " · ".join(f"{name} {n}" for name, n in summary.standings.items())}
+    counts = [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()]
+    yield {"head": ["reviewer", *verdicts], "rows": counts}
+    yield from ({"text": pair.described} for pair in summary.agreements)
+    if not summary.agreements:
+        yield {"text": "Agreement needs two reviewers who decided the same samples."}
+    if summary.failed_checks:
+        yield {"text": f"checks that fail: {', '.join(f'{name} {n}' for name, n in summary.failed_checks.items())}"}
+    if summary.disputed:
+        yield {"text": f"disputed: {', '.join(summary.disputed)}"}
+    if summary.outdated or summary.unknown:
+        changed = f"{summary.outdated} decisions on samples that changed since"
+        yield {"text": f"not counted: {changed}, {summary.unknown} on unknown samples"}
 
 
 REVIEW_FILE = "review.jsonl"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
 
-from agrotools.build.review.agreement import Agreement, agreement_of, weighted_kappa
+from agrotools.build.review.agreement import Agreement, SummaryPart, agreement_of, weighted_kappa
 from agrotools.build.review.material import Material, facts_of_sample
 from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
 from agrotools.core.base import benchmark_title
@@ -404,12 +404,8 @@ def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: in
     )
 
 
-Part = dict[str, Any]
-"""Paragraph (``text``) or table (``head``, ``rows``) of the dialog of results."""
-
-
-def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
-    """Yield the summary as paragraphs and tables, for the page and the terminal."""
+def grading_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[SummaryPart]:
+    """Yield the summary of a grading as paragraphs and tables."""
     yield {"text": f"{summary.graded} of {summary.answers} answers graded"}
     if summary.graders:
         yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
@@ -436,7 +432,7 @@ def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
         yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
 
 
-def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[Part]:
+def _results(sheet: Sheet, runs: Sequence[RunGrades]) -> Iterator[SummaryPart]:
     names = [run.run for run in runs]
     if rubrics := [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in runs)]:
         means = [[each.name, *(_figure(run.by_rubric.get(each.id)) for run in runs)] for each in rubrics]

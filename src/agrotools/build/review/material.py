@@ -14,7 +14,7 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, Loading, load_benchmark
 from agrotools.benchmarks.loading import load_as
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export.folder import copy_files, write_benchmark
-from agrotools.build.quality import BLIND_CHECK, CHECKS, Finding
+from agrotools.build.quality.checks import BLIND_CHECK, CHECKS, Finding
 from agrotools.build.review.agreement import (
     REVIEW_FILE,
     Decision,
