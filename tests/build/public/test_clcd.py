@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_sets import SHARES
-from fake_clcd import write_clcd
+from data_sets import SHARES, write_clcd
 from PIL import Image
 
 from agrotools.build.sources import reading

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from fake_ip102 import SHELL
+from data_sets import SHELL_PEST
 from parts import original_of, things_of
 from PIL import Image
 
@@ -37,7 +37,7 @@ def test_classes_keep_their_names_and_each_is_known_but_one() -> None:
     assert (CLASSES[0], CLASSES[101]) == ("rice leaf roller", "Cicadellidae")
     assert CLASSES[43] == "sericaorient alismots chulsky"
     assert CROPS.count("citrus") == 19
-    assert set(range(102)) - pests().keys() == {SHELL}
+    assert set(range(102)) - pests().keys() == {SHELL_PEST}
     assert pests()[29].name == "bird cherry-oat aphid"
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from fake_plantseg import write_plantseg
+from data_sets import write_plantseg
 from parts import things_by_file
 from PIL import Image
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from fake_weedmap import (
+from data_sets import (
     CHANNELS,
     COLUMNS_PX,
     CROP_ALONE,
@@ -13,7 +13,7 @@ from fake_weedmap import (
     EMPTY,
     OUTSIDE,
     ROWS_PX,
-    draw_bands,
+    draw_channels,
     draw_labels,
     write_weedmap,
 )
@@ -43,7 +43,7 @@ def pictures(part):
         np.maximum(bands, 1)[:, valid].tobytes(): (name, frame)
         for name in CHANNELS
         for frame in range(8)
-        for bands, (_, valid) in [(draw_bands(name, frame), draw_labels(name, frame))]
+        for bands, (_, valid) in [(draw_channels(name, frame), draw_labels(name, frame))]
     }
     for subject in (one for one in part.subjects if one.of == "field"):
         for index in range(subject.things):
@@ -81,7 +81,7 @@ def test_tiles_have_named_bands_and_pairs_are_of_one_map(whole) -> None:
         with rasterio.open(whole.files[file.path]) as source:
             assert (source.descriptions, source.nodata) == (CHANNELS[name], 0)
             assert np.array_equal(source.dataset_mask() > 0, draw_labels(name, frame)[1])
-            assert np.abs(source.read().astype(int) - draw_bands(name, frame)).max() <= 1
+            assert np.abs(source.read().astype(int) - draw_channels(name, frame)).max() <= 1
     for subject in (one for one in whole.subjects if one.of == "field"):
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 

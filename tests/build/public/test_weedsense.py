@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
+from data_sets import WEED_CODES, WEED_NUMBERS, WEEKS, draw_plant, write_weedsense
 from parts import things_by_file
 from PIL import Image
 from scipy.spatial import ConvexHull
@@ -42,7 +42,7 @@ def test_cover_and_form_are_what_the_masks_say(folder: Path, tmp_path: Path) -> 
     assert len(things) == 16 * len(WEEKS)
     for path, thing in things.items():
         values = np.asarray(Image.open(folder / "test" / "mmseg_masks" / f"{path.stem}.png"))
-        plant, total = int((values == NUMBERS[_told(path)[0]]).sum()), int((values != 255).sum())
+        plant, total = int((values == WEED_NUMBERS[_told(path)[0]]).sum()), int((values != 255).sum())
         assert 0 < (values == 255).sum() < 0.01 * values.size
         assert thing.tool == "measure_crop_weed_area"
         expected = {"total_px": total, "veg_px": plant, "veg_pct": pytest.approx(100 * plant / total, rel=1e-5)}
@@ -52,7 +52,7 @@ def test_cover_and_form_are_what_the_masks_say(folder: Path, tmp_path: Path) -> 
     forms = things_by_file(weedsense(folder, tmp_path, 40), "pot_weed_form")
     assert len(forms) == 16 * len(WEEKS)
     for path, thing in forms.items():
-        plant, _ = draw_mask(*_told(path))
+        plant, _ = draw_plant(*_told(path))
         rows, columns = np.flatnonzero(plant.any(axis=1)), np.flatnonzero(plant.any(axis=0))
         form = thing.truth["plants"][0]  # pyright: ignore
         assert form["area_px"] == plant.sum()  # pyright: ignore
@@ -112,10 +112,15 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
         return values
 
     _rewrite(undecided, undecide)
-    _rewrite(other, lambda values: np.where(values == NUMBERS[CODES[2]], NUMBERS[CODES[0]], values).astype(np.uint8))
+    _rewrite(
+        other,
+        lambda values: np.where(values == WEED_NUMBERS[WEED_CODES[2]], WEED_NUMBERS[WEED_CODES[0]], values).astype(
+            np.uint8
+        ),
+    )
 
     def add_other(values: np.ndarray) -> np.ndarray:
-        values[20:40, 20:40] = NUMBERS[CODES[1]]
+        values[20:40, 20:40] = WEED_NUMBERS[WEED_CODES[1]]
         return values
 
     _rewrite(mixed, add_other)
