@@ -10,7 +10,6 @@ import pytest
 from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
-from agrotools.benchmarks.field.pack import read_samples
 from agrotools.benchmarks.pack import read_pack
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
@@ -165,22 +164,6 @@ def test_a_missing_file_is_one_that_every_value_needs(originals, tmp_path) -> No
     assert (twin.slots[0].reason, len(twin.instance.files)) == ("missing_file", 1)
     assert twin.instance.calls == asked("orchard", "orchard_sum", things).instance.calls
     assert unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None  # it also asks for each number
-
-
-def test_packed_twins_of_field_differ_in_files_alone() -> None:
-    samples = {sample.id: sample for sample in read_samples()}
-    pairs = [(samples[str(each.twin)], each) for each in samples.values() if not each.answerable]
-    assert pairs
-    assert all(sample.may_abstain for sample in samples.values())
-    order = [*samples]
-    for one, other in pairs:
-        assert (one.twin, other.twin) == (other.id, one.id)
-        for name in ("query", "toolset", "task_type", "answer_type", "template", "source"):
-            assert getattr(one, name) == getattr(other, name)
-        assert answer_form(one.answer) == answer_form(other.answer)
-        assert {file.name for file in other.files} <= {file.name for file in one.files}
-    first = sum(order.index(one.id) < order.index(other.id) for one, other in pairs)
-    assert len(pairs) < 20 or 0.2 < first / len(pairs) < 0.8
 
 
 def test_few_packed_twins_of_embedded_can_be_told_from_the_list_of_files() -> None:

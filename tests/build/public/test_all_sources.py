@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.choosing import SOURCE_PCTS, apportioned, published
+from agrotools.build.choosing import SOURCE_PCTS, Chosen, apportioned, ask_subject, published
 from agrotools.build.sources.part import REACH, listing_of
 from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
 from agrotools.cli.main import app
@@ -112,6 +113,18 @@ def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(bu
     for step in steps:
         assert step.truth is not None
         assert step.tool in errors or _agree(step), step
+
+
+@pytest.mark.parametrize("name", ["deepweeds", "fpcd", "hi_cna", "ip102", "papple", "plantseg", "weedsense"])
+def test_every_question_can_be_asked_of_some_subject(data_set, scratch, name):
+    part = adapter_of(name)(data_set(name), scratch, 80)
+    asked: dict[str, list[Chosen]] = {question.template: [] for question in part.questions}
+    for question in part.questions:
+        items = (ask_subject(subject, question, seed) for seed in range(3) for subject in part.subjects)
+        asked[question.template] += islice(filter(None, items), 1)
+    assert [template for template, items in asked.items() if not items] == []
+    for item in (item for items in asked.values() for item in items):
+        assert not any("{" in item.instance.query(wording) for wording in item.question.wordings)
 
 
 @pytest.mark.parametrize("name", WRITERS)

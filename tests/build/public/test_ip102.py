@@ -11,7 +11,7 @@ from PIL import Image
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public import adapter_of
 from agrotools.build.sources.public.ip102 import CLASSES, CROPS, known_as, others_on, pests
-from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates import Thing
 from agrotools.knowledge.kb_names import kb_names
 
 ip102 = adapter_of("ip102")
@@ -71,19 +71,6 @@ def test_names_are_those_of_the_labels_and_all_pictures_those_of_the_test_split(
     assert len(seen) > 60
     assert max(seen.values()) == 1
     assert len({thing.words["crop"] for _, thing in _things(part, "pest_photo")}) == 8
-    put = Counter[str]()
-    for question in (one for file in TEMPLATES for one in load_templates(file)):
-        for subject in part.subjects:
-            if subject.of != question.of or subject.things < question.things:
-                continue
-            things = tuple(subject.shown(index, index + 1) for index in range(question.things))
-            asked = question.instantiate(things, np.random.default_rng(1))
-            if asked is not None:
-                put[question.template] += 1
-                for wording in question.wordings:
-                    query = asked.query(wording)
-                    assert "{" not in query
-    assert put.keys() == {one.template for file in TEMPLATES for one in load_templates(file)}
 
 
 def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left_out(folder, tmp_path, scratch):

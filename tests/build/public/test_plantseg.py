@@ -12,7 +12,6 @@ from PIL import Image
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 from agrotools.build.sources.public.plants import CAUSES, known_diseases
-from agrotools.build.templates import load_templates
 from agrotools.knowledge.kb_names import kb_names
 
 plantseg = adapter_of("plantseg")
@@ -95,41 +94,6 @@ def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_
     things = things_by_file(part)
     assert broken not in things
     assert len(set(twins) & things.keys()) < 2
-
-
-def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_path: Path) -> None:
-    labels = {plant: [one.label for one in known_diseases().values() if one.plant == plant] for plant in PLANTS}
-    part = plantseg(write_plantseg(tmp_path / "set", 2, all_diseases=labels), tmp_path, 500)
-    assert {subject.metadata["crop"] for subject in part.subjects} == set(PLANTS)
-    cause_of = {entry.id: entry.taxonomy.pathogen_type for entry in kb_names().entries}
-    put: Counter[str] = Counter()
-    for question in load_templates("plant_disease"):
-        for subject in (each for each in part.subjects if each.of == question.of):
-            things = tuple(subject.shown(index, index + 1) for index in range(question.things))
-            asked = question.instantiate(things, np.random.default_rng(1))
-            if asked is None:
-                continue
-            put[question.template] += 1
-            slot = asked.slots[0]
-            words, ids = asked.words, [str(thing.truth["best"]) for thing in things]
-            match question.template:
-                case "plant_disease_suspected":
-                    assert slot.value == (words["suspected"] == words["disease"])
-                case "plant_disease_same":
-                    assert slot.value == (ids[0] == ids[1])
-                case "plant_disease_cause":
-                    assert slot.value == cause_of[ids[0]]
-                case "plant_disease_which":
-                    assert slot.value == things[ids.index(words["sought_id"])].called
-                case "plant_disease_which_cause":
-                    causes = [cause_of[one] for one in ids]
-                    assert slot.value == things[causes.index(words["sought_cause"].split()[1])].called  # pyright: ignore
-                case _:
-                    assert slot.value == words["disease"]
-                    assert words["label"] in slot.names  # pyright: ignore
-            for wording in question.wordings:
-                assert "{" not in asked.query(wording)
-    assert put.keys() == {question.template for question in load_templates("plant_disease")}
 
 
 def test_lesions_are_measured_by_their_masks_in_pairs_of_one_plant(folder: Path, tmp_path: Path) -> None:

@@ -12,8 +12,6 @@ from parts import things_by_file
 from PIL import Image
 from scipy.spatial import ConvexHull
 
-from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import adapter_of
 
@@ -133,35 +131,3 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
     assert {path.stem for path in things_by_file(part, "pot_weed")} == {
         path.stem for path in _masks(own) if path not in (empty, undecided, other, mixed)
     }
-
-
-def _fullest(covers: list[float], _: list[int]) -> str:
-    return f"image_{int(np.argmax(covers)) + 1}.jpg"
-
-
-ANSWERS: dict[str, Callable[[list[float], list[int]], float | str]] = {
-    "pot_weed_cover": lambda covers, _: covers[0],
-    "pot_weed_more": _fullest,
-    "pot_weed_peak": _fullest,
-    "pot_weed_factor": lambda covers, _: covers[1] / covers[0],
-    "pot_weed_points": lambda covers, _: abs(covers[1] - covers[0]),
-    "pot_weed_rate": lambda covers, weeks: (covers[1] - covers[0]) / (weeks[1] - weeks[0]),
-    "pot_weed_mean": lambda covers, _: float(np.mean(covers)),
-}
-
-
-def test_answers_are_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
-    part = weedsense(folder, tmp_path, 34)
-    chosen = choose(part.subjects, part.questions, part.samples, SEED)
-    assert len({item.question.template for item in chosen}) == 14
-    for item in chosen:
-        stems = [part.files[file.path].stem for file in item.instance.files]
-        values = [np.asarray(Image.open(folder / f"test/mmseg_masks/{stem}.png")) for stem in stems]
-        covers = [100 * np.count_nonzero((one > 0) & (one < 255)) / np.count_nonzero(one < 255) for one in values]
-        weeks = [_told(Path(stem))[1] for stem in stems]
-        if item.question.template in ANSWERS:
-            answer = ANSWERS[item.question.template](covers, weeks)
-            expected = answer if isinstance(answer, str) else pytest.approx(answer, rel=1e-4)
-            assert item.slots[0].value == expected, item.question.template  # pyright: ignore
-    fullest = [item.slots[0].value for item in chosen if item.question.template == "pot_weed_peak"]  # pyright: ignore
-    assert len(set(fullest)) > 1
