@@ -86,6 +86,9 @@ class Decision(FrozenModel):
         return self
 
 
+Entry = TypeVar("Entry", Decision, Grade)
+
+
 def checks_of(sample: Sample) -> list[CheckName]:
     """Return the checks that apply to ``sample``; for example, ``plot_inputs`` requires a figure."""
     steps = sample.reference.steps if sample.reference else ()
@@ -209,9 +212,9 @@ def review_status(decisions: Sequence[Decision]) -> Status:
     return _STATUS_BY_VERDICT[first.verdict]
 
 
-def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
+def valid_decisions(decisions: Iterable[Entry], contents: Mapping[str, str]) -> dict[str, list[Entry]]:
     """Return the valid decisions by sample: those on its current version. ``contents``: version by sample id."""
-    by_sample: dict[str, list[Decision]] = defaultdict(list)
+    by_sample: dict[str, list[Entry]] = defaultdict(list)
     for decision in decisions:
         if contents.get(decision.sample) == decision.content:
             by_sample[decision.sample].append(decision)
@@ -312,7 +315,6 @@ def review_parts(summary: ReviewSummary) -> Iterator[SummaryPart]:
 
 
 REVIEW_FILE = "review.jsonl"
-Entry = TypeVar("Entry", Decision, Grade)
 
 
 class ReviewJournal(Generic[Entry]):

@@ -5,7 +5,7 @@
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from agrotools.build.review.agreement import (
     CHECKS,
     Decision,
     ReviewJournal,
+    SummaryPart,
     edit_text,
     effective_edits,
     review_parts,
@@ -80,13 +81,6 @@ def _templates() -> "Environment":
     return environment
 
 
-def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
-    """Return the state of a sample for the list; other reviewers' decisions count only after one's own."""
-    mine = next((each for each in made if each.reviewer == reviewer), None)
-    standing = review_status(made) if mine else "undecided"
-    return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
-
-
 def picture_size(request: Request) -> str:
     """Return the requested picture size, a key of :data:`SIDES_PX`."""
     size = request.query_params.get("size", "small")
@@ -134,6 +128,8 @@ class Review:
     """Template of the page."""
     entries: type[Any] = Decision
     """Type of what is stored."""
+    standing_of: Callable[[Sequence[Any]], str] = staticmethod(review_status)
+    """Function that gives the standing of a sample after decisions."""
 
     def __init__(
         self, material: Material, journal: ReviewJournal[Any], doorkeeper: Doorkeeper, reviewer: str = ""
@@ -200,13 +196,20 @@ class Review:
         self.journal.refresh()
         decisions = self.journal.decisions()
         by_sample = valid_decisions(decisions, self.material.contents)
-        rows = []
-        for sample_id, facts in self.material.facts.items():
-            row = {"id": sample_id, "content": facts.content, "task": facts.task_type, "source": facts.source}
-            row |= {"query": facts.query, "flags": facts.flags}
-            rows.append(row | row_state(by_sample.get(sample_id, []), reviewer))
-        summary = summary_of(list(self.material.facts), self.material.contents, decisions, self.journal.notes)
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": [*review_parts(summary)]}
+        rows = [self._row(key, by_sample.get(key, []), reviewer) for key in self.material.facts]
+        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": [*self._summary(decisions, reviewer)]}
+
+    def _summary(self, decisions: Sequence[Any], _reviewer: str) -> Iterable[SummaryPart]:
+        contents = self.material.contents
+        return review_parts(summary_of(list(contents), contents, decisions, self.journal.notes))
+
+    def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
+        """Return a row of the list, with the state of the sample after the decisions ``made``."""
+        facts, mine = self.material.facts[key], _decision_of(made, reviewer)
+        row = {"id": key, "content": facts.content, "task": facts.task_type, "source": facts.source}
+        row |= {"query": facts.query, "flags": facts.flags, "mine": mine and mine.verdict, "reviewers": len(made)}
+        # Other reviewers' decisions count only after one's own.
+        return row | {"standing": self.standing_of(made) if mine else "undecided"}
 
     async def sample_page(self, request: Request) -> Response:
         self._sample(request)
@@ -238,9 +241,9 @@ class Review:
         return JSONResponse(self._decisions_on(request.path_params["sample_id"], reviewer))
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
-        mine = next((each for each in decisions if each.reviewer == reviewer), None)
-        others = [each for each in decisions if each.reviewer != reviewer]
+        decisions = self._decided(sample_id)
+        mine = _decision_of(decisions, reviewer)
+        others = [each for each in decisions if each is not mine]
         # Other decisions are hidden until the reviewer has decided, to avoid influence.
         visible = [each.model_dump(mode="json") for each in others] if mine else []
         return {
@@ -248,6 +251,9 @@ class Review:
             "others": visible,
             "hidden": len(others) - len(visible),
         }
+
+    def _decided(self, sample_id: str) -> Sequence[Any]:
+        return valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
 
     async def decide(self, request: Request) -> Response:
         """Store a decision; the response is sent after it has been written to disk."""
@@ -263,28 +269,25 @@ class Review:
 
     def _store_decision(self, body: bytes) -> dict[str, Any]:
         try:
-            entry = self._checked(self.entries.model_validate_json(body))
+            entry = self.entries.model_validate_json(body)
+            self._known(entry.sample)
+            if entry.content != self.material.facts[entry.sample].content:
+                raise HTTPException(409, "what was shown has changed: reload the page")
+            entry = self._checked(entry)
         except ValidationError as error:
             raise HTTPException(422, first_error(error).removeprefix("the whole: ")) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         self.journal.append(entry.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")}))
-        return {"saved": True, "row": self._row_of(entry.sample, entry.reviewer)}
+        return {"saved": True, "row": self._row(entry.sample, self._decided(entry.sample), entry.reviewer)}
 
     def _checked(self, decision: Any) -> Any:
-        """Return a decision as it is stored; ValueError or HTTPException if it does not fit its sample."""
-        sample = self._known(decision.sample)
-        if decision.content != self.material.facts[sample.id].content:
-            raise HTTPException(409, "the sample is not the one that was shown: reload the page")
+        """Return a decision as it is stored; ValueError if it does not fit its sample."""
         if decision.edits is None:
             return decision
-        if (edits := effective_edits(sample, decision.edits)) is None:
+        if (edits := effective_edits(self._known(decision.sample), decision.edits)) is None:
             raise ValueError("nothing is changed: edit the question or a slot, or accept it")
         return decision.model_copy(update={"edits": edits})
-
-    def _row_of(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
-        return {"id": sample_id, **row_state(decisions, reviewer)}
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -350,13 +353,17 @@ class Review:
         raise HTTPException(404, "the sample has no such file")
 
 
+def _decision_of(made: Sequence[Any], reviewer: str) -> Any:
+    return next((each for each in made if each.reviewer == reviewer), None)
+
+
 _LATER = "Agreement, and the results of the runs, are shown once you have graded all."
 
 
 class Grading(Review):
     """Blind grading of the answers of ``sheet``; ``reports``: address of the report page of each run."""
 
-    page, entries = "grade.html.j2", Grade
+    page, entries, standing_of = "grade.html.j2", Grade, staticmethod(lambda _: "")
 
     def __init__(
         self,
@@ -381,31 +388,17 @@ class Grading(Review):
         scheme = self.sheet.scheme
         return {"rubrics": scheme.rubric, "errors": scheme.error, "start": self.start, "home": self.home}
 
-    def _index(self, reviewer: str) -> dict[str, Any]:
-        self.journal.refresh()
-        grades: list[Grade] = self.journal.decisions()
-        n_graded = grades_by(self.sheet, grades).get(reviewer, 0)
-        if n_graded < len(self.sheet.items):  # the agreement with others would show how they graded
-            parts = [
-                {"text": f"You graded {n_graded} of {count_text(len(self.sheet.items), 'answer')}."},
-                {"text": _LATER},
-            ]
-        else:
-            parts = list(grading_parts(self.sheet, summarise_grades(self.sheet, grades)))
-        rows = [self._row(grades, item, reviewer) for item in self.sheet.items.values()]
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": parts}
+    def _summary(self, decisions: Sequence[Any], reviewer: str) -> Iterable[SummaryPart]:
+        n_graded = grades_by(self.sheet, decisions).get(reviewer, 0)
+        if n_graded == len(self.sheet.items):
+            return grading_parts(self.sheet, summarise_grades(self.sheet, decisions))
+        # The agreement with others would show how they graded.
+        graded = f"You graded {n_graded} of {count_text(len(self.sheet.items), 'answer')}."
+        return [{"text": graded}, {"text": _LATER}]
 
-    def _row(self, grades: Sequence[Grade], item: Item, reviewer: str) -> dict[str, Any]:
-        facts = self.sheet.material.facts[item.key]
-        row = {"id": item.key, "label": item.label, "task": facts.task_type, "source": facts.source}
-        row |= {"query": facts.query, "flags": [], "standing": "", "content": facts.content}
-        mine = self._grade_of(grades, item.key, reviewer)
-        return row | {"mine": "grade" if mine else None, "reviewers": int(mine is not None)}
-
-    def _grade_of(self, grades: Sequence[Grade], key: str, reviewer: str) -> Grade | None:
-        digest = self.sheet.scheme.digest
-        of = (each for each in grades if each.sample == key and each.content == digest and each.reviewer == reviewer)
-        return next(of, None)
+    def _row(self, key: str, made: Sequence[Any], reviewer: str) -> dict[str, Any]:
+        row = super()._row(key, [each for each in made if each.reviewer == reviewer], reviewer)
+        return row | {"label": self.sheet.items[key].label}
 
     def _render_sample(self, key: str) -> str:
         item = self.sheet.items[key]
@@ -421,11 +414,9 @@ class Grading(Review):
         return render("answer.html.j2", shown=shown)
 
     def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        grades: list[Grade] = self.journal.decisions()
-        mine = self._grade_of(grades, sample_id, reviewer)
-        item = self.sheet.items[sample_id]
-        sources = [self._source(item, *each) for each in item.runs] if all_graded(self.sheet, grades) else []
-        return {"mine": mine.model_dump(mode="json") if mine else None, "others": [], "hidden": 0, "sources": sources}
+        item, is_done = self.sheet.items[sample_id], all_graded(self.sheet, self.journal.decisions())
+        sources = [self._source(item, *each) for each in item.runs] if is_done else []
+        return {**super()._decisions_on(sample_id, reviewer), "others": [], "hidden": 0, "sources": sources}
 
     def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
         run = self.sheet.runs[at]
@@ -433,17 +424,10 @@ class Grading(Review):
         report = self.reports.get(run)
         return {"name": self.sheet.names()[at], "link": f"{report}#samples?id={place}" if report else ""}
 
-    def _checked(self, grade: Any) -> Any:
-        if (item := self.sheet.items.get(grade.sample)) is None:
-            raise HTTPException(404, "there is no such answer")
-        if grade.content != self.sheet.scheme.digest:
-            raise HTTPException(409, "the rubrics are not those that were shown: reload the page")
-        if complaint := self.sheet.scheme.complaint(item, grade):
+    def _checked(self, decision: Any) -> Any:
+        if complaint := self.sheet.scheme.complaint(self.sheet.items[decision.sample], decision):
             raise ValueError(complaint)
-        return grade
-
-    def _row_of(self, sample_id: str, reviewer: str) -> dict[str, Any]:
-        return self._row(self.journal.decisions(), self.sheet.items[sample_id], reviewer)
+        return decision
 
     def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
         return self.sheet.items[key].calls

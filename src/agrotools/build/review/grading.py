@@ -214,7 +214,7 @@ def open_sheet(
     facts = {}
     for key, item in items.items():
         of_sample = facts_of_sample(item.record.sample, ())
-        facts[key] = replace(of_sample, content=scheme.digest)
+        facts[key] = replace(of_sample, content=scheme.digest, flags=())
     material = Material(
         title=benchmark_title(manifests[0].benchmark, manifests[0].benchmark_version),
         journal=log or Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE,
