@@ -1,6 +1,5 @@
 """The FPCD adapter on a small data set in its authors' layout."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -90,23 +89,3 @@ def test_specks_alone_are_neither_change_nor_none(tmp_path: Path) -> None:
     part = fpcd(write_fpcd(tmp_path / "set", [*PONDS, [(1, 50, 50, 5)]]), tmp_path, 20)
     truth = things(part)[8].truth
     assert (truth["change_px"], truth["changed"], truth["pond"]) == (25, None, {"event": None})
-
-
-def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PONDS)
-    root = folder / "FPCD"
-    first, second = root / "T0" / "T0", root / "T1"
-    (first / f"{VILLAGE}_200703_0.jpg").unlink()
-    (second / f"{VILLAGE}_201502_1.jpg").unlink()
-    (root / "multi_class_masks" / "multi_class_masks" / f"{pond_key(2)}.png").unlink()
-    shutil.copy(picture(folder, 3), second / f"{VILLAGE}_201702_3.jpg")
-    picture(folder, 4).rename(second / f"{VILLAGE}_200612_4.jpg")
-    Image.new("RGB", (POND_WIDTH, POND_HEIGHT)).save(picture(folder, 5))
-    (first / f"{VILLAGE}_200703_7.jpg").write_bytes((first / f"{VILLAGE}_200703_6.jpg").read_bytes())
-    picture(folder, 7).write_bytes(picture(folder, 6).read_bytes())
-    part = fpcd(folder, tmp_path, 20)
-    assert len(things(part)) == 1
-    assert part.dropped == {
-        "no T0": 1, "no T1": 1, "several dates": 1, "dates in the wrong order": 1, "no multi_class_masks": 1,
-        "blank picture": 1, "repeated": 1,
-    }  # fmt: skip

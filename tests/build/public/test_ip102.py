@@ -82,10 +82,3 @@ def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left
     assert _pixels(made[0]).shape[2] == 3
     assert not used & {tested[2], "40410.jpg"}
     assert len(used & {tested[1], tested[3]}) <= 1
-    dropped = {reason: count for reason, count in part.dropped.items() if count}
-    assert dropped == {
-        "of a class that cannot be told": 4,
-        "also in the train split": 1,
-        "repeated": 1,
-        "under 64 px": 1,
-    }

@@ -57,16 +57,6 @@ def test_sizes_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Pa
     assert halved
 
 
-def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
-    left_out = papple(folder, tmp_path, 30).dropped
-    assert isinstance(left_out, dict)
-    assert (left_out["pictures whose names tell no year"], left_out["pictures without a usable apple"]) == (1, 1)
-    assert (left_out["pictures without depth"], left_out["outlines of fewer than three points"]) == (1, 19)
-    for what in ("without a diameter", "that are mostly hidden", "at the edge of a picture", "without depth",
-                 "shown in another picture already"):  # fmt: skip
-        assert left_out[f"apples {what}"], what
-
-
 def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, tmp_path: Path) -> None:
     (own / "depth_maps").rename(own / "depthCropNpy")
     (own / "GT_diameter.txt").rename(own / "GT_diameters.txt")

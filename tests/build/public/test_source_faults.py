@@ -1,4 +1,4 @@
-"""What is missing or wrong in a data set is named, with where to get the data set."""
+"""What is missing or wrong in a data set is named, with where to get it, or left out and counted by reason."""
 
 import json
 import re
@@ -230,3 +230,102 @@ def test_what_is_missing_or_wrong_is_named_with_where_to_get_it(own_set, scratch
         adapter_of(name)(folder, scratch, SAMPLES.get(name, 20))
     assert re.search(message, str(raised.value)), str(raised.value)
     assert HINTS[name] in str(raised.value.hint)
+
+
+def same_as(name: str) -> Callable[[Path], object]:
+    """Write the content of another file of the folder."""
+    return lambda path: path.write_bytes(path.with_name(name).read_bytes())
+
+
+def renamed(old: str, new: str) -> Callable[[Path], object]:
+    return lambda path: path.rename(path.with_name(path.name.replace(old, new)))
+
+
+def plant(change: Callable[[Any, int], object]) -> Callable[[Path], object]:
+    """Change the values of a mask, given the number of its plant."""
+
+    def changed(values: Any) -> Any:
+        change(values, int(values[(values > 0) & (values < 255)][0]))
+        return values
+
+    return pixels(changed)
+
+
+BEFORE, AFTER, EVENTS = "FPCD/T0/T0/*", "FPCD/T1/*", "FPCD/*/multi_class_masks/*"
+MAP = "Tiles/*/003"
+LEFT_OUT: dict[str, tuple[list[Damage], dict[str, int]]] = {
+    "agromind": (
+        [],
+        {
+            "repeated": 2, "incomplete": 2, "with two answers for one picture": 1,
+            "about pictures of IP102, which is a source of its own": 6, "with an answer that no tool measures": 3,
+        },
+    ),
+    "clcd": (
+        [
+            first("CLCD/test/label/00000.png", remove), first("CLCD/test/time2/00002.png", remove),
+            first("CLCD/test/time1/00003.png", blank((160, 160))), each("CLCD/test/*/00005.png", same_as("00004.png")),
+        ],
+        {"no label": 1, "no time2": 1, "blank picture": 1, "repeated": 1},
+    ),
+    "fpcd": (
+        [
+            first(BEFORE, remove), first(f"{AFTER}_1.jpg", remove), first(f"{EVENTS}_2.png", remove),
+            first(f"{AFTER}_3.jpg", lambda path: shutil.copy(path, path.with_name(path.name.replace("2015", "2017")))),
+            first(f"{AFTER}_4.jpg", renamed("201502", "200612")), first(f"{AFTER}_5.jpg", blank((256, 192))),
+            *(first(f"{place}_7.jpg", lambda path: same_as(path.name.replace("7.", "6."))(path))
+              for place in (BEFORE, AFTER)),
+        ],
+        {
+            "no T0": 1, "no T1": 1, "no multi_class_masks": 1, "several dates": 1, "dates in the wrong order": 1,
+            "blank picture": 1, "repeated": 1,
+        },
+    ),
+    "ip102": (
+        [], {"of a class that cannot be told": 4, "also in the train split": 1, "repeated": 1, "under 64 px": 1},
+    ),
+    "papple": (
+        [],
+        {
+            "pictures whose names tell no year": 1, "pictures without a usable apple": 1, "pictures without depth": 1,
+            "outlines of fewer than three points": 19, "outlines without the number of an apple": 44,
+            "apples without a diameter": 5, "apples that are mostly hidden": 5, "apples without depth": 4,
+            "apples at the edge of a picture": 4, "apples shown in another picture already": 20,
+        },
+    ),
+    "weedmap": (
+        [
+            first(f"{MAP}/tile/RE/*", remove), first(f"{MAP}/*/*1_*color.png", content(b"\x89PNG\r\n")),
+            first(f"{MAP}/*/*2_*color.png", blank((320, 240), (0, 0, 255))), first(f"{MAP}/tile/NIR/*7.png", cut(9000)),
+        ],
+        {
+            "incomplete": 1, "unreadable": 2, "with labels of other colours": 1, "mostly outside the map": 2,
+            "empty": 2,
+        },
+    ),
+    "weedsense": (
+        [
+            first(MASKS, pixels(lambda values: np.where(values == 255, values, 0)), 0),
+            first(MASKS, plant(lambda values, _: values[:4].fill(255)), 6),
+            first(MASKS, plant(lambda values, number: np.putmask(values, values == number, number % 16 + 1)), 12),
+            first(MASKS, plant(lambda values, number: values[20:40, 20:40].fill(number % 16 + 1)), 17),
+            first(MASKS, remove, 19),
+        ],
+        {
+            "without a plant": 1, "with more than 1 % left undecided": 1, "with the number of another species": 2,
+            "listed files that are missing": 1,
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_cannot_be_used_is_left_out_and_counted(data_set, own_set, scratch, tmp_path, name):
+    damages, expected = LEFT_OUT[name]
+    whole = name != "weedsense"  # of which no more is read than is needed
+    folder = Path(shutil.copytree(data_set(name), tmp_path / "whole")) if whole else own_set(name)
+    for damage in damages:
+        damage(folder)
+    part = adapter_of(name)(folder, scratch, 200 if whole else 20)
+    assert {reason: count for reason, count in part.dropped.items() if count} == expected
+    assert part.subjects

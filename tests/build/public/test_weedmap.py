@@ -9,7 +9,6 @@ from data_sets import (
     CHANNELS,
     COLUMNS_PX,
     CROP_ALONE,
-    EDGE,
     EMPTY,
     OUTSIDE,
     ROWS_PX,
@@ -92,24 +91,6 @@ def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(f
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
     assert all(frame != CROP_ALONE for _, frame in frames)
     assert {name for name, _ in frames} == {"003", "005"}
-
-
-def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
-    root = write_weedmap(tmp_path / "set", maps="003") / "Tiles" / "RedEdge" / "003"
-    (root / "tile" / "RE" / "frame0000.png").unlink()
-    (root / "groundtruth" / "003_frame0001_GroundTruth_color.png").write_bytes(b"\x89PNG\r\n")
-    Image.new("RGB", SIZE, (0, 0, 255)).save(root / "groundtruth" / "003_frame0002_GroundTruth_color.png")
-    whole = (root / "tile" / "NIR" / "frame0007.png").read_bytes()
-    (root / "tile" / "NIR" / "frame0007.png").write_bytes(whole[: len(whole) // 2])
-    part = weedmap(tmp_path / "set", scratch, 20)
-    assert sorted(at for _, at in pictures(part)) == [("003", EDGE), ("003", CROP_ALONE)]
-    assert part.dropped == {
-        "incomplete": 1,
-        "unreadable": 2,
-        "with labels of other colours": 1,
-        "mostly outside the map": 1,
-        "empty": 1,
-    }
 
 
 def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data_sets import WEED_CODES, WEED_NUMBERS, WEEKS, draw_plant, write_weedsense
+from data_sets import WEED_NUMBERS, WEEKS, draw_plant
 from parts import things_by_file
 from PIL import Image
 from scipy.spatial import ConvexHull
@@ -88,46 +88,4 @@ def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_cu
         assert subject.of == "pot_weed_mixed" or weeks == sorted(weeks)
     assert {path.stem for path in things_by_file(weedsense(folder, tmp_path, 6), "pot_weed")} == {
         path.stem for path in things_by_file(part, "pot_weed")
-    }
-
-
-def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_counted(tmp_path: Path) -> None:
-    own = write_weedsense(tmp_path / "set", codes=5, frames=1)
-    _masks(own)[-1].unlink()
-    table = own / "test" / "test_data.csv"
-    table.write_text(table.read_text().replace(",11.0\n", ",\n", 1))
-    part = weedsense(own, tmp_path, 20)
-    assert part.dropped == {"listed files that are missing": 1, "incomplete": 1}
-    assert len(things_by_file(part, "pot_weed")) == 23
-
-
-def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: Path) -> None:
-    empty, undecided, other, mixed = _masks(own)[0], _masks(own)[6], _masks(own)[12], _masks(own)[17]
-    _rewrite(empty, lambda values: np.where(values == 255, values, 0).astype(np.uint8))
-
-    def undecide(values: np.ndarray) -> np.ndarray:
-        values[:4] = 255
-        return values
-
-    _rewrite(undecided, undecide)
-    _rewrite(
-        other,
-        lambda values: np.where(values == WEED_NUMBERS[WEED_CODES[2]], WEED_NUMBERS[WEED_CODES[0]], values).astype(
-            np.uint8
-        ),
-    )
-
-    def add_other(values: np.ndarray) -> np.ndarray:
-        values[20:40, 20:40] = WEED_NUMBERS[WEED_CODES[1]]
-        return values
-
-    _rewrite(mixed, add_other)
-    part = weedsense(own, tmp_path, 20)
-    assert part.dropped == {
-        "without a plant": 1,
-        "with more than 1 % left undecided": 1,
-        "with the number of another species": 2,
-    }
-    assert {path.stem for path in things_by_file(part, "pot_weed")} == {
-        path.stem for path in _masks(own) if path not in (empty, undecided, other, mixed)
     }
