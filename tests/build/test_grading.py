@@ -16,7 +16,7 @@ from agrotools.build.review.grading import (
     grading_parts,
     open_sheet,
     read_scheme,
-    shown_steps,
+    shown_step,
     summarise_grades,
     weighted_kappa,
 )
@@ -90,7 +90,7 @@ def test_equal_answers_are_graded_once_without_names_of_models(tmp_path: Path):
         assert not any(name in sheet.masked(text).lower() for name in ("qwen", "gpt", "acme", "run-0"))
     assert sheet.masked("egypt and vl-8b") == "egypt and vl-8b"
     item = next(item for item in sheet.items.values() if item.has_calls)
-    assert shown_steps(sheet, item)[0]["thought"] == "[model] thinks"
+    assert shown_step(sheet, 1, item.calls[0])["thought"] == "[model] thinks"
 
 
 def test_only_wrong_answers(tmp_path: Path):

@@ -243,17 +243,12 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     return 1 - fmean((a - b) ** 2 for a, b in pairs) / by_chance if by_chance > 0 else None
 
 
-def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreement, ...]:
-    """Return the agreement of every pair of reviewers."""
-    verdicts: dict[str, dict[str, str]] = defaultdict(dict)
-    for sample, decisions in by_sample.items():
-        for decision in decisions:
-            verdicts[decision.reviewer][sample] = decision.verdict
-    agreements: list[Agreement] = []
-    for pair in combinations(sorted(verdicts), 2):
-        first, second = (verdicts[reviewer] for reviewer in pair)
-        agreements.append(agreement_of(pair, [(first[sample], second[sample]) for sample in first.keys() & second]))
-    return tuple(agreements)
+def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> Iterator[Agreement]:
+    """Yield the agreement of every pair of reviewers."""
+    verdicts = [{each.reviewer: each.verdict for each in decisions} for decisions in by_sample.values()]
+    for first, second in combinations(sorted(set().union(*verdicts)), 2):
+        both = [(of[first], of[second]) for of in verdicts if {first, second} <= of.keys()]
+        yield agreement_of((first, second), both)
 
 
 def agreement_of(reviewers: tuple[str, str], categories: Sequence[tuple[str, str]]) -> Agreement:
@@ -283,7 +278,7 @@ def summary_of(
         samples=len(ids),
         standings={name: sum(each == name for each in standings.values()) for name in STATUSES},
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
-        agreements=agreements_of(by_sample),
+        agreements=tuple(agreements_of(by_sample)),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),
         failed_checks={name: len(samples) for name, samples in failed.items() if samples},
         outdated=len(decisions) - known - unknown,

@@ -41,7 +41,7 @@ from agrotools.build.review.grading import (
     grades_by,
     grading_parts,
     open_sheet,
-    shown_steps,
+    shown_step,
     summarise_grades,
 )
 from agrotools.build.review.material import Material
@@ -409,7 +409,7 @@ class Grading(Review):
             "label": item.label,
             "rubrics": [each.id for each in self.sheet.scheme.rubrics_of(item)],
             "text": self.sheet.masked((trajectory.answer if trajectory else None) or ""),
-            "taken": shown_steps(self.sheet, item),
+            "taken": [shown_step(self.sheet, number, step) for number, step in enumerate(item.calls, 1)],
         }
         return render("answer.html.j2", shown=shown)
 

@@ -14,11 +14,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from agrotools.build.review.agreement import Agreement, SummaryPart, agreement_of, weighted_kappa
 from agrotools.build.review.material import Material, facts_of_sample
-from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
+from agrotools.core import FrozenModel, Mode, Observation, Record, Step, UsageError, first_error
 from agrotools.core.base import benchmark_title
 from agrotools.report.curve import common_mode
 from agrotools.report.html.pictures import benchmark_roots
@@ -246,25 +246,19 @@ def _mask_of(runs: Sequence[Path], manifests: Sequence[Manifest]) -> re.Pattern[
     return re.compile(rf"(?<!\w)(?:{'|'.join(patterns) or '(?!)'})(?!\w)", re.IGNORECASE)
 
 
-def shown_steps(sheet: Sheet, item: Item) -> list[dict[str, Any]]:
-    """Return the calls of an answer for the page, with the names of models masked."""
-    return [_shown(sheet, number, step) for number, step in enumerate(item.calls, 1)]
-
-
-def _shown(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
+def shown_step(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
+    """Return a call of an answer for the page, with the names of models masked."""
     assert step.call is not None
-    observation = step.observation
-    result: Mapping[str, JsonValue] = (observation.result if observation else None) or {}
+    observation = step.observation or Observation()
+    error, result = observation.error, observation.result or {}
     return {
         "number": number,
         "tool": sheet.masked(step.call.tool),
         "thought": sheet.masked(step.thought),
         "arguments": [(sheet.masked(name), sheet.masked(value_text(v))) for name, v in step.call.arguments.items()],
         "result": [(name, sheet.masked(shortened(value_text(v), 200))) for name, v in result.items() if v is not None],
-        "error": sheet.masked(f"{observation.error.kind}: {observation.error.message}")
-        if observation and observation.error
-        else "",
-        "artifacts": [each for each in (observation.artifacts if observation else ()) if each.kind != "table"],
+        "error": sheet.masked(f"{error.kind}: {error.message}") if error else "",
+        "artifacts": [each for each in observation.artifacts if each.kind != "table"],
     }
 
 
