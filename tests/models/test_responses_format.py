@@ -77,7 +77,7 @@ def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path)
     folder = write_folder(tmp_path / "bench")
     values: list[Any] = []
     for suffix in ("", "/responses"):
-        with serving(ReferenceFollower.of_folder(folder, "good")) as endpoint:
+        with serving(ReferenceFollower.of_folder(folder)) as endpoint:
             run = at.evaluate(
                 folder,
                 "m",

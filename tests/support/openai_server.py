@@ -1,23 +1,21 @@
 """An OpenAI-compatible endpoint on this machine that answers by a benchmark's reference trajectories.
 
-``good`` makes every reference call with the values it was shown and answers from them; ``sloppy`` makes the mistakes
-that models make (odd formats, wrong arguments, wrong tools, early or wrong answers); ``broken`` is a bad server beside
-(500, 429, no JSON, no choices, context and filter errors). What goes wrong depends on the request alone, so that runs
-repeat.
+It makes every reference call with the values it was shown and answers from them. If it is ``sloppy``, it makes the
+mistakes that models make (odd formats, wrong arguments, wrong tools, early or wrong answers), by the request alone.
 """
 
 import asyncio
 import hashlib
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from typing import Any, Literal
+from typing import Any
 
 from aiohttp import web
 from pydantic import JsonValue
@@ -30,8 +28,6 @@ from agrotools.models import ImagePart
 from agrotools.models.first_contact import QUESTIONS
 from agrotools.text.answer_form import format_answer
 
-Behaviour = Literal["good", "sloppy", "broken"]
-BEHAVIOURS: tuple[Behaviour, ...] = ("good", "sloppy", "broken")
 Body = dict[str, Any]
 Responder = Callable[[Body], web.Response]
 SPEC = ToolSpec(
@@ -227,38 +223,29 @@ class ReferenceFollower:
     Samples are found by their query; those that share one are told apart by the images in the request.
     """
 
-    def __init__(self, samples: Sequence[Sample], root: Path, behaviour: Behaviour = "good") -> None:
-        self._root = root
-        self._behaviour: Behaviour = behaviour
+    def __init__(self, samples: Sequence[Sample], root: Path, *, sloppy: bool = False) -> None:
+        self._root, self._sloppy = root, sloppy
         self._by_query: dict[str, list[Sample]] = defaultdict(list)
         self._images: dict[str, list[str]] = {}
-        self._seen: Counter[str] = Counter()
         for sample in samples:
             self._by_query[sample.query].append(sample)
 
     @classmethod
-    def of_folder(cls, folder: Path, behaviour: Behaviour) -> "ReferenceFollower":
+    def of_folder(cls, folder: Path) -> "ReferenceFollower":
         lines = (folder / "samples.jsonl").read_text(encoding="utf-8").splitlines()
-        return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder, behaviour)
+        return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder)
 
     def __call__(self, body: Body) -> web.Response:
         question = text_of(next(message for message in body["messages"] if message["role"] == "user"))
         sample = self._sample(question, body)
         if sample is None:
             return error(400, "this endpoint knows no sample with that question")
-        digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-        self._seen[digest] += 1
-        luck = Luck(digest)
-        if self._behaviour == "broken":
-            fault = _server_fault(luck, self._seen[digest])
-            if fault is not None:
-                return fault
         protocol = (
             "native" if body.get("tools") else "react" if "Action Input:" in text_of(body["messages"][0]) else "none"
         )
         if text_of(body["messages"][-1]).startswith("Now copy the values of your answer"):
             protocol = "none"
-        return _reply(sample, _results(body["messages"]), protocol, None if self._behaviour == "good" else luck)
+        return _reply(sample, _results(body["messages"]), protocol, Luck(body) if self._sloppy else None)
 
     def _sample(self, question: str, body: Body) -> Sample | None:
         matching = [query for query in self._by_query if question.endswith(f"Question: {query}")]
@@ -280,8 +267,8 @@ class ReferenceFollower:
 class Luck:
     """Random choices that depend on a request alone."""
 
-    def __init__(self, digest: str) -> None:
-        self._digest = digest
+    def __init__(self, body: Body) -> None:
+        self._digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
     def of(self, purpose: str) -> float:
         """A number in [0, 1) for ``purpose``."""
@@ -357,29 +344,3 @@ def _answer(
 
 def _off(value: JsonValue) -> JsonValue:
     return value * 2 + 1 if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _server_fault(luck: Luck, attempt: int) -> web.Response | None:
-    """A fault for this request; the first five kinds pass when it is sent again."""
-    chance = luck.of("server")
-    if attempt == 1:
-        if chance < 0.06:
-            return error(500, "the server had an error")
-        if chance < 0.12:
-            return error(429, "slow down", **{"Retry-After": "0"})
-        if chance < 0.15:
-            return web.Response(text="<html>Bad gateway</html>", content_type="text/html")
-        if chance < 0.18:
-            return web.json_response({"choices": []})
-        if chance < 0.21:
-            return web.Response(status=503, text="overloaded")
-    if 0.21 <= chance < 0.24:
-        said = "This model's maximum context length is 4096 tokens. However, your messages resulted in 5210 tokens."
-        return error(400, said, "context_length_exceeded")
-    if 0.24 <= chance < 0.27:
-        return completion("Thought: first I", finish_reason="length")
-    if 0.27 <= chance < 0.3:
-        return completion("", finish_reason="content_filter")
-    if 0.3 <= chance < 0.4:
-        return completion("{{{ Action")
-    return None
