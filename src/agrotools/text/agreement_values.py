@@ -251,9 +251,15 @@ def _from_observations(
 
 
 def _of_effect(expression: str, variables: Mapping[str, JsonValue]) -> set[Number]:
-    """Return the absolute values of the numbers in a call other than 0, without those that never change its result."""
+    """Return the absolute values of the numbers in a call other than 0, without those that never change its result.
+
+    In a call with more than :data:`MOST_NUMBERS` all of them count, because each takes several evaluations.
+    """
     in_expression = numbers_written(expression, variables)
     written = [*in_expression, *numbers_in(dict(variables))]
+    different = {abs(each) for each in written} - {0}
+    if len(written) > MOST_NUMBERS:
+        return different
 
     def changes(number: Number) -> bool:
         results: list[JsonValue] = []
@@ -267,7 +273,7 @@ def _of_effect(expression: str, variables: Mapping[str, JsonValue]) -> set[Numbe
                     return True
         return len(results) < 2
 
-    return {number for number in {abs(each) for each in written} - {0} if changes(number)}
+    return {number for number in different if changes(number)}
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
