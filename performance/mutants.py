@@ -5,8 +5,8 @@
 A module is a file or a folder of ``src/agrotools`` (``scoring``, ``scoring/pairs.py``). Faults: a comparison flipped, a
 constant changed, a condition negated, None returned, a branch dropped. The seed chooses them, evenly among the modules.
 Each is written into a copy of the tree, where the tests of its room run up to the first failure: files that name the
-module first, then the other files of ``tests/ROOM``, then those of ``--tests``. Tests of processes, real data, browsers
-and slow ones are left out. Printed: each mutant that no test found, with its line, and the exit status is 1.
+module first, then the other files of ``tests/ROOM``, then those of ``--tests``; unit tests before those of processes,
+without slow ones, real data and browsers. Printed: each mutant with the test that found it, or ``SURVIVED``.
 
 A survivor is a line without effect, which can go, or a missing test; some have the same effect as the code.
 """
@@ -19,7 +19,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -68,10 +67,9 @@ def mutants(path: Path) -> list[Mutant]:
         elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) != "None":
             found.append(replaced("None returned", node.value, "None"))
         elif isinstance(node, ast.If | ast.IfExp | ast.While):
-            test = ast.unparse(node.test)
-            found.append(replaced("condition negated", node.test, f"(not ({test}))"))
+            found.append(replaced("condition negated", node.test, f"(not ({ast.unparse(node.test)}))"))
             if isinstance(node, ast.If):
-                found.append(replaced("branch dropped", node.test, f"(({test}) and False)"))
+                found.append(replaced("branch dropped", node.test, f"(({ast.unparse(node.test)}) and False)"))
     return found
 
 
@@ -112,20 +110,21 @@ def first_failure(mutant: Mutant, folder: Path, others: list[str]) -> str:
     """Return the line of pytest that names the failing test; empty if every test passes."""
     room, name = mutant.path.relative_to(SOURCE).parts[0], mutant.path.stem
     files = sorted((folder / "tests" / room).rglob("test_*.py"), key=lambda file: f".{name}" not in file.read_text())
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-W", "ignore", *map(str, files)]
-    command += [*others, "-m", "not process and not data and not browser and not slow"]
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    target = folder / mutant.path
-    content = target.read_bytes()
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *map(str, files), *others, "-m"]
+    environment = {**os.environ, "PYTHONPATH": f"{folder}/src", "PYTHONDONTWRITEBYTECODE": "1"}
+    content = (target := folder / mutant.path).read_bytes()
     target.write_bytes(content[: mutant.start] + mutant.new.encode() + content[mutant.end :])
     try:
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        for tiers in ("unit or tools", "process"):
+            run = [*command, tiers]
+            done = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+            if done.returncode not in (0, 5):  # 5: there is no such test
+                return next((line for line in done.stdout.splitlines() if line[:6] in ("FAILED", "ERROR ")), "failed")
+        return ""
     except subprocess.TimeoutExpired:
         return "stopped"
     finally:
         target.write_bytes(content)
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return "" if done.returncode == 0 else (lines or ["failed"])[0]
 
 
 def main() -> int:
@@ -140,11 +139,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy_of_tree(Path(folder))
         for each in chosen(given.modules, given.number, given.seed):
-            begun = time.monotonic()
-            found = given.list or first_failure(each, Path(folder), given.tests)
-            survivors += not found
-            outcome = "" if given.list else f"  {found[:90] or 'SURVIVED'} ({time.monotonic() - begun:.0f} s)"
-            print(f"{each.path}:{each.line}: {each.kind}{outcome}", flush=True)
+            found = "" if given.list else first_failure(each, Path(folder), given.tests)[:90] or "SURVIVED"
+            survivors += found == "SURVIVED"
+            print(f"{each.path}:{each.line}: {each.kind}  {found}", flush=True)
     print(f"{survivors} survivors")
     return bool(survivors)
 
