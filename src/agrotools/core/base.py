@@ -38,6 +38,27 @@ def from_valid(model: type[Model], fields: dict[str, Any]) -> Model:
     return instance
 
 
+T = TypeVar("T")
+
+
+class _Late:
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._make(), name)
+        setattr(self, name, value)
+        return value
+
+
+def late(make: Callable[[], T]) -> T:
+    """Return what stands for an object that is made when it is first used; its attributes are those of the object.
+
+    For what takes long to make and few commands need: large modules, regular expressions.
+    """
+    return cast(T, _Late(make))
+
+
 def without_surrogates(value: Any) -> Any:
     """Return JSON data with each lone surrogate (not encodable as UTF-8) replaced by U+FFFD."""
     if isinstance(value, str):

@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from agrotools.core import ToolError, UsageError
+from agrotools.core.arrays import IntArray, SingleArray, np
 from agrotools.scoring.predictions import Similarity
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MINILM = "all-MiniLM-L6-v2"
 MPNET = "all-mpnet-base-v2"
@@ -73,7 +70,7 @@ def open_embedder(name: str, folder: Path | None = None) -> Embedder:
     )
 
 
-def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
+def _embedder(name: str, encode: Callable[[str], SingleArray]) -> Embedder:
     cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
 
     def similarity(first: str, second: str) -> float:
@@ -82,7 +79,7 @@ def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embe
     return Embedder(name, similarity)
 
 
-def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
+def _encoder(folder: Path) -> Callable[[str], SingleArray]:
     """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
     if not (folder / "tokenizer.json").is_file():
         why = f"{folder} contains no tokenizer.json"
@@ -103,9 +100,7 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
     run = _onnx(folder) if (folder / "onnx" / "model.onnx").is_file() else _torch(folder)
 
-    def encode(text: str) -> "NDArray[np.float32]":
-        import numpy as np
-
+    def encode(text: str) -> SingleArray:
         # JSON can hold half of a surrogate pair, which tokenizers reject.
         pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
         states = run(pieces)
@@ -125,8 +120,7 @@ def _read(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", config) if isinstance(config, dict) else {}
 
 
-def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
-    import numpy as np
+def _onnx(folder: Path) -> Callable[[IntArray], SingleArray]:
 
     from agrotools.vision.learned.weights import library
 
@@ -142,14 +136,14 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
     if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
         raise UsageError(f"{folder}/onnx/model.onnx needs the inputs {', '.join(sorted(unknown))}, not supported here")
 
-    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
+    def run(pieces: IntArray) -> SingleArray:
         inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
         return session.run(None, {name: inputs[name] for name in input_names})[0]
 
     return run
 
 
-def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
+def _torch(folder: Path) -> Callable[[IntArray], SingleArray]:
     from agrotools.vision.learned.weights import library
 
     torch: Any = library("torch")
@@ -162,7 +156,7 @@ def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]"
         why = f"{folder} contains no model that can be loaded: {str(error)[:200]}"
         raise UsageError(why, hint="it needs config.json and model.safetensors") from error
 
-    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
+    def run(pieces: IntArray) -> SingleArray:
         with torch.inference_mode():
             return model(input_ids=torch.from_numpy(pieces)).last_hidden_state.numpy()
 

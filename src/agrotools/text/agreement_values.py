@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agrotools.core.arrays import np, optimize
 from agrotools.core.record import Arguments, is_ref, iter_refs, literal_value
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, numbers_written
@@ -160,11 +161,8 @@ def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
     """True if each row can be matched to a distinct column that it agrees with (bipartite matching)."""
     if not agree or any(len(row) != len(agree) for row in agree):
         return not agree
-    import numpy as np
-    import scipy.optimize as optimize  # pyright: ignore[reportMissingTypeStubs]
-
     matrix = np.array(agree, dtype=bool)
-    return bool(matrix[cast(Any, optimize).linear_sum_assignment(matrix, maximize=True)].all())
+    return bool(matrix[optimize.linear_sum_assignment(matrix, maximize=True)].all())
 
 
 RELATIVE = 1e-9
