@@ -18,8 +18,14 @@ import ssl
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -27,10 +33,11 @@ from functools import cache
 from itertools import repeat
 from pathlib import Path
 from queue import Queue
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from agrotools.models.first_contact import QUESTIONS
 
+T = TypeVar("T")
 Body = dict[str, Any]
 Expected = Literal["ok", "timeout", "context", "filtered", "length", "invalid", "refused_by_user_error"]
 """``ok``: scored as if nothing had happened. ``timeout`` to ``length``: scored 0 with that termination. ``invalid``:
@@ -73,15 +80,13 @@ def _text(message: Body) -> str:
 
 
 def completion(
-    text: str | None = None, calls: tuple[tuple[str, Body], ...] = (), finish_reason: str | None = None
+    text: str | None = None, calls: Sequence[tuple[str, str | Body]] = (), finish_reason: str | None = None
 ) -> Body:
-    """A chat completion with ``text`` and native ``calls``, as JSON."""
+    """A chat completion with ``text`` and native ``calls`` (name, arguments), as JSON."""
     message: Body = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"c{index}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            for index, (name, arguments) in enumerate(calls)
-        ]
+    for index, (name, given) in enumerate(calls):
+        function = {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
+        message.setdefault("tool_calls", []).append({"id": f"c{index}", "type": "function", "function": function})
     reason = finish_reason or ("tool_calls" if calls else "stop")
     written = 4096 if reason == "length" else 10
     return {
@@ -400,25 +405,30 @@ async def fault_server(
 
 
 @contextmanager
-def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> Iterator[FaultServer]:
-    """The same in a thread of its own, for tests of what runs an event loop itself."""
-    ready: Queue[FaultServer] = Queue()
-    loop = asyncio.new_event_loop()
-    ended = asyncio.Event()
+def beside(made: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """What an asynchronous server gives, served in a thread of its own: for tests of what runs an event loop itself."""
+    ready: Queue[T] = Queue()
+    end: list[Callable[[], object]] = []
 
-    async def serve() -> None:
-        async with fault_server(responder, **options) as state:
-            ready.put(state)
-            await ended.wait()
+    async def main() -> None:
+        done, loop = asyncio.Event(), asyncio.get_running_loop()
+        end.append(lambda: loop.call_soon_threadsafe(done.set))
+        async with made as server:
+            ready.put(server)
+            await done.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="fault server", daemon=True)
+    thread = threading.Thread(target=asyncio.run, args=(main(),), name="server", daemon=True)
     thread.start()
     try:
         yield ready.get(timeout=30)
     finally:
-        loop.call_soon_threadsafe(ended.set)
+        end[0]()
         thread.join(timeout=30)
-        loop.close()
+
+
+def fault_server_beside(responder: Responder = plain_answer, **options: Any) -> AbstractContextManager[FaultServer]:
+    """:func:`fault_server` in a thread of its own."""
+    return beside(fault_server(responder, **options))
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[dict[str, str], Body] | None:

@@ -9,12 +9,10 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Queue
-from threading import Thread
 from typing import Any
 
 from aiohttp import web
@@ -27,9 +25,10 @@ from agrotools.core.record import literal_value, resolved_value
 from agrotools.models import ImagePart
 from agrotools.models.first_contact import QUESTIONS
 from agrotools.text.answer_form import format_answer
+from support.fault_server import Body, beside
+from support.fault_server import completion as completion_body
 
-Body = dict[str, Any]
-Responder = Callable[[Body], web.Response]
+Responder = Callable[[Body], web.Response | Awaitable[web.Response]]
 SPEC = ToolSpec(
     name="calculate",
     category="analytics",
@@ -73,7 +72,8 @@ async def serve(
         endpoint.bodies.append(await request.read())
         endpoint.headers.append(dict(request.headers))
         await asyncio.sleep(latency_s)
-        return responder(body)
+        reply = responder(body)
+        return await reply if isinstance(reply, Awaitable) else reply
 
     async def answer_responses(request: web.Request) -> web.Response:
         body = chat_body(await request.json())
@@ -82,12 +82,13 @@ async def serve(
             return response_of(completion("yes"))
         endpoint.requests.append(body)
         endpoint.bodies.append(await request.read())
-        return response_of(responder(body))
+        reply = responder(body)
+        return response_of(await reply if isinstance(reply, Awaitable) else reply)
 
     app = web.Application(client_max_size=512 * 2**20)
     app.router.add_post("/v1/chat/completions", answer)
     app.router.add_post("/v1/responses", answer_responses)
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
         site = web.TCPSite(runner, "127.0.0.1", port)
@@ -98,26 +99,9 @@ async def serve(
         await runner.cleanup()
 
 
-@contextmanager
-def serving(responder: Responder, *, latency_s: float = 0.0, greets: bool = True) -> Iterator[Endpoint]:
-    """``serve`` in a thread of its own, for tests of what runs an event loop itself."""
-    ready: Queue[Endpoint] = Queue()
-    end: list[Callable[[], object]] = []
-
-    async def main() -> None:
-        done, loop = asyncio.Event(), asyncio.get_running_loop()
-        end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(responder, latency_s=latency_s, greets=greets) as endpoint:
-            ready.put(endpoint)
-            await done.wait()
-
-    thread = Thread(target=asyncio.run, args=(main(),), daemon=True)
-    thread.start()
-    try:
-        yield ready.get(timeout=30)
-    finally:
-        end[0]()
-        thread.join(timeout=30)
+def serving(responder: Responder, **options: Any) -> AbstractContextManager[Endpoint]:
+    """:func:`serve` in a thread of its own."""
+    return beside(serve(responder, **options))
 
 
 def text_of(message: Body) -> str:
@@ -137,22 +121,7 @@ def completion(
     text: str | None = None, calls: Sequence[tuple[str, str]] = (), finish_reason: str | None = None
 ) -> web.Response:
     """A chat completion with ``text`` and native ``calls`` (name, arguments as text)."""
-    message: Body = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"srv-{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
-            for index, (name, arguments) in enumerate(calls)
-        ]
-    reason = finish_reason or ("tool_calls" if calls else "stop")
-    written = 4096 if reason == "length" else 10
-    return web.json_response(
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-            "usage": {"prompt_tokens": 100, "completion_tokens": written, "total_tokens": 100 + written},
-        }
-    )
+    return web.json_response(completion_body(text, calls, finish_reason))
 
 
 def chat_body(body: Body) -> Body:
