@@ -79,14 +79,8 @@ def test_anything_else_is_no_answer(reply: str):
 
 def test_several_letters_answer_a_question_that_takes_several():
     for reply in (
-        "AC",
-        "A、C",
-        "A, C",
-        "答案：A和C",
-        "Answer: A and C",
-        "A. 轮作\nC. 维生素C",
-        '{"answer": ["A", "C"]}',
-    ):
+        "AC", "A、C", "A, C", "答案：A和C", "Answer: A and C", "A. 轮作\nC. 维生素C", '{"answer": ["A", "C"]}',
+    ):  # fmt: skip
         assert letters(reply, "multiple") == "AC", reply
         assert read(reply).ambiguous, reply
     assert read("A或C", kind="multiple").ambiguous
@@ -124,12 +118,8 @@ def test_denials_conditions_and_choices_left_open_are_no_answer(reply: str):
 
 def test_verdicts_on_several_options_are_taken_together():
     for reply in (
-        "A√ B× C√ D×",
-        "A、C对，B、D错",
-        "A：正确，养分互补。\nB：错误。\nC：正确。",
-        "Both A and C",
-        "轮作、维生素C",
-    ):
+        "A√ B× C√ D×", "A、C对，B、D错", "A：正确，养分互补。\nB：错误。\nC：正确。", "Both A and C", "轮作、维生素C",
+    ):  # fmt: skip
         assert letters(reply, "multiple") == "AC", reply
 
 
