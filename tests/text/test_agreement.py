@@ -185,6 +185,7 @@ def test_charts():
     assert not chart([*SERIES, SERIES[0]])
     assert chart([{**each, "x": each["x"][::-1], "y": each["y"][::-1]} for each in SERIES])
     assert not chart([{**each, "y": each["y"][::-1]} for each in SERIES])
+    assert not chart([{**each, "x": ["A"], "y": each["y"][:1]} for each in SERIES])
     assert chart([{**each, "x": ["a", "b"]} for each in SERIES])
     assert chart([{**each, "y": [value * 1.0009 for value in each["y"]]} for each in SERIES])
     assert not chart([{**each, "y": [value * 1.0011 for value in each["y"]]} for each in SERIES])

@@ -278,8 +278,6 @@ def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -
 
 def _best_pairing(counts: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return row and column of each pair of the pairing with the largest sum of counts."""
-    if not counts or not counts[0]:
-        return []
     if len(counts) == 1:
         return [(0, max(range(len(counts[0])), key=lambda column: counts[0][column]))]
     if len(counts[0]) == 1:

@@ -158,9 +158,7 @@ def categories_agree(predicted: str | Number, reference: str | Number, *, measur
 
 
 def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
-    """True if each row can be matched to a distinct column that it agrees with (bipartite matching)."""
-    if not agree or any(len(row) != len(agree) for row in agree):
-        return not agree
+    """True if each row of a square matrix can be matched to a distinct column that it agrees with (bipartite)."""
     matrix = np.array(agree, dtype=bool)
     return bool(matrix[optimize.linear_sum_assignment(matrix, maximize=True)].all())
 
