@@ -8,8 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
-from agrotools.core.arrays import FloatArray, IntArray, np
-from agrotools.core.base import count_text
+from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.core.form_item import asked_items
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.plugin import plugins_of_slots

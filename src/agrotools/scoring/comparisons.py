@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, UsageError
-from agrotools.core.arrays import FloatArray, IntArray, np
-from agrotools.core.base import count_text
+from agrotools.core.base import FloatArray, IntArray, count_text, np
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations

@@ -8,7 +8,7 @@ metrics of agrotools and for those of the benchmark's paper.
 import math
 from collections.abc import Mapping, Sequence
 
-from agrotools.core.arrays import FloatArray, np
+from agrotools.core.base import FloatArray, np
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, STEP_METRICS, is_outcome
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence, Set
 from typing import Any
 
 from agrotools.core import FrozenModel, Mode, UsageError
-from agrotools.core.arrays import FloatArray, IntArray, np, special
+from agrotools.core.base import FloatArray, IntArray, np, special
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.comparisons import HeadlinePair, check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread

@@ -8,7 +8,7 @@ further sample whose two epochs differ is added to the variance, as few samples 
 from math import comb
 
 from agrotools.core import FrozenModel
-from agrotools.core.arrays import FloatArray, IntArray, np, special
+from agrotools.core.base import FloatArray, IntArray, np, special
 from agrotools.scoring.statistics import Estimate, Interval, estimate_mean
 
 _EXTRA_DEGREES = 4

@@ -41,7 +41,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple, cast
 
 from agrotools.core import FrozenModel
-from agrotools.core.arrays import FloatArray, IntArray, np, special
+from agrotools.core.base import FloatArray, IntArray, np, special
 
 MIN_CLUSTERS = 10
 """Minimum number of clusters for an interval."""

@@ -10,7 +10,7 @@ from copy import copy
 from typing import Any, NamedTuple, cast
 
 from agrotools.core import Sample
-from agrotools.core.arrays import BoolArray, FloatArray, IntArray, np
+from agrotools.core.base import BoolArray, FloatArray, IntArray, np
 from agrotools.scoring.metrics import CALL_STEP_METRICS, FALSE_REFUSAL, SUMMARY_METRICS, is_outcome, places_by_metric
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric

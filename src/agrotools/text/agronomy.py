@@ -11,7 +11,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.core.arrays import FloatArray, np
+from agrotools.core.base import FloatArray, np
 from agrotools.text.expression_functions import ExpressionError, Function, Number, excerpt, number, numbers, paired
 from agrotools.text.units import UNITS, Unit, convert, read_unit
 

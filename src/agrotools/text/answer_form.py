@@ -35,7 +35,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.arrays import FloatArray, SingleArray, np
+from agrotools.core.base import FloatArray, SingleArray, np
 from agrotools.core.slot import asked_slots
 from agrotools.text.normalise import late_pattern, normalise
 from agrotools.text.submission import UNKNOWN

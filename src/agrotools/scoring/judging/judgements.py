@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import FrozenModel, Record, Score
-from agrotools.core.arrays import FloatArray, IntArray, np
+from agrotools.core.base import FloatArray, IntArray, np
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     SHIPPED_RUBRICS,
