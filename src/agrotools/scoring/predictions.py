@@ -141,7 +141,7 @@ def published(where: str) -> Generator[None]:
 if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
-FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.predictions)
+FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.targets.predictions)
 """Import targets of the prediction formats of benchmark plug-ins, by name."""
 
 
