@@ -15,7 +15,9 @@ import tomli_w
 from aiohttp import web
 
 from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
-from agrotools.core import Slot, ToleranceSlot
+from agrotools.core import InfrastructureError, Slot, ToleranceSlot
+from agrotools.models.endpoint import ScriptedModel
+from agrotools.runner.auxiliary_model import ask_each
 from support.command import run_command
 from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error, serving, text_of
@@ -98,6 +100,7 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
         judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
         first = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
+        assert all(body["temperature"] > 0 for body in endpoint.requests), "votes of one judge may differ"
         again = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, "nothing is asked twice"
         assert f"{2 * SAMPLES} known before" in again.stderr
@@ -257,3 +260,15 @@ def test_a_model_copies_the_values_of_words_into_the_form(tmp_path: Path, monkey
     rows = json.loads((made / "scores.json").read_bytes())["scores"]
     read = {row["sample_id"]: row["value"] for row in rows if row["metric"] == "fas_read"}
     assert read == {"q0": 1.0, "q1": 0.0, "q2": 0.0}, "an answer that the model did not copy has no row"
+
+
+async def test_a_judge_that_stops_replying_is_asked_no_further():
+    asked: list[int] = []
+
+    async def silent(item: int) -> None:
+        asked.append(item)
+        raise InfrastructureError("no reply")
+
+    state = await ask_each(range(1000), silent, ScriptedModel(lambda *_: ""))
+    assert state.gone
+    assert len(asked) < 100
