@@ -27,8 +27,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.models import Completion, WireSettings
-from agrotools.models.endpoint import ScriptedModel
+from agrotools.models import WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, Endpoint, ReferenceFollower, completion, error, serve, text_of
 from support.small_sample import run_in_mode, run_tool, small_sample, view_of
@@ -294,12 +293,6 @@ async def test_endings_that_are_results_halt_the_sample(sample, tmp_path, respon
     assert [step.kind for step in trajectory.steps] == ["call"]
     assert trajectory.halted_by.finish_reason == termination
     assert [action.termination for action in actions if isinstance(action, Halt)] == [termination] * 3
-
-
-async def test_a_reply_that_never_ends_is_a_timeout(sample: Sample, tmp_path: Path) -> None:
-    model = ScriptedModel(lambda _messages, _tools, _settings: Completion(finish_reason="timeout", detail="late"))
-    trajectory = await run_end_to_end(LLMAgent(model, mode="end-to-end"), view_of(sample, tmp_path), run_tool)
-    assert (trajectory.termination, trajectory.reason) == ("timeout", "late")
 
 
 async def test_faults_of_the_server_reach_the_runner_in_every_mode(sample: Sample, tmp_path: Path) -> None:

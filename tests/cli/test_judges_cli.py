@@ -140,9 +140,8 @@ def test_merged_shards_have_the_grades_of_the_run_without_shards(fresh: Path, ru
             shard = ("--shard", f"{number}/3", "--out", part)
             agrotools("eval", benchmark, "-m", "candidate", "--base-url", endpoint.base_url, *shard)
             agrotools("score", part, *judge)
-        again = shutil.copytree(parts[0], tmp_path / "again")
         merged = tmp_path / "merged"
-        agrotools("merge", *parts, again, "--out", merged)
+        agrotools("merge", *parts, "--out", merged)
         judges.graded.clear()
         told = agrotools("score", merged, *judge)
         assert not judges.graded, "no reply was lost"

@@ -11,7 +11,7 @@ from aiohttp import web
 
 import agrotools as at
 from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
-from agrotools.models.responses_format import input_items
+from agrotools.models.chat_format import input_items
 from support.benchmark_folders import write_folder
 from support.openai_server import SPEC, ReferenceFollower, completion, serve, serving
 

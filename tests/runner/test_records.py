@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError, Step, ToolCall, Trajectory
-from agrotools.runner.records import iter_records, parsed, record_index
+from agrotools.runner.records import iter_records, record_index
 from agrotools.runner.store import RunStore
 from support.made_runs import finished_keys
 from support.runs import answered, invalid, manifest, record
@@ -55,14 +55,6 @@ def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Pat
         assert finished_keys(tmp_path / run) == {("no-tool", "s1", 0)}
 
 
-def test_the_last_of_equals_counts(tmp_path: Path):
-    written(tmp_path / "a", answered("s1", "first"), answered("s1", "second"))
-    assert list(iter_records(tmp_path / "a")) == [answered("s1", "second")]
-    first, second = (invalid("s1").model_copy(update={"invalid": reason}) for reason in ("first", "second"))
-    written(tmp_path / "b", first, second)
-    assert list(iter_records(tmp_path / "b")) == [second]
-
-
 def test_a_folder_without_records_has_none(tmp_path: Path):
     assert list(iter_records(tmp_path)) == []
     assert len(record_index(tmp_path)) == 0
@@ -92,12 +84,6 @@ def test_a_damaged_line_hides_itself_alone_and_not_in_silence(tmp_path: Path, da
     assert "1 line cannot be read (line 2" in index.notes[0]
     with pytest.raises(RunStoreError, match="line 2"):
         iter_records(tmp_path)
-
-
-def test_the_byte_order_mark_of_an_editor_hides_no_record(tmp_path: Path):
-    path = written(tmp_path, record("s1"), record("s2"))
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert list(iter_records(tmp_path)) == [record("s1"), record("s2")]
 
 
 def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_damage(tmp_path: Path):
@@ -193,13 +179,6 @@ def test_arguments_nested_as_deep_as_can_be_written_can_be_read(tmp_path: Path, 
     written(tmp_path, record("s1").model_copy(update={"trajectory": trajectory}))
     (back,) = list(iter_records(tmp_path))
     assert back.invalid is not None or back.trajectory.steps[0].call.arguments == {"a": value}
-
-
-def test_a_line_is_parsed_as_a_record_or_refused():
-    line = orjson.dumps(record("s1").model_dump(mode="json", by_alias=True))
-    assert parsed(line) == record("s1")
-    with pytest.raises(ValueError, match="mode"):
-        parsed(line.replace(b"no-tool", b"no-fool"))
 
 
 READ_MANY = """

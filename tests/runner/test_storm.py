@@ -158,7 +158,7 @@ def met_outage(record: Record) -> bool:
 def difference(case: Case, record: Record) -> str:
     """How the record differs from what must be; empty if it does not."""
     fault, trajectory = FAULTS[case.fault], record.trajectory
-    expected = fault.expected_among_others
+    expected = fault.expected_after_contact
     if expected == "invalid":
         told = record.invalid and (fault.says in record.invalid or met_outage(record))
         return "" if told and trajectory is None else f"not invalid for {fault.says}: {record.invalid} {trajectory}"

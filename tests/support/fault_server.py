@@ -35,12 +35,12 @@ from pathlib import Path
 from queue import Queue
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from agrotools.models.first_contact import QUESTIONS
+from agrotools.models.probe import QUESTIONS
 
 T = TypeVar("T")
 Body = dict[str, Any]
-Expected = Literal["ok", "timeout", "context", "filtered", "length", "invalid", "refused_by_user_error"]
-"""``ok``: scored as if nothing had happened. ``timeout`` to ``length``: scored 0 with that termination. ``invalid``:
+Expected = Literal["ok", "context", "filtered", "length", "invalid", "refused_by_user_error"]
+"""``ok``: scored as if nothing had happened. ``context`` to ``length``: scored 0 with that termination. ``invalid``:
 left out of the mean. ``refused_by_user_error``: ends the run at once with what the user has to change."""
 
 _MARKER = re.compile(r"\[fault (?P<fault>[a-z0-9_]+) turn (?P<turn>\d+) sample (?P<sample>[A-Za-z0-9_.-]+)\]")
@@ -163,11 +163,6 @@ class Fault:
     says: str = ""
     times: int | None = None
     """How many attempts meet it before a healthy reply; None: all."""
-
-    @property
-    def expected_among_others(self) -> Expected:
-        """The outcome where other requests got replies before: then a reply that never begins is the model's doing."""
-        return "timeout" if self.act is Exchange.stall else self.expected_after_contact
 
     @property
     def expected_after_contact(self) -> Expected:

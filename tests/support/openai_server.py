@@ -23,7 +23,7 @@ from agrotools.agents.images import file_parts
 from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
 from agrotools.core.record import literal_value, resolved_value
 from agrotools.models import ImagePart
-from agrotools.models.first_contact import QUESTIONS
+from agrotools.models.probe import QUESTIONS
 from agrotools.text.answer_form import format_answer
 from support.fault_server import Body, beside
 from support.fault_server import completion as completion_body

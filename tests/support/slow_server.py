@@ -92,17 +92,15 @@ class HungFor:
 
 @dataclass
 class Slowing:
-    """Each request takes ``more_s`` longer than the one before; a probe takes ``probe_s``, or as long."""
+    """Each request takes ``more_s`` longer than the one before."""
 
     service_s: float = 0.1
     more_s: float = 0.1
-    probe_s: float | None = None
     _seen: int = 0
 
-    async def __call__(self, body: Body) -> None:
+    async def __call__(self, _body: Body) -> None:
         self._seen += 1
-        takes_s = self.service_s + self.more_s * self._seen
-        await asyncio.sleep(self.probe_s if is_probe(body) and self.probe_s is not None else takes_s)
+        await asyncio.sleep(self.service_s + self.more_s * self._seen)
 
 
 @dataclass

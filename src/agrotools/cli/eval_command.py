@@ -35,8 +35,9 @@ def evaluate(
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import without_keys
+    from agrotools.runner.build import load_for_run
     from agrotools.runner.config import benchmark_options, check_models, read_config, tool_backends
-    from agrotools.runner.evaluate import Evaluation, load_for_run
+    from agrotools.runner.evaluate import Evaluation
     from agrotools.runner.evaluate import evaluate as execute
 
     options: dict[str, Any] = {name: value for name, value in given.values.items() if value not in (None, [])}

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from agrotools.core import AgrotoolsError
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.report.screen import headline
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE

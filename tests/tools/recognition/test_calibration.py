@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from agrotools.cli.packs import app
 from agrotools.core import ToolError, UsageError
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.runner.toolsets import tool_data
+from agrotools.runner.plan import tool_data
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.recognition.calibration import Calibration, read_calibration
