@@ -45,7 +45,7 @@ def describe_image(
 ) -> ImageDescription:
     """Describe a picture in a few sentences, or answer a question about it.
 
-    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or BLIP.
+    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or a BLIP that answers.
 
     Raises:
         ToolError: ``backend_unavailable``, and as the readers.

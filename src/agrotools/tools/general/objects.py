@@ -66,7 +66,7 @@ def detect_objects(
 ) -> DetectedObjects:
     """Find all common things in a picture and name them, by the 80 names of COCO: person, car, cow, apple, chair...
 
-    Needs a large model: vlm, or learned with RT-DETR or DETR, which give the names that they were taught.
+    Needs a large model: vlm, or learned with RT-DETR, which gives the names that it was taught.
 
     Raises:
         ToolError: ``backend_unavailable``, and as the readers.
@@ -134,7 +134,7 @@ def locate_objects(
 ) -> LocatedObjects:
     """Find what a text names in a picture and give its boxes.
 
-    Needs a large model: vlm, or learned with GroundingDINO or OWLv2. With top1 the surest thing is given, however
+    Needs a large model: vlm, or learned with GroundingDINO. With top1 the surest thing is given, however
     unsure, unless nothing is found at all.
 
     Raises:
@@ -183,7 +183,7 @@ def count_given_object(
 ) -> GivenObjectCount:
     """Count what a text names in a picture of any kind, or in a region of it.
 
-    Needs a large model: vlm, or learned with GroundingDINO or OWLv2. For trees, plants and fruit count_objects works
+    Needs a large model: vlm, or learned with GroundingDINO. For trees, plants and fruit count_objects works
     without one.
 
     Raises:

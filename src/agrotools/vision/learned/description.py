@@ -1,6 +1,6 @@
 """Captions, transcription, similarity and generation of pictures by large open models.
 
-Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086);
+Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242); answers, BLIP (Li et al. 2022, arXiv 2201.12086);
 formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its architecture; printed or written lines, TrOCR
 (Li et al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, its version
 trained on the tree of life (Stevens et al. 2024, arXiv 2311.18803); generation and editing of pictures, pipelines of
@@ -39,13 +39,14 @@ def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) 
     from PIL import Image
 
     if weights.kind == "blip":
-        text, answers = _by_blip(Image.fromarray(pixels), question, weights)
+        text = _by_blip(Image.fromarray(pixels), question or "what does the picture show?", weights)
     elif weights.kind == "florence2":
-        text, answers = _by_florence(Image.fromarray(pixels), weights), False
+        text = _by_florence(Image.fromarray(pixels), weights)
     else:
-        raise wrong_kind(weights, "write text", ("florence2", "blip"))
+        raise wrong_kind(weights, "write text", "florence2", "blip")
     note = f"description: said by {weights.name} ({weights.kind}), not measured"
-    return TextAnswer(text, (note,), (FLAG, "question_not_answered") if question and not answers else (FLAG,))
+    is_ignored = question is not None and weights.kind == "florence2"
+    return TextAnswer(text, (note,), (FLAG, "question_not_answered") if is_ignored else (FLAG,))
 
 
 def _by_florence(image: "Image", weights: Weights) -> str:
@@ -74,33 +75,29 @@ def _load_florence(weights: Weights) -> tuple[Any, Any]:
     return processor, model.float().eval()
 
 
-def _by_blip(image: "Image", question: str | None, weights: Weights) -> tuple[str, bool]:
+def _by_blip(image: "Image", question: str, weights: Weights) -> str:
     torch = library("torch")
 
-    processor, tokens_of, model, answers = _load_blip(weights)
-    inputs = {"pixel_values": processor(images=image, return_tensors="pt")["pixel_values"]}
-    if answers:
-        question_text = " ".join((question or "what does the picture show?").split())
-        words = tokens_of(question_text, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
-        inputs |= {"input_ids": words["input_ids"], "attention_mask": words["attention_mask"]}
+    processor, tokens_of, model = _load_blip(weights)
+    words = tokens_of(" ".join(question.split()), return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
+    inputs = {name: words[name] for name in ("input_ids", "attention_mask")}
+    inputs["pixel_values"] = processor(images=image, return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
         written = model.generate(**inputs, max_new_tokens=_MAX_ANSWER_TOKENS, num_beams=1, do_sample=False)
-    text = " ".join(tokens_of.decode(written[0], skip_special_tokens=True).split())
-    return text, answers
+    return " ".join(tokens_of.decode(written[0], skip_special_tokens=True).split())
 
 
 @model_loader
-def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
-    """Return image processor, tokenizer, model, and True if the model answers questions."""
+def _load_blip(weights: Weights) -> tuple[Any, Any, Any]:
     transformers = library("transformers")
 
     config = transformers.AutoConfig.from_pretrained(weights.folder, **LOCAL_ONLY)
-    answers = any("QuestionAnswering" in name for name in config.architectures or ())
-    make = transformers.BlipForQuestionAnswering if answers else transformers.BlipForConditionalGeneration
+    if not any("QuestionAnswering" in name for name in config.architectures or ()):
+        raise ValueError("it writes captions and answers no questions")
     pictures = transformers.BlipImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
     words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
-    model = make.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
-    return pictures, words, model.float().eval(), answers
+    model = transformers.BlipForQuestionAnswering.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
+    return pictures, words, model.float().eval()
 
 
 _MAX_FORMULA_TOKENS = 512
@@ -112,7 +109,7 @@ def transcribe(pixels: NDArray[np.uint8], weights: Weights) -> str:
     from PIL import Image
 
     if weights.kind != "vision-encoder-decoder":
-        raise wrong_kind(weights, "write down what a picture says", ("vision-encoder-decoder",))
+        raise wrong_kind(weights, "write down what a picture says", "vision-encoder-decoder")
     processor, tokens_of, model = _load_formula_model(weights)
     inputs = processor(images=Image.fromarray(pixels), return_tensors="pt")
     with torch.inference_mode():
@@ -149,7 +146,7 @@ def similarity_shares(
     from PIL import Image
 
     if weights.kind != "open_clip":
-        raise wrong_kind(weights, "compare pictures with names", ("open_clip",))
+        raise wrong_kind(weights, "compare pictures with names", "open_clip")
     model, prepare, _ = _load_similarity_model(weights)
     with torch.inference_mode():
         picture = _unit(model.encode_image(prepare(Image.fromarray(pixels))[None]))[0]
@@ -230,7 +227,7 @@ def _fit(side: float) -> int:
 
 def _check_kind(weights: Weights) -> Weights:
     if weights.kind != "diffusers":
-        raise wrong_kind(weights, "make pictures", ("diffusers",))
+        raise wrong_kind(weights, "make pictures", "diffusers")
     return weights
 
 

@@ -5,7 +5,7 @@ safetensors are loaded, because older formats can run code. The network is never
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from importlib import import_module
@@ -26,13 +26,11 @@ class ModelKind(NamedTuple):
 
 
 KINDS = {
-    "owlv2": ModelKind("google/owlv2-base-patch16-ensemble"),
     "grounding-dino": ModelKind("IDEA-Research/grounding-dino-tiny"),
     "sam2": ModelKind("facebook/sam2.1-hiera-tiny"),
     "florence2": ModelKind("florence-community/Florence-2-base", ("torch", "transformers", "torchvision")),
     "open_clip": ModelKind("imageomics/bioclip", ("torch", "open_clip")),
     "rt-detr": ModelKind("PekingU/rtdetr_r50vd"),
-    "detr": ModelKind("facebook/detr-resnet-50"),
     "blip": ModelKind("Salesforce/blip-vqa-base"),
     "vision-encoder-decoder": ModelKind("facebook/nougat-small"),
     "diffusers": ModelKind("timbrooks/instruct-pix2pix", ("torch", "diffusers", "transformers")),
@@ -94,7 +92,7 @@ def library(name: str) -> Any:
     return module
 
 
-def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
+def wrong_kind(weights: Weights, does: str, *kinds: str) -> ToolError:
     """Return the error for a model that cannot perform the requested task."""
     able = ", ".join(f"{kind} ({KINDS[kind].example})" for kind in kinds)
     return _unavailable(
