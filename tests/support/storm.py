@@ -82,12 +82,6 @@ def bad_calls(number: int) -> list[PlannedCall]:
         PlannedCall("memory", "fail", {"how": "memory"}, error="limit"),
         PlannedCall("hang", "hang", {"how": "sleep"}, error="timeout"),
         PlannedCall("hang in C", "hang", {"how": "c"}, error="timeout"),
-        PlannedCall("garbage on the pipe", "break_line", {"how": "garbage"}, error="tool_failed"),
-        PlannedCall("closed output", "break_line", {"how": "close_output"}, error="tool_failed"),
-        PlannedCall("crash, child holds the pipe", "break_line", {"how": "crash_beside_child"}, error="tool_failed"),
-        PlannedCall("poisons its worker", "spoil", {"how": "poison"}),
-        PlannedCall("leaves a thread that kills", "spoil", {"how": "thread"}),
-        PlannedCall("forks and comes back twice", "spoil", {"how": "come_back_twice"}),
         PlannedCall("unknown tool", "measure_everything", {}, error="unknown_tool"),
         PlannedCall("wrong argument", "echo", {"value": "much"}, error="invalid_argument"),
         PlannedCall("slow but right", "echo", {"value": number, "wait_s": 0.05}, value=number),
@@ -139,7 +133,7 @@ def respond(cases: dict[str, Case], body: Body) -> Body:
 def write_benchmark(folder: Path, cases: Sequence[Case], mode: Mode) -> Path:
     """A benchmark folder of the samples of ``cases``."""
     folder.mkdir(parents=True)
-    toolset = ("calculate", "echo", "fail", "hang", "break_line", "spoil")
+    toolset = ("calculate", "echo", "fail", "hang")
     header = {"name": "storm", "version": "1", "licence": "CC0-1.0", "toolset": toolset, "modes": [mode]}
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as lines:
