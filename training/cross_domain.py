@@ -42,7 +42,7 @@ DOUBTS = frozenset(
     "false_colour_suspected implausible_heights implausible registration_uncertain different_places no_healthy_tissue "
     "grey_picture no_natural_colours leaf_outline_uncertain no_background_visible featureless_image too_dark "
     "none_well_visible no_colour pond_event_unclear scene_wide_shift mostly_no_data ranking_only "
-    "wide_count_interval".split()
+    "wide_count_interval crop_not_given contradicts_crop".split()
 )
 """Flags that cast doubt on the whole answer, in contrast to flags about scale, completeness or presentation."""
 NET_CALLS, OTHER_CALLS = 30, 5
@@ -141,6 +141,14 @@ CALLS: dict[str, Call] = {
         {},
         _lacks("known_leaf", "best"),
         "names a state of a leaf of a crop that is not there",
+        _best_and_score,
+        by_net=True,
+    ),
+    "diagnosis_of_bean": Call(
+        "diagnose_pest_disease",
+        {"crop": "bean"},
+        _lacks("known_leaf", "best"),
+        "names a state of a bean leaf, as the caller says, where no known leaf is",
         _best_and_score,
         by_net=True,
     ),
