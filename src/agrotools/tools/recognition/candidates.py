@@ -290,24 +290,18 @@ def draw_candidates(
 
     ``is_named``: True if the first candidate is the answer.
     """
-    from agrotools.tools.lesions.leaf import shrink_image
-    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
+    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, box_points, draw_marks
 
     pixels = looked.picture.pixels
-    small = shrink_image(pixels, _OVERLAY_PX)
-    factor = small.shape[1] / pixels.shape[1]
-
-    def scaled(bounds: Box) -> Box:
-        x0, y0, x1, y1 = (round(edge * factor) for edge in bounds)
-        return x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)
-
     whole = looked.box == (0, 0, looked.picture.width, looked.picture.height)
-    marks = [Mark(BLUISH_GREEN if is_named else ORANGE, box=scaled(box))] if box else []
+    marks = [Mark(BLUISH_GREEN if is_named else ORANGE, box_points(box))] if box else []
     legend = [
         (BLUISH_GREEN if is_named and not rank else ORANGE, f"{display_name(one)}{_format_score(one.score)}")
         for rank, one in enumerate(candidates)
     ]
-    picture = draw_marks(small, marks, legend=legend, region=None if whole else scaled(looked.box), title=title)
+    zoom = _OVERLAY_PX / max(pixels.shape)
+    region = None if whole else looked.box
+    picture = draw_marks(pixels, marks, legend=legend, region=region, title=title, zoom=zoom)
     return save_artifact(name, "overlay", picture)
 
 
