@@ -17,7 +17,7 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
-from agrotools.vision.learned.weights import find_weights, library
+from agrotools.vision.learned.weights import find_weights, library, weight_files
 
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")
@@ -28,6 +28,7 @@ pytestmark = [
 ]
 
 PIXELS = np.random.default_rng(3).integers(0, 255, (60, 90, 3), dtype=np.uint8)
+WHOLE = (0, 0, 90, 60)
 _WORDS = ["[PAD]", *(f"w{number}" for number in range(1, 100)), "[UNK]", "[CLS]", "[SEP]"]
 
 
@@ -161,8 +162,8 @@ def test_things_are_found_by_their_name(tmp_path: Path) -> None:
 
     weights = _made(_grounding_dino, tmp_path / "model")
     assert weights.kind == "grounding-dino"
-    found = find_by_text(PIXELS, "apple tree", weights, score_min=0.0)
-    again = find_by_text(PIXELS, "apple tree", weights, score_min=0.0)
+    found = find_by_text(PIXELS, WHOLE, "apple tree", weights, score_min=0.0)
+    again = find_by_text(PIXELS, WHOLE, "apple tree", weights, score_min=0.0)
     assert len(found.boxes) == len(found.scores) > 0
     assert (found.boxes[:, :2] < found.boxes[:, 2:]).all()
     assert (found.boxes >= 0).all()
@@ -170,27 +171,25 @@ def test_things_are_found_by_their_name(tmp_path: Path) -> None:
     assert (np.diff(found.scores) <= 0).all()
     assert np.array_equal(found.boxes, again.boxes)
     middle = float(np.median(found.scores))
-    fewer = find_by_text(PIXELS, "apple tree", weights, score_min=middle)
+    fewer = find_by_text(PIXELS, WHOLE, "apple tree", weights, score_min=middle)
     assert 0 < len(fewer.boxes) < len(found.boxes)
     assert (fewer.scores >= middle).all()
 
 
 @needs_open_clip
 def test_names_get_shares(tmp_path: Path) -> None:
-    from agrotools.vision.learned.description import similarity_shares
+    from agrotools.vision.learned.description import rank_names
 
     weights = _made(_open_clip, tmp_path / "model")
     assert weights.kind == "open_clip"
-    shares, direction = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
-    assert np.linalg.norm(direction) == pytest.approx(1)
-    assert shares.sum() == pytest.approx(1)
-    assert (shares > 0).all()
-    assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights)[0] == pytest.approx(
-        shares[[2, 0, 1]], abs=1e-6
-    )
+    ranked = rank_names(PIXELS, WHOLE, ["lantana", "weed", "apple"], weights).candidates
+    assert sum(share for _, share in ranked) == pytest.approx(1)
+    assert all(share > 0 for _, share in ranked)
+    again = rank_names(PIXELS, WHOLE, ["apple", "lantana", "weed"], weights).candidates
+    assert dict(again) == pytest.approx(dict(ranked), abs=1e-6)
     elsewhere = _made(partial(_open_clip, hf_model_name="roberta-base"), tmp_path / "elsewhere")
     with pytest.raises(ToolError, match="would be fetched"):
-        similarity_shares(PIXELS, ["Lantana camara"], elsewhere)
+        rank_names(PIXELS, WHOLE, ["Lantana camara"], elsewhere)
 
 
 @needs_torch
@@ -199,13 +198,12 @@ def test_a_box_gets_a_mask(tmp_path: Path) -> None:
 
     weights = _made(_sam2, tmp_path / "model")
     boxes = np.array([[10.0, 10, 40, 40], [50, 5, 85, 55]])
-    masks, fits = masks_in_boxes(PIXELS, boxes, weights)
+    masks = masks_in_boxes(PIXELS, boxes, weights)
     assert masks.shape == (2, 60, 90)
     assert masks.dtype == np.bool_
-    assert fits.shape == (2,)
-    one, _ = masks_in_boxes(PIXELS, boxes[:1], weights)
+    one = masks_in_boxes(PIXELS, boxes[:1], weights)
     assert np.array_equal(one[0], masks[0])
-    assert masks_in_boxes(PIXELS, boxes[:0], weights)[0].shape == (0, 60, 90)
+    assert masks_in_boxes(PIXELS, boxes[:0], weights).shape == (0, 60, 90)
 
 
 @needs_torch
@@ -214,7 +212,7 @@ def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
 
     broken = _made(_sam2, tmp_path / "sam2")
     with pytest.raises(ToolError, match="does not find things by their name") as caught:
-        find_by_text(PIXELS, "apple", broken)
+        find_by_text(PIXELS, WHOLE, "apple", broken, score_min=0.3)
     assert "IDEA-Research/grounding-dino-tiny" in str(caught.value)
     (broken.folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
     with pytest.raises(ToolError, match="cannot be loaded as sam2") as caught:
@@ -284,7 +282,6 @@ def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
 @needs_torch
 def test_a_tool_counts_with_a_model_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from agrotools.tools.counting.count_objects import count_objects
-    from agrotools.tools.learned import weight_files
     from agrotools.tools.workspace import artifacts_in
 
     weights = _made(_grounding_dino, tmp_path / "model")
@@ -353,11 +350,11 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
 def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.recognition.identify_weed import identify_weed
     from agrotools.tools.workspace import artifacts_in
-    from agrotools.vision.learned.description import similarity_shares
+    from agrotools.vision.learned.description import rank_names
 
     weights = _made(_open_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]
-    shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights)[0].tolist(), strict=True))
+    shares = dict(rank_names(PIXELS, (20, 10, 80, 55), names, weights).candidates)
     with artifacts_in(tmp_path / "out", backend=f"learned:{weights.folder}"):
         found = identify_weed(field, region=(20, 10, 80, 55), candidates=names)
         fewer = identify_weed(field, region=(20, 10, 80, 55), candidates=names, top_k=1)
@@ -386,10 +383,10 @@ def test_weights_of_half_precision_are_widened(tmp_path: Path) -> None:
     from agrotools.vision.learned.detection import find_by_text
 
     weights = _made(_grounding_dino, tmp_path / "model")
-    found = find_by_text(PIXELS, "apple tree", weights, score_min=0.0)
+    found = find_by_text(PIXELS, WHOLE, "apple tree", weights, score_min=0.0)
     wide = transformers.GroundingDinoForObjectDetection.from_pretrained(weights.folder)
     wide.half().save_pretrained(weights.folder)
     halved = find_weights(str(weights.folder))
     assert halved != weights
-    again = find_by_text(PIXELS, "apple tree", halved, score_min=0.0)
+    again = find_by_text(PIXELS, WHOLE, "apple tree", halved, score_min=0.0)
     assert again.scores.max() == pytest.approx(found.scores.max(), abs=0.01)

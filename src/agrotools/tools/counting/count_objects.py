@@ -11,11 +11,13 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import PixelSize, ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.detection import find_by_text
+from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import read_image, refuse_grey
 
 if TYPE_CHECKING:
@@ -246,7 +248,7 @@ def _find_in_colours(
 
             located = locate_by_model(pixels, box, target)
         else:
-            located = find_learned(backend, pixels, box, target, score_min)
+            located = find_by_text(pixels, box, target, weights_of(backend), score_min=score_min)
         objects = objects_in_boxes(located.boxes, located.scores)
         notes, flags = (*located.notes, *notes), (*located.flags, *flags)
     elif chosen == "crown_rgb":

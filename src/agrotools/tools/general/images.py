@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.core.base import install_command
 from agrotools.tools.contract import tool
-from agrotools.tools.learned import weight_files
-from agrotools.tools.services import LEARNED, NAME_A_MODEL, VLM
+from agrotools.tools.services import NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.weights import weight_files
 from agrotools.vision.overlay import (
     BLUISH_GREEN,
     ORANGE,

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.core.files import cached_files
 from agrotools.knowledge.entries import Entry
-from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.learned import LEARNED
+from agrotools.vision.learned.description import rank_names
+from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 
 if TYPE_CHECKING:
@@ -53,13 +55,10 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``, with the calibrations of the model."""
-    from agrotools.tools.recognition.calibration import calibration_files
+    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``."""
     from agrotools.tools.recognition.packs import pack_files
 
-    if backend.startswith(PACK):
-        return pack_files(backend.removeprefix(PACK))
-    return (*weight_files(backend), *calibration_files(backend))
+    return pack_files(backend.removeprefix(PACK)) if backend.startswith(PACK) else weight_files(backend)
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
@@ -256,7 +255,6 @@ def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], m
 def choose_by_larger_model(
     backend: str,
     looked: ImagePart,
-    tool: str,
     what: str,
     names: Sequence[str],
     entry_of: Callable[[str], Entry | None],
@@ -264,20 +262,19 @@ def choose_by_larger_model(
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
     """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.
 
-    The scores of an open model are those of its calibration for the tool and the names; without one the flag
-    ``not_calibrated`` is set. ``what``: kind of thing to name, as in "disease of bean". ToolError ``low_confidence``:
-    the model names nothing, or the picture is unlike those of its calibration.
+    The scores of an open model are not calibrated: flag ``not_calibrated``. ``what``: kind of thing to name, as in
+    "disease of bean". ToolError ``low_confidence``: the model names nothing.
     """
-    from agrotools.tools.recognition.calibration import calibrate_names
     from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     if backend == VLM:
-        answer, is_known = choose_name(pixels, box, what, choice, top_k=top_k), True
+        answer = choose_name(pixels, box, what, choice, top_k=top_k)
     else:
-        answer, is_known = calibrate_names(backend, tool, *name_learned(backend, pixels, box, choice))
+        answer = rank_names(pixels, box, choice, weights_of(backend))
+        answer = answer._replace(flags=(*answer.flags, NOT_CALIBRATED))
     candidates = candidates_of(answer.candidates, entry_of, top_k)
-    if not candidates or not is_known:
+    if not candidates:
         hint = "try another region, or another back-end"
         raise unknown_names(looked, f"back-end {backend}", candidates, "", hint)
     return candidates, answer.notes, answer.flags

@@ -11,23 +11,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
+from agrotools.vision import Box
 from agrotools.vision.learned import FLAG, NOT_CALIBRATED, FoundObjects
 from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
+from agrotools.vision.reading import crop_pixels
 
 _LARGE_PX = 2000
 _SAME = 0.7
 
 
-def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> FoundObjects:
-    """Return the boxes of ``text`` in a picture; those that overlap a better one by an IoU of over 0.7 are dropped.
-    The picture is shrunk to the input of the model, which loses small objects: flag ``large_picture_shrunk``."""
+def find_by_text(pixels: NDArray[np.uint8], box: Box, text: str, weights: Weights, *, score_min: float) -> FoundObjects:
+    """Return the boxes of ``text`` in the part ``box`` of a picture, best first, without those that overlap a better
+    one by an IoU of over 0.7. The part is shrunk to the input of the model, which loses small objects: flag
+    ``large_picture_shrunk``."""
     torch = library("torch")
+    from PIL import Image
+
     if weights.kind != "grounding-dino":
         raise wrong_kind(weights, "find things by their name", "grounding-dino")
     processor, model = _load_open_vocabulary(weights)
-    image = Image.fromarray(pixels)
+    image = Image.fromarray(crop_pixels(pixels, box))
     # The model was trained on lower-case phrases that end in a full stop.
     prompt = f"{' '.join(text.split())}".rstrip(".").lower() + "."
     inputs = processor(images=image, text=prompt, return_tensors="pt")
@@ -42,7 +46,8 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
     boxes = np.clip(boxes, 0, [image.width, image.height, image.width, image.height])
     selected = _best(boxes, scores)
     flags = (FLAG, "large_picture_shrunk") if max(image.size) > _LARGE_PX else (FLAG,)
-    return FoundObjects(boxes[selected], scores[selected], [], _notes(weights), flags)
+    origin = np.array([*box[:2], *box[:2]], np.float64)
+    return FoundObjects(boxes[selected] + origin, scores[selected], [], _notes(weights), flags)
 
 
 @model_loader
@@ -73,9 +78,11 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
     return np.asarray(selected, np.intp)
 
 
-def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> FoundObjects:
+def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float) -> FoundObjects:
     """Return all objects in a picture, uint8 (rows, columns, 3), of the classes that the model knows."""
     torch = library("torch")
+    from PIL import Image
+
     if weights.kind != "rt-detr":
         raise wrong_kind(weights, "name all things it finds", "rt-detr")
     processor, model = _load_fixed_class(weights)
@@ -115,11 +122,8 @@ _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _AT_ONCE = 64
 
 
-def masks_in_boxes(
-    pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns), and estimated IoU values (n,),
-    about 0..1."""
+def masks_in_boxes(pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights) -> NDArray[np.bool_]:
+    """Return a mask for each box (n, 4) x0, y0, x1, y1: bool (n, rows, columns)."""
     torch = library("torch")
 
     if weights.kind != "sam2":
@@ -127,14 +131,13 @@ def masks_in_boxes(
     model = _load_mask_model(weights)
     rows, columns = pixels.shape[:2]
     if not len(boxes):
-        return np.zeros((0, rows, columns), np.bool_), np.zeros(0)
+        return np.zeros((0, rows, columns), np.bool_)
     side = int(model.config.vision_config.backbone_config.image_size[0])
     tensor = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None].float() / 255
     tensor = torch.nn.functional.interpolate(tensor, (side, side), mode="bilinear", align_corners=False, antialias=True)
     tensor = (tensor - torch.tensor(_MEAN).view(1, 3, 1, 1)) / torch.tensor(_SD).view(1, 3, 1, 1)
     scaled = torch.from_numpy(boxes * np.array([side / columns, side / rows] * 2)).float()
     masks: list[NDArray[np.bool_]] = []
-    fits: list[NDArray[np.float64]] = []
     with torch.inference_mode():
         seen = model.get_image_embeddings(tensor)
         for start in range(0, len(boxes), _AT_ONCE):
@@ -144,8 +147,7 @@ def masks_in_boxes(
                 out.pred_masks[0], (rows, columns), mode="bilinear", align_corners=False
             )
             masks.append((full[:, 0] > 0).numpy())
-            fits.append(out.iou_scores[0, :, 0].double().numpy())
-    return np.concatenate(masks), np.concatenate(fits)
+    return np.concatenate(masks)
 
 
 @model_loader

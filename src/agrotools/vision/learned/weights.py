@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from agrotools.core import ToolError
 from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
+from agrotools.vision.learned import LEARNED
 
 
 class ModelKind(NamedTuple):
@@ -55,6 +56,17 @@ class Weights:
     """all files that the model's answers depend on: weights, configuration, vocabulary"""
     stamps: tuple[tuple[int, int], ...] = ()
     """sizes and modification times of the files, so that a model is loaded again if its files are replaced"""
+
+
+def weight_files(backend: str) -> tuple[Path, ...]:
+    """Return the files of all models of a back-end: one model, or a detector and an outline model joined by a plus
+    sign."""
+    return tuple(file for model in backend.removeprefix(LEARNED).split("+") for file in find_weights(model).files)
+
+
+def weights_of(backend: str) -> Weights:
+    """Return the weights of the single model of a back-end."""
+    return find_weights(backend.removeprefix(LEARNED))
 
 
 def find_weights(model: str) -> Weights:
