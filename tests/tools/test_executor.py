@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -248,6 +249,16 @@ async def test_a_call_that_crashes_every_time_is_tried_on_a_new_worker_once(work
         assert (await call(executor, workspace, "echo", value=1)).observation.ok
         assert error_kind(await call(executor, workspace, "fail", how="segfault")) == "tool_failed"
         assert executor.calls_of_workers == 3
+
+
+async def test_a_worker_killed_from_outside_costs_no_call(workspace):
+    async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
+        await call(executor, workspace, "echo", value=0)
+        (pid,) = executor.worker_pids
+        tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(7)]
+        await asyncio.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        assert [value(outcome) for outcome in await asyncio.gather(*tasks)] == list(range(7))
 
 
 async def test_nothing_is_left_after_the_end(workspace, tmp_path):
