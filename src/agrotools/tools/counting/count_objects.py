@@ -16,7 +16,6 @@ from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.learned import LEARNED
-from agrotools.vision.learned.detection import find_by_text
 from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import read_image, refuse_grey
 
@@ -248,6 +247,8 @@ def _find_in_colours(
 
             located = locate_by_model(pixels, box, target)
         else:
+            from agrotools.vision.learned.detection import find_by_text
+
             located = find_by_text(pixels, box, target, weights_of(backend), score_min=score_min)
         objects = objects_in_boxes(located.boxes, located.scores)
         notes, flags = (*located.notes, *notes), (*located.flags, *flags)

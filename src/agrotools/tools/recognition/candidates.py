@@ -19,7 +19,6 @@ from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.learned import LEARNED
-from agrotools.vision.learned.description import rank_names
 from agrotools.vision.learned.weights import weight_files, weights_of
 from agrotools.vision.reading import RgbImage, crop_pixels, read_image
 
@@ -271,6 +270,8 @@ def choose_by_larger_model(
     if backend == VLM:
         answer = choose_name(pixels, box, what, choice, top_k=top_k)
     else:
+        from agrotools.vision.learned.description import rank_names
+
         answer = rank_names(pixels, box, choice, weights_of(backend))
         answer = answer._replace(flags=(*answer.flags, NOT_CALIBRATED))
     candidates = candidates_of(answer.candidates, entry_of, top_k)
