@@ -15,9 +15,7 @@ import tomli_w
 from aiohttp import web
 
 from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
-from agrotools.core import InfrastructureError, Slot, ToleranceSlot
-from agrotools.models.endpoint import ScriptedModel
-from agrotools.runner.auxiliary_model import ask_each
+from agrotools.core import Slot, ToleranceSlot
 from support.command import run_command
 from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error, serving, text_of
@@ -259,15 +257,3 @@ def test_a_model_copies_the_values_of_words_into_the_form(tmp_path: Path, monkey
     rows = json.loads((made / "scores.json").read_bytes())["scores"]
     read = {row["sample_id"]: row["value"] for row in rows if row["metric"] == "fas_read"}
     assert read == {"q0": 1.0, "q1": 0.0, "q2": 0.0}, "an answer that the model did not copy has no row"
-
-
-async def test_a_judge_that_stops_replying_is_asked_no_further():
-    asked: list[int] = []
-
-    async def silent(item: int) -> None:
-        asked.append(item)
-        raise InfrastructureError("no reply")
-
-    state = await ask_each(range(1000), silent, ScriptedModel(lambda *_: ""))
-    assert state.gone
-    assert len(asked) < 100

@@ -35,8 +35,6 @@ OUTAGE = ("Connect call failed", "Server disconnected", "Connection reset by pee
 BAD_CALLS: list[tuple[str, Body, str | None]] = [
     *(("fail", {"how": how}, "tool_failed") for how in ("segfault", "abort", "hard_exit", "exception")),
     ("fail", {"how": "memory"}, "limit"), ("hang", {"how": "sleep"}, "timeout"), ("hang", {"how": "c"}, "timeout"),
-    *(("break_line", {"how": how}, "tool_failed") for how in ("garbage", "close_output", "crash_beside_child")),
-    *(("spoil", {"how": how}, None) for how in ("poison", "thread", "come_back_twice")),
     ("measure_everything", {}, "unknown_tool"), ("echo", {"value": "much"}, "invalid_argument"),
     ("echo", {"value": 7, "wait_s": 0.05}, None),
 ]  # fmt: skip
@@ -84,7 +82,7 @@ def respond(by_name: dict[str, Case], body: Body) -> Body:
 
 def write_benchmark(folder: Path, cases: Sequence[Case]) -> Path:
     folder.mkdir()
-    toolset = ("calculate", "echo", "fail", "hang", "break_line", "spoil")
+    toolset = ("calculate", "echo", "fail", "hang")
     header = {"name": "storm", "version": "1", "licence": "CC0-1.0", "toolset": toolset, "modes": ["end-to-end"]}
     (folder / "benchmark.toml").write_text(tomli_w.dumps(header), encoding="utf-8")
     samples = [
