@@ -46,7 +46,7 @@ from agrotools.models import Completion, Message, ModelSettings, TextPart
 from agrotools.models.base import FinishReason, RequestedCall, WireStats
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.metrics import FAS
-from agrotools.scoring.slots import score_record
+from agrotools.scoring.slots import refused, score_record
 from agrotools.scoring.statistics import Estimate
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 from agrotools.tools.cache import ResultCache
@@ -265,7 +265,8 @@ def final_answer_score() -> Scorer:
         trajectory = Trajectory.model_validate(stored) if stored else _made(session, state.output.completion)
         record = Record(sample=session.sample, mode=MODE, epoch=0, trajectory=trajectory, seconds=0.0)
         rows = score_record(record)
-        value = next((row.value for row in rows if row.metric == FAS), math.nan)
+        of_pair = math.nan if session.sample.answerable else float(refused(record))  # its score needs its twin
+        value = next((row.value for row in rows if row.metric == FAS), of_pair)
         metadata = {_RECORD: record.model_dump(mode="json"), "rows": [row.model_dump(mode="json") for row in rows]}
         return Score(value=value, answer=trajectory.steps[-1].text if trajectory.steps else "", metadata=metadata)
 

@@ -12,7 +12,7 @@ from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, 
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
 from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
-from agrotools.plugin import BenchmarkPlugin, Download
+from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, Download
 from support.file_server import serving
 
 HURRY = Patience(timeout_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
@@ -166,7 +166,7 @@ def hub(tmp_path):
         ("tree", "https://github.com/o/r/tree/HEAD/Data", "made_set"),
     ):
         plugin = BenchmarkPlugin(
-            f"made-{kind}", _load, needs="files", find=_find, download=Download(address, "CC0", into)
+            f"made-{kind}", _load, files=BenchmarkFiles("files", Download(address, "CC0", into), _find)
         )
         BENCHMARKS.add(f"made-{kind}", plugin)
     questions = _write(tmp_path / "q.json", [1, 2])
@@ -210,6 +210,13 @@ def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monk
         load_benchmark(name)
     (root / "made_set/questions.json").unlink()
     assert {row.name: row.state for row in list_benchmarks()}[name] == "incomplete"
+
+
+def test_a_wrong_mirror_leaves_nothing_and_files_that_it_lacks_are_not_found(tmp_path):
+    with pytest.raises(UsageError, match="--mirror: there is no folder"):
+        obtain("crop", Request(tmp_path / "data", str(tmp_path / "none")))
+    assert not (tmp_path / "data").exists()
+    assert next(failure_lines([Failure("a", "missing", "x")])) == "1 were not found:"
 
 
 def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):

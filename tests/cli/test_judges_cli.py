@@ -98,6 +98,7 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
         judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
         first = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
+        assert all(body["temperature"] > 0 for body in endpoint.requests), "votes of one judge may differ"
         again = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, "nothing is asked twice"
         assert f"{2 * SAMPLES} known before" in again.stderr

@@ -70,15 +70,11 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
         Message(role="assistant", tool_calls=(RequestedCall(name="calculate", arguments='{"x": 1}', id="call00000"),)),
         Message(role="tool", content=(TextPart(text="2"),), tool_call_id="call00000"),
     ]
-    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, extra={"top_k": 5})
+    settings = ModelSettings(temperature=0.5, max_output_tokens=7, seed=3, top_logprobs=2, extra={"top_k": 5})
     async with serve(in_turn(completion("hi"))) as endpoint:
         reply = await ask(endpoint, messages, [SPEC], settings)
-    assert (reply.text, reply.finish_reason, reply.usage.input_tokens, reply.usage.output_tokens) == (
-        "hi",
-        "stop",
-        100,
-        10,
-    )
+    usage = reply.usage
+    assert (reply.text, reply.finish_reason, usage.input_tokens, usage.output_tokens) == ("hi", "stop", 100, 10)
     assert reply.attempts == 1
     assert reply.seconds > 0
     assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
@@ -121,6 +117,8 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
             "max_tokens": 7,
             "seed": 3,
             "top_k": 5,
+            "logprobs": True,
+            "top_logprobs": 2,
         }
     ]
 

@@ -333,7 +333,7 @@ def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
     return [
         ErrorColumn(at, name, mode, {row.error: row for row in part.errors}, sources)
         for at, (name, summary) in enumerate(zip(run_names(summaries), summaries, strict=True))
-        for sources in [tuple(each for plugin in used_plugins([summary]) for each in plugin.error_sources)]
+        for sources in [tuple(each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources)]
         for mode, part in summary.modes.items()
         if part.errors and part.invalid.n < part.n_records
     ]
