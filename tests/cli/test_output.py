@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from agrotools.cli import output
 from agrotools.cli.main import app
 from agrotools.cli.tool_text import result_text
-from agrotools.report.layout import print_parts
+from agrotools.report.terminal import print_parts
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
 from support.command import run_command

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from agrotools.report.html.result_tables import result_tables
 
 from agrotools.core import Observation, Record, Score, Trajectory
 from agrotools.report.comparison import comparison_tables
 from agrotools.report.explain import lost_reason
-from agrotools.report.html.result_tables import result_tables
-from agrotools.report.layout import PLAIN_WIDTH
+from agrotools.report.terminal import PLAIN_WIDTH
 from agrotools.scoring import Comparison, Estimate, Metric, RunAggregator, compare, score_record
 from agrotools.scoring.attribution import first_part
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison

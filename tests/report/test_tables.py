@@ -18,8 +18,8 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.layout import print_parts
 from agrotools.report.tables import tables
+from agrotools.report.terminal import print_parts
 from support.plain_sample import plain_sample
 from support.runs import summarise
 from support.shown import tables_text

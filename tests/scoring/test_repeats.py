@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from agrotools.report.html.result_tables import result_tables
+
 from agrotools.scoring.repeats import repeats_of, rerun_interval
 from support.made_runs import call, end_to_end, made_sample
 from support.runs import summarise

@@ -7,8 +7,8 @@ from rich.console import Console, RenderableType
 
 from agrotools.core import Record, Score
 from agrotools.report.explain import explain
-from agrotools.report.layout import PLAIN_WIDTH, print_part
 from agrotools.report.tables import tables
+from agrotools.report.terminal import PLAIN_WIDTH, print_part
 from agrotools.scoring import Summary
 
 

@@ -199,7 +199,8 @@ def describe_one(
     from agrotools.benchmarks.describing import describe
     from agrotools.benchmarks.loading import Loading, load_as
     from agrotools.core import UsageError
-    from agrotools.report.description import description_png, print_description
+    from agrotools.report.description import description_png, description_tables
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.config import benchmark_options
 
     options = benchmark_options(option) if option else {}
@@ -215,5 +216,5 @@ def describe_one(
     if as_json:
         print_json({**described.model_dump(mode="json"), "figure": str(picture)})
         return
-    print_description(described)
+    print_parts(description_tables(described))
     typer.echo(f"figure: {picture}")

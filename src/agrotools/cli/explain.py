@@ -48,7 +48,7 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.core.files import MANIFEST_FILE
     from agrotools.report.explain import explain as explanation
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.records import record_index
     from agrotools.runner.rescore import judged_rows, rows_of
     from agrotools.runner.store import has_manifest, read_manifest

@@ -90,19 +90,17 @@ def grade(
 
 
 def _print_parts(parts: list[dict[str, str | list[str] | list[list[str]]]]) -> None:
-    from rich.console import RenderableType
-    from rich.text import Text
+    from agrotools.report.layout import Paragraph, Part, new_table
+    from agrotools.report.terminal import print_parts
 
-    from agrotools.report.layout import harmless, new_table, print_parts
-
-    shown: list[RenderableType] = []
+    shown: list[Part] = []
     for part in parts:
         if "text" in part:
-            shown.append(Text(harmless(str(part["text"]))))
+            shown.append(Paragraph(str(part["text"]), ""))
             continue
-        first, *headings = map(harmless, part["head"])  # pyright: ignore[reportArgumentType]
+        first, *headings = map(str, part["head"])
         table = new_table(first, headings)
         for row in part["rows"]:
-            table.add_row(*map(harmless, row))
+            table.add_row(*row)
         shown.append(table)
     print_parts(shown)

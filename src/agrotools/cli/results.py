@@ -267,8 +267,8 @@ def _print_screen(
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
-    from agrotools.report.layout import print_parts
     from agrotools.report.tables import tables
+    from agrotools.report.terminal import print_parts
 
     print_parts(tables([each.summary for each in rescored], details=details))
     if not details:
@@ -282,7 +282,7 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
     from agrotools.plugin import plugins
-    from agrotools.report.layout import print_parts
+    from agrotools.report.terminal import print_parts
     from agrotools.runner.store import read_manifest
 
     known = [plugin.name for plugin in plugins() if plugin.published is not None]

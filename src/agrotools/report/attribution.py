@@ -1,12 +1,11 @@
-"""Attribution of a run as a bar and a table for the terminal."""
+"""Attribution of a run as a bar for the terminal, and as tables."""
 
 from collections.abc import Mapping
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import new_table, percent
+from agrotools.report.layout import DASH, Column, Part, Table, interval_text, new_table, paragraph, percent
 from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 
 _BAR_CELLS = 60
@@ -17,32 +16,29 @@ _MOST_PARTS = len(_SHADES) - 2
 _STYLES = ("red", "yellow", "magenta", "cyan", "blue")
 
 
-def attribution_tables(attribution: Attribution) -> list[RenderableType]:
+def attribution_tables(attribution: Attribution) -> list[Part | Text]:
     """Return the bar of a run, the table of its parts, a table by task, and notes."""
     split = attribution.run
     title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
     parts = sorted(split.parts, key=lambda part: -split.parts[part])
-    table = new_table(title, ["points", "95 % interval", "meaning"])
-    for part in [*parts, "gap"]:
-        points, interval = split.parts.get(part, split.gap), split.intervals.get(part)
-        span = f"{interval.lower:.1f} to {interval.upper:.1f}" if interval else "-"
-        if part == "gap":
-            table.add_section()
-        table.add_row(part, f"{points:.1f}", span, "100 minus score" if part == "gap" else part_meaning(part))
-    noise = attribution.tool_noise
+    table = new_table(title, ["points", "95 % interval", Column(("meaning",), "words")])
+    for part in parts:
+        interval = interval_text(split.intervals.get(part), _one_digit) or DASH
+        table.add_row(part, _one_digit(split.parts[part]), interval, part_meaning(part))
+    of_gap = interval_text(split.intervals.get("gap"), _one_digit) or DASH
+    table.add_row("gap", _one_digit(split.gap), of_gap, "100 minus score", ruled=True)
     notes = [
         f"{each.points:.1f} points of {', '.join(each.parts)} are joint in {count_text(each.n_samples, 'sample')}: "
         f"{each.reason}"
         for each in attribution.joint
     ]
     notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
-    notes += attribution.notes
-    shown: list[RenderableType] = [_bar(split), table]
-    if len(attribution.tasks) > 1:
-        shown.append(_task_table(attribution.tasks, parts))
-    if noise:
-        shown.append(_noise_table(noise))
-    return [*shown, Text("\n".join(notes), style="dim")] if notes else shown
+    tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
+    noise = [_noise_table(attribution.tool_noise)] if attribution.tool_noise else []
+    return [_bar(split), table, *tasks, *noise, *paragraph([*notes, *attribution.notes], "dim")]
+
+
+_one_digit = "{:.1f}".format
 
 
 def _bar(split: Split) -> Text:
@@ -62,19 +58,19 @@ def _bar(split: Split) -> Text:
     return Text.assemble(bar, "\n", legend, "\n")
 
 
-def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> RenderableType:
+def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
-    table = new_table("by task", ["samples", "lost", "most of it"])
+    table = new_table("by task", ["samples", "lost", Column(("most of it",), "words")])
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
         largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
             f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
         )
-        table.add_row(name, str(split.n), f"{split.gap:.1f}", text)
+        table.add_row(name, str(split.n), _one_digit(split.gap), text)
     return table
 
 
-def _noise_table(noise: ToolNoise) -> RenderableType:
+def _noise_table(noise: ToolNoise) -> Table:
     """Return the predicted score of the reference calls by the error of each tool."""
     title = (
         f"score of the reference calls by the error of one tool: {noise.predicted:.1f} predicted from other clusters, "
@@ -82,7 +78,5 @@ def _noise_table(noise: ToolNoise) -> RenderableType:
     )
     table = new_table(title, ["calls", "no error", "half", "as it is", "double", "a perfect one wins"])
     for name, curve in sorted(noise.tools.items(), key=lambda item: -item[1].gain):
-        table.add_row(
-            name, str(curve.n_calls), *(f"{each:.1f}" for each in curve.scores.values()), f"{curve.gain:+.1f}"
-        )
+        table.add_row(name, str(curve.n_calls), *map(_one_digit, curve.scores.values()), f"{curve.gain:+.1f}")
     return table

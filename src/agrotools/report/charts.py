@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
-from rich.console import RenderableType
-from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
 from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
-from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
+from agrotools.report.layout import DASH, Cell, Table, harmless, new_table, percent, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import benchmark_differences, check_distinct, scored_run
@@ -357,38 +355,42 @@ def _group_rows(read: _Runs, axis: str, groups: Mapping[str, frozenset[str]], wh
                 yield ChartRow(model=name, axis=axis, group=group, value=value)
 
 
-def chart_tables(chart: Chart) -> list[RenderableType]:
-    """Return the tables of a chart for the terminal, with notes. Scores are in percent."""
-    title = f"{chart.benchmark}, {chart.mode}"
-    notes = [f"{chart.n} samples that are valid in every run ({chart.n_dropped} are not)"]
-    tables: list[RenderableType] = []
-    if chart.kind == "calls":
-        table = new_table(f"Calls by outcome: {title}", [*CALL_OUTCOMES, "all", "needed"])
-        for row in chart.calls:
-            made = sum(row.outcomes.values())
-            cells = [stacked([f"{n:g}", f"{percent(n / made)} %"]) if made else DASH for n in row.outcomes.values()]
-            table.add_row(harmless(row.model), *cells, f"{made:g}", str(row.needed))
-        tables.append(table)
-        notes += [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()]
-    elif chart.kind == "size":
-        table = new_table(
-            f"{chart.label} by {_AXES[chart.rows[0].axis]}: {title}", ["family", _AXES[chart.rows[0].axis], chart.label]
-        )
-        for row in chart.rows:
-            table.add_row(harmless(row.model), harmless(row.family) or DASH, f"{row.x}", value_cell(row.value))
-        tables.append(table)
-    for axis in dict.fromkeys(row.axis for row in chart.rows if row.group):
-        cells = {(row.model, row.group): row.value for row in chart.rows if row.axis == axis}
-        sizes = {row.group: row.value.n for row in chart.rows if row.axis == axis}
-        table = new_table(
-            f"{chart.label} by {axis}: {title}", [f"{harmless(each)}\nn {n}" for each, n in sizes.items()]
-        )
-        for model in dict.fromkeys(model for model, _ in cells):
-            found = (cells.get((model, group)) for group in sizes)
-            table.add_row(harmless(model), *(value_cell(each) if each else DASH for each in found))
-        tables.append(table)
+def chart_tables(chart: Chart) -> list[Table]:
+    """Return the tables of a chart. Scores are in percent."""
+    tables = [_calls_table(chart)] if chart.kind == "calls" else [_size_table(chart)] if chart.kind == "size" else []
+    tables += [_group_table(chart, axis) for axis in dict.fromkeys(row.axis for row in chart.rows if row.group)]
+    notes = [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()] if chart.kind == "calls" else []
     notes += ["95 % intervals by cluster; none with fewer than 10 clusters"] if chart.rows else []
-    return [*tables, Text("\n" + "\n".join(map(harmless, (*notes, *chart.notes))), style="dim")]
+    n = f"{chart.n} samples that are valid in every run ({chart.n_dropped} are not)"
+    tables[-1].notes += [n, *notes, *chart.notes]
+    return tables
+
+
+def _calls_table(chart: Chart) -> Table:
+    table = new_table(f"Calls by outcome: {chart.benchmark}, {chart.mode}", [*CALL_OUTCOMES, "all", "needed"])
+    for row in chart.calls:
+        made = sum(row.outcomes.values())
+        cells = (Cell((f"{n:g}", f"{percent(n / made)} %"), "bold") if made else DASH for n in row.outcomes.values())
+        table.add_row(row.model, *cells, f"{made:g}", str(row.needed))
+    return table
+
+
+def _size_table(chart: Chart) -> Table:
+    axis = _AXES[chart.rows[0].axis]
+    table = new_table(f"{chart.label} by {axis}: {chart.benchmark}, {chart.mode}", ["family", axis, chart.label])
+    for row in chart.rows:
+        table.add_row(row.model, row.family or DASH, f"{row.x}", value_cell(row.value))
+    return table
+
+
+def _group_table(chart: Chart, axis: str) -> Table:
+    cells = {(row.model, row.group): row.value for row in chart.rows if row.axis == axis}
+    sizes = {row.group: row.value.n for row in chart.rows if row.axis == axis}
+    title = f"{chart.label} by {axis}: {chart.benchmark}, {chart.mode}"
+    table = new_table(title, [f"{group}\nn {n}" for group, n in sizes.items()])
+    for model in dict.fromkeys(model for model, _ in cells):
+        table.add_row(model, *(value_cell(cells.get((model, group))) for group in sizes))
+    return table
 
 
 def plain_text(text: str) -> str:

@@ -13,12 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from agrotools.core import MODES, FrozenModel, Mode, Record, UsageError
 from agrotools.core.base import benchmark_title
-from agrotools.report.layout import DASH, interval_cell, new_table, percent, points, stacked, value_cell
+from agrotools.report.layout import DASH, Cell, Table, new_table, percent, points, value_cell
 from agrotools.runner.degradation import Degradation
 from agrotools.runner.doses import UNDISTURBED, doses_text
 from agrotools.runner.faults import Faults
@@ -272,51 +269,41 @@ def _point(
     )
 
 
-def curve_tables(curve: Curve) -> list[RenderableType]:
-    """Return a table of the curve for the terminal, with notes. Values are in percent and percentage points."""
+def curve_tables(curve: Curve) -> list[Table]:
+    """Return a table of the curve, and of recovery from faults. Values are in percent and percentage points."""
     label = METRICS[curve.metric].label
     headings = [label, "change", "own change", "below oracle"]
     table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", headings)
-    for at, point in enumerate(curve.points):
-        if at and point.model != curve.points[at - 1].model:
-            table.add_section()
-        name = stacked([point.label, point.model], value_style="")
+    for point, before in zip(curve.points, (curve.points[0], *curve.points), strict=False):
         differences = (_negated(point.loss), _negated(point.own_loss), point.below_oracle)
-        table.add_row(name, value_cell(point.score), *(interval_cell(each, points) for each in differences))
-    notes = [
+        cells = (value_cell(each, points) for each in differences)
+        name = Cell((point.label, point.model))
+        table.add_row(name, value_cell(point.score), *cells, ruled=point.model != before.model)
+    table.notes += [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
         "change: against the same model without any dose; for the oracle, the change by the tools",
         "own change: the part of it on samples that the oracle still gets as right, which is not the tools'",
         "below oracle: distance to the oracle at the same dose",
     ]
-    return [table, *_recovery_tables(curve), Text("\n" + "\n".join(notes), style="dim")]
+    return [table, *_recovery_tables(curve)]
 
 
-def _recovery_tables(curve: Curve) -> list[RenderableType]:
-    points_with_faults = [point for point in curve.points if point.recovery]
-    if not points_with_faults:
-        return []
+def _recovery_tables(curve: Curve) -> list[Table]:
     table = new_table("Faults in tool calls", ["planned", "landed", "noticed", "recovered", "extra calls"])
-    for point in points_with_faults:
-        for each in point.recovery:
-            name = stacked([point.label, point.model], value_style="") if each.kind is None else f"  {each.kind}"
+    for point in curve.points:
+        for at, each in enumerate(point.recovery):
+            name = Cell((point.label, point.model)) if each.kind is None else f"  {each.kind}"
             noticed = f"{percent(each.noticed / each.landed)}" if each.landed else DASH
             extra = DASH if each.extra_calls is None else f"{each.extra_calls:+.1f}"
-            table.add_row(
-                name,
-                f"{each.planned}",
-                f"{each.landed}",
-                noticed,
-                value_cell(each.recovered) if each.recovered else DASH,
-                extra,
-            )
-        table.add_section()
-    note = (
+            counts = (str(each.planned), str(each.landed), noticed)
+            table.add_row(name, *counts, value_cell(each.recovered), extra, ruled=not at and bool(table.rows))
+    table.notes += [
         "Answerable samples only. landed: faults that changed what the model saw. noticed: it repeated the call or "
-        "declined to answer.\nrecovered: share of hit samples that it still solves, of those it solves without faults "
-        "(needs that run); extra calls: of these, against that run"
-    )
-    return [table, Text(note, style="dim")]
+        "declined to answer.",
+        "recovered: share of hit samples that it still solves, of those it solves without faults (needs that run); "
+        "extra calls: of these, against that run",
+    ]
+    return [table] if table.rows else []
 
 
 def _negated(estimate: Estimate | None) -> Estimate | None:

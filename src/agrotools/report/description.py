@@ -6,10 +6,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.table import Table
-
 from agrotools.benchmarks.describing import Description
-from agrotools.report.layout import console_for, harmless, print_part, whole_points
+from agrotools.report.layout import Paragraph, Part, Table, harmless, new_table, paragraph, percent, whole_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,29 +17,20 @@ _MOST = 15
 TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
-def print_description(described: Description) -> None:
-    """Print tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
-    console = console_for(None)
-    version = f"version {harmless(described.version)}{' (drawn by code)' if described.synthetic else ''}"
-    console.print(f"[bold]{harmless(described.name)}[/bold], {version}", soft_wrap=True)
-    if described.description:
-        console.print(harmless(described.description), markup=False, soft_wrap=True)
-    console.print(f"licence: {harmless(described.licence)}", markup=False, soft_wrap=True)
-    for note in described.notes:
-        console.print(f"note: {harmless(note)}", markup=False, soft_wrap=True)
-    console.print()
-    print_part(console, _facts(described))
-    for title, counts in sections(described):
-        if counts:
-            console.print()
-            console.print(title, style="bold")
-            print_part(console, _table(title, counts))
+def description_tables(described: Description) -> list[Part]:
+    """Return tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
+    version = f"version {described.version}{' (drawn by code)' if described.synthetic else ''}"
+    about = [*filter(None, [described.description]), f"licence: {described.licence}"]
+    return [
+        Paragraph(f"{described.name}, {version}", "bold"),
+        *paragraph([*about, *(f"note: {note}" for note in described.notes)]),
+        _facts(described),
+        *(_table(title, counts) for title, counts in sections(described) if counts),
+    ]
 
 
 def _facts(described: Description) -> Table:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
+    table = new_table("", [""])
     words = described.words_per_question
     facts: dict[str, str] = {
         "questions": f"{described.questions:,}",
@@ -90,16 +79,12 @@ def worded(title: str, name: str) -> str:
 
 
 def _table(title: str, counts: Mapping[str, int]) -> Table:
-    total = sum(counts.values())
-    table = Table(box=None, show_header=False)
-    table.add_column(overflow="fold")
-    table.add_column(justify="right")
-    table.add_column(justify="right", style="dim")
-    for name, count in list(counts.items())[:_MOST]:
-        table.add_row(worded(title, name), f"{count:,}", f"{100 * count / total:.1f} %")
+    total, table = sum(counts.values()), new_table(title, ["", ""])
+    shown = {worded(title, name): count for name, count in [*counts.items()][:_MOST]}
     if len(counts) > _MOST:
-        rest = total - sum(list(counts.values())[:_MOST])
-        table.add_row(f"{len(counts) - _MOST} others", f"{rest:,}", f"{100 * rest / total:.1f} %")
+        shown[f"{len(counts) - _MOST} others"] = total - sum(shown.values())
+    for name, count in shown.items():
+        table.add_row(name, f"{count:,}", f"{percent(count / total)} %")
     return table
 
 

@@ -29,17 +29,14 @@ from agrotools.report.layout import (
     RIGHT,
     WRONG,
     LabelledText,
-    block,
     expected_text,
     harmless,
-    indented,
-    line,
     on_scale,
     percent,
-    section,
     shortened,
     value_text,
 )
+from agrotools.report.terminal import block, indented, line, section
 from agrotools.report.trace import agreements, predicted_steps, step_blocks, taken_steps, why_wrong
 from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.attribution import ARGUMENTS, PLANNING, SampleSplit, first_part, part_meaning

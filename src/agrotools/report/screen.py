@@ -17,7 +17,6 @@ from agrotools.core.base import benchmark_title, count_text, prompt_tokens_text
 from agrotools.report.layout import (
     SYNTHETIC_NOTE,
     UNSEALED_NOTE,
-    console_for,
     detectable_points,
     harmless,
     on_scale,
@@ -30,6 +29,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import SHARD, caveat_lines, warning_lines
+from agrotools.report.terminal import console_for
 from agrotools.runner.ladder import CEILING, PLANNER, References, role_of
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary

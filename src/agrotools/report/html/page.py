@@ -11,21 +11,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from markupsafe import Markup
 
 from agrotools.core import Record, Score
 from agrotools.core.base import Progress, command_line
+from agrotools.report.comparison import error_tables
 from agrotools.report.html.detail import packed_data, reason_line, record_data
 from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import Pictures, Places, RunPictures
-from agrotools.report.html.result_tables import errors_section, html_tables, result_tables, templates
 from agrotools.report.html.runs import FACETS, TOOL_FAILED, Run, differences, run_facts, value_of
 from agrotools.report.html.sharing import Scrubber
+from agrotools.report.html.templates import templates
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import PaperTables
+from agrotools.report.tables import page_tables
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
 from agrotools.runner.rescore import rows_of
@@ -279,9 +282,9 @@ class Page:
             head |= {"lost": self.choice.lost, "notes": [self.choice.note, *head["notes"]]}
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
         tables: dict[str, Any] = {
-            "results": result_tables(summaries),
-            "errors": errors_section(summaries, [run.name for run in self._runs]),
-            "papers": [(name, html_tables(tables)) for name, tables in papers],
+            "results": page_tables(summaries),
+            "errors": error_tables(summaries, self._address),
+            "papers": papers,
         }
         if self.scrubber:
             for each in (*facts, *head["runs"]):
@@ -306,6 +309,10 @@ class Page:
             before, _, after = shell.partition(marks[name])
             shell = f"{before}{content}{after}"
         return shell
+
+    def _address(self, run: int, mode: str, sample: str) -> str:
+        """Return the address of a sample, which may not be on the page."""
+        return f"#samples?id={'/'.join(quote(each, safe='') for each in (self._runs[run].name, mode, sample))}/0"
 
     def _index(self) -> Data:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
