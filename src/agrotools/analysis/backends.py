@@ -75,6 +75,19 @@ class _Result:
     likeliest: bool = False
 
 
+def _check(tool: str, backends: Sequence[str], pictures: Sequence[LabelledImage]) -> None:
+    if len(set(backends)) < 2:
+        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
+    if tool not in (*NAMING, COUNTING):
+        raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
+    for backend in backends:
+        if backend == VLM:
+            raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
+        check_backend(get_tool(tool), backend)
+    for one in pictures if tool == COUNTING else ():
+        _count_of(one)
+
+
 def compare_backends(
     tool: str,
     backends: Sequence[str],
@@ -94,17 +107,7 @@ def compare_backends(
             back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
             can be read.
     """
-    if len(set(backends)) < 2:
-        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
-    if tool not in (*NAMING, COUNTING):
-        raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
-    for backend in backends:
-        if backend == VLM:
-            raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
-        check_backend(get_tool(tool), backend)
-    if tool == COUNTING:
-        for one in pictures:
-            _count_of(one)
+    _check(tool, backends, pictures)
     given: dict[str, list[_Result | None]] = {}
     ms: dict[str, float] = {}
     for backend in dict.fromkeys(backends):

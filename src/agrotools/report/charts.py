@@ -15,8 +15,8 @@ from pydantic import Field, ValidationError
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError, first_error
 from agrotools.core.base import benchmark_title
-from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
-from agrotools.report.layout import DASH, Cell, Table, harmless, new_table, percent, value_cell
+from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, in_percent, plain_text
+from agrotools.report.layout import DASH, Cell, Table, new_table, percent, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import benchmark_differences, check_distinct, scored_run
@@ -393,11 +393,6 @@ def _group_table(chart: Chart, axis: str) -> Table:
     return table
 
 
-def plain_text(text: str) -> str:
-    """Return a text that matplotlib shows as it is, without reading formulas in it."""
-    return harmless(text).replace("$", r"\$")
-
-
 def _draw_size(panel: "Axes", rows: Sequence[ChartRow]) -> None:
     families = list(dict.fromkeys(row.family for row in rows))
     crowded = len(rows) > _MOST_NAMES
@@ -464,15 +459,9 @@ def _draw_bars(panel: "Axes", rows: Sequence[ChartRow]) -> None:
 
 
 def _draw_lines(panel: "Axes", rows: Sequence[ChartRow]) -> None:
-    models, groups = (list(dict.fromkeys(each)) for each in ((row.model for row in rows), (row.group for row in rows)))
-    for number, model in enumerate(models):
-        shown = [row for row in rows if row.model == model]
-        shift = 0.3 * ((number + 0.5) / len(models) - 0.5)
-        places = [groups.index(row.group) + shift for row in shown]
-        style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
-        values, errors = in_percent([row.value for row in shown])
-        panel.errorbar(places, values, errors, ms=4, lw=1, capsize=2, label=plain_text(model), **style)
-    sizes = {row.group: row.value.n for row in rows}
-    panel.set_xticks(range(len(groups)), [f"{plain_text(group)}\nn {sizes[group]}" for group in groups], fontsize=8)
+    sizes = {row.group: f"{row.group}\nn {row.value.n}" for row in rows}
+    series: dict[str, dict[str, Estimate]] = defaultdict(dict)
+    for row in rows:
+        series[row.model][sizes[row.group]] = row.value
+    draw_lines(panel, [*sizes.values()], series)
     panel.set_xlabel(rows[0].axis)
-    panel.set_ylim(0, 100)

@@ -19,8 +19,8 @@ from pydantic import Field, StringConstraints
 from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, Trajectory, UsageError
 from agrotools.core.base import benchmark_title
 from agrotools.core.files import read_lines
-from agrotools.report.charts import plain_text, run_names
-from agrotools.report.curve import DPI, check_picture, common_mode, in_percent
+from agrotools.report.charts import run_names
+from agrotools.report.curve import DPI, check_picture, common_mode, draw_lines, plain_text
 from agrotools.report.layout import Cell, Table, interval_text, new_table, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
@@ -30,7 +30,6 @@ from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.statistics import Interval, estimate_mean
 from agrotools.scoring.summary import Agreement
-from agrotools.tools.plotting.sheet import COLOURS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,18 +136,11 @@ class JudgeAgreement(FrozenModel):
 
         figure = Figure(figsize=(7.2, 1.6 + 0.5 * len(self.models)), layout="constrained")
         panel = figure.subplots()
-        for at, judge in enumerate(self.judges):
-            rows = [each.value for each in self.scores if each.judge == judge]
-            shift = 0.5 * ((at + 0.5) / len(self.judges) - 0.5)
-            places = [number + shift for number in range(len(rows))]
-            values, lengths = in_percent(rows)
-            style: dict[str, Any] = {"color": COLOURS[at % 6], "fmt": "osD^v"[at % 5] + "-", "label": plain_text(judge)}
-            panel.errorbar(values, places, xerr=lengths, ms=5, lw=0.6, capsize=2, **style)
-        panel.set_yticks(range(len(self.models)), list(map(plain_text, self.models)))
-        panel.invert_yaxis()
-        panel.set_xlim(-2, 102)
+        series = {
+            judge: {each.model: each.value for each in self.scores if each.judge == judge} for judge in self.judges
+        }
+        draw_lines(panel, self.models, series, sideways=True)
         panel.set_xlabel("mean score (%)")
-        panel.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
         figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
         figure.savefig(path, dpi=DPI)

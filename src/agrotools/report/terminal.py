@@ -49,7 +49,7 @@ def print_part(console: Console, part: Part | RenderableType) -> None:
     if isinstance(part, Paragraph):
         console.print(line(part.text, part.style))
     elif isinstance(part, Table):
-        console.print(line(f"\n{part.title}", "bold"))
+        console.print(line(f"\n{part.title}" if part.title else "", "bold"))
         for each in _fitting(console, part):
             console.print(each)
         if part.notes:
@@ -71,9 +71,11 @@ def _fitting(console: Console, table: Table) -> Iterable[RenderableType]:
 
 
 def _rich_table(table: Table, columns: Iterable[int]) -> rich_table.Table:
-    has_headings = any(each.heading for each in table.columns)
+    has_headings = any(any(each.heading) for each in table.columns)
     look = box.SIMPLE_HEAD if has_headings else None
-    shown = rich_table.Table(box=look, show_header=has_headings, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    shown = rich_table.Table(
+        box=look, show_header=has_headings, show_edge=False, pad_edge=False, padding=(0, 1 if has_headings else 2, 0, 0)
+    )
     at = (0, *columns)
     for number in at:
         column = table.columns[number]
