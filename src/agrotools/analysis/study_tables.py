@@ -28,6 +28,7 @@ from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent; n: samples or steps (clusters)."
+_TOOLS_NEEDED = "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
 _QUICK = "no differences are tested between runs of a quick part"
 _Letters = Mapping[tuple[int, Mode, str], str]
 
@@ -70,19 +71,18 @@ def _score_table(benchmark: str, result: StudyResult) -> Table:
         name = f"{label}{''.join(map(notes.mark, dict.fromkeys(remarks)))}"
         cells = (_score_cell(*each, states, summary_of, letters, notes) for each in columns)
         table.add_row(name, *([tools] if shows_tools else []), *cells)
+    lettered = any(letters.values())
     table.notes += [_INTERVAL, *dict.fromkeys(SYNTHETIC_NOTE for summary in summaries if summary.synthetic)]
-    if any(letters.values()):
-        table.notes.append(_group_legend(result))
-    elif len(summaries) > 1:
-        quick = any(summary.quick for summary in summaries)
-        why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
-        table.notes.append(f"No letters, because {why}.")
-    if shows_tools:
-        table.notes.append(
-            "Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others."
-        )
-    table.notes += notes.numbered()
+    table.notes += [_group_legend(result)] if lettered else _without_letters(summaries)
+    table.notes += [_TOOLS_NEEDED] * shows_tools + notes.numbered()
     return table
+
+
+def _without_letters(summaries: Sequence[Summary]) -> list[str]:
+    """Return the reason why no column has letters; empty for a single run."""
+    quick = any(summary.quick for summary in summaries)
+    why = _QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools"
+    return [f"No letters, because {why}."] * (len(summaries) > 1)
 
 
 def _score_cell(
