@@ -1,9 +1,6 @@
 """``agrotools study``: real runs against a local server, with failures, kills and budgets."""
 
 import json
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -21,7 +18,6 @@ from agrotools.core import UsageError
 from agrotools.models.ledger import read_spend
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
-from support.eval_process import wait_for
 from support.fault_server import closed_port
 from support.openai_server import Body, Endpoint, completion, error, serving, text_of
 
@@ -216,28 +212,6 @@ def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmar
     assert run_command("study", file, cwd=tmp_path).returncode == 0
     assert models.asked["bad"] == 2 * N
     assert models.asked["good"] - 2 * N in (0, 1)  # the budget may end between an answer and its form
-
-
-def test_a_killed_study_goes_on_where_it_stopped(tmp_path: Path, benchmark: Path):
-    models = Models()
-    with serving(models, latency_s=0.15) as models.server:
-        rows = model_rows("good", "bad")
-        file = write_study(tmp_path, benchmark, models.server.base_url, rows, concurrency=2)
-        command = [sys.executable, "-m", "agrotools", "study", str(file)]
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: models.asked["bad"] >= 4)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        records = tmp_path / "runs/paper/yields-bad/records.jsonl"
-        kept = len(records.read_bytes().splitlines())
-        assert models.asked["good"] == 2 * N
-        done = run_command("study", file, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert models.asked["good"] == 2 * N
-    assert 2 * N <= models.asked["bad"] <= 2 * (N + 2 * 4)
-    names = [json.loads(line)["sample"]["id"] for line in records.read_bytes().splitlines()]
-    assert len(names) == len(set(names)) == N
-    assert kept < N
 
 
 @pytest.mark.process

@@ -188,26 +188,6 @@ def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
-async def test_the_list_shows_a_run_that_begins_and_its_page_opens_with_the_first_record(address: str, folder: Path):
-    async with browser() as chromium:
-        page = await chromium.open(address)
-        made = write_run(folder.parent / "made", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
-        records = (made / "records.jsonl").read_bytes()
-        (made / "records.jsonl").write_bytes(b"")
-        begun = made.rename(folder / "begun")  # at once, so that the list is not loaded again under the mouse
-        await page.until("document.querySelector('a[href*=begun]')")
-        await page.click("a[href*=begun]")
-        await page.until("document.body.textContent.includes('no sample is finished yet')")
-        (begun / "records.jsonl").write_bytes(records)
-        assert await page.until("document.querySelector('.figure b')?.textContent") == "100"
-        await page.goto(f"{address}page?run=nowhere")
-        assert "there is no such run" in await page.evaluate("document.body.textContent")
-        await page.click("a")
-        await page.until("document.querySelector('a[href*=begun]')")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
 async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, folder: Path):
     run = folder / "more" / "half"
     figure = "document.querySelector('.figure b')?.textContent"

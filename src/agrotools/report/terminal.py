@@ -49,7 +49,8 @@ def print_part(console: Console, part: Part | RenderableType) -> None:
     if isinstance(part, Paragraph):
         console.print(line(part.text, part.style))
     elif isinstance(part, Table):
-        console.print(line(f"\n{part.title}" if part.title else "", "bold"))
+        if part.title:
+            console.print(line(f"\n{part.title}", "bold"))
         for each in _fitting(console, part):
             console.print(each)
         if part.notes:
