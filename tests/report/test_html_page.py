@@ -339,7 +339,7 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert page.head["command"] == f"agrotools report {shared_runs[0]}"
     assert str(shared_runs[0].parent / "benchmark") in page.head["originals"]
     monkeypatch.setattr("agrotools.report.html.page._BLOCK_BYTES", 1)
-    monkeypatch.setattr("agrotools.report.html.building.DETAIL_BYTES", 1)
+    monkeypatch.setattr("agrotools.report.html.page.DETAIL_BYTES", 1)
     page = page_of(shared_runs[0])
     assert page.head["without_detail"] == 24 - len(page.details) > 0
     assert len(page.records) == 24

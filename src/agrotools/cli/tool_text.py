@@ -4,7 +4,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import JsonValue
@@ -93,7 +93,7 @@ def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     ]
 
 
-def _tool_row(row: Mapping[str, Any], toolsets: Mapping[str, Sequence[str]]) -> tuple[str, str, str]:
+def _tool_row(row: Mapping[str, Any], toolsets: Mapping[str, Collection[str]]) -> tuple[str, str, str]:
     benchmarks = ", ".join(label for label, names in toolsets.items() if row["name"] in names)
     purpose = row["summary"] or f"cannot be loaded: {row['error']}"
     return str(row["name"]), benchmarks or str(row["category"] or DASH), str(purpose)

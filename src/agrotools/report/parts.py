@@ -1,4 +1,4 @@
-"""Tables by family, task type and answer type (metrics, seconds), and event counts of runs."""
+"""Tables by family, task type and answer type (metrics, seconds), of event counts, and of lost points."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,10 +12,13 @@ from agrotools.report.layout import (
     DASH,
     Cell,
     Column,
+    Part,
     Table,
+    interval_text,
     new_table,
     of_runs,
     on_scale,
+    paragraph,
     percent,
     short_names,
     size,
@@ -23,6 +26,7 @@ from agrotools.report.layout import (
 )
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 from agrotools.scoring.judging.questions import has_rubrics
 from agrotools.scoring.summary import Agreement, Amount, Correlation, Panel, Seconds, SecondsByPart, tokens_of
 
@@ -272,3 +276,57 @@ def _agreement(agreement: Agreement) -> str:
     inside = agreement.interval
     interval = f" ({inside.lower:.2f} to {inside.upper:.2f})" if inside else ""
     return f"alpha {agreement.alpha:.2f}{interval}, {count_text(agreement.n_units, 'answer')}"
+
+
+# --- lost points ------------------------------------------------------------------------------------------------------
+
+_BAR_CELLS = 30
+
+
+def attribution_tables(attribution: Attribution) -> list[Part]:
+    """Return the table of the points that a run lost by part, a table by task, and notes."""
+    split = attribution.run
+    title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
+    parts = sorted(split.parts, key=lambda part: -split.parts[part])
+    table = new_table(title, ["points", "95 % interval", Column(kind="id"), Column(("meaning",), "words")])
+    meanings = {"score": "of the run", **{part: part_meaning(part) for part in parts}, "gap": "100 minus score"}
+    for part, points in {"score": split.score, **{part: split.parts[part] for part in parts}, "gap": split.gap}.items():
+        interval = interval_text(split.intervals.get(part), _one_digit) or DASH
+        bar = Cell(("█" * round(_BAR_CELLS * points / 100),), "green" if part == "score" else "red")
+        table.add_row(part, _one_digit(points), interval, bar, meanings[part], ruled=part == "gap")
+    notes = [
+        f"{each.points:.1f} points of {', '.join(each.parts)} are joint in {count_text(each.n_samples, 'sample')}: "
+        f"{each.reason}"
+        for each in attribution.joint
+    ]
+    notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
+    tasks = [_task_table(attribution.tasks, parts)] if len(attribution.tasks) > 1 else []
+    noise = [_noise_table(attribution.tool_noise)] if attribution.tool_noise else []
+    return [table, *tasks, *noise, *paragraph([*notes, *attribution.notes], "dim")]
+
+
+_one_digit = "{:.1f}".format
+
+
+def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> Table:
+    """Return a row for each task, by lost points, with the parts that lost most of them."""
+    table = new_table("by task", ["samples", "lost", Column(("most of it",), "words")])
+    for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
+        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
+        text = ", ".join(
+            f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
+        )
+        table.add_row(name, str(split.n), _one_digit(split.gap), text)
+    return table
+
+
+def _noise_table(noise: ToolNoise) -> Table:
+    """Return the predicted score of the reference calls by the error of each tool."""
+    title = (
+        f"score of the reference calls by the error of one tool: {noise.predicted:.1f} predicted from other clusters, "
+        f"{noise.recorded:.1f} with the recorded results"
+    )
+    table = new_table(title, ["calls", "no error", "half", "as it is", "double", "a perfect one wins"])
+    for name, curve in sorted(noise.tools.items(), key=lambda item: -item[1].gain):
+        table.add_row(name, str(curve.n_calls), *map(_one_digit, curve.scores.values()), f"{curve.gain:+.1f}")
+    return table
