@@ -37,7 +37,8 @@ _AXES = {"parameters_b": "parameters (billions)", "released": "date of release"}
 _THIRDS = ("easiest third", "middle third", "hardest third")
 _LEVELS = ("very easy", "easy", "medium", "moderate", "hard", "difficult", "very hard")
 _CALL_COLOURS = ("#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#D55E00")
-_SHADES = ("#C6DBEF", "#9ECAE1", "#6BAED6", "#4292C6", "#2171B5")
+_LONG_NAME = 40
+"""Letters of a name that leaves no room for others in its line of the legend."""
 _MOST_NAMES = 8
 """Models whose names are beside their points; more are numbered, with their names below."""
 _FEWEST = 10
@@ -104,22 +105,19 @@ class Chart(FrozenModel):
         panels = figure.subplots(1, max(1, len(axes)), sharey=True, squeeze=False)[0]
         if self.kind == "calls":
             _draw_calls(panels[0], self.calls)
-        draw = {"size": _draw_size, "difficulty": _draw_bars}.get(self.kind, _draw_lines)
+        draw = {"size": _draw_size, "difficulty": _draw_difficulty}.get(self.kind, _draw_groups)
         for axis, panel in zip(axes, panels, strict=False):
             draw(panel, [row for row in self.rows if row.axis == axis])
         if self.rows:
             (panels[0].set_xlabel if sideways else panels[0].set_ylabel)(f"{self.label} (%)")
         for panel in panels:
             panel.spines[["top", "right"]].set_visible(False)
-        handles, labels = panels[0].get_legend_handles_labels()
-        if self.kind == "calls":  # matplotlib lists lines before bars
-            handles, labels = ([*each[1:], each[0]] for each in (handles, labels))
-        if any(labels):
+        labels = [label for label in panels[0].get_legend_handles_labels()[1] if label]
+        if labels:
+            columns = 3 if max(map(len, labels)) < _LONG_NAME else 1
             width, height = figure.get_size_inches()
-            room = int(16 * width / (8 + max(map(len, labels))))  # about 16 letters to the inch
-            columns = 3 if self.kind == "calls" else max(1, min(len(labels), 4, room))
             figure.set_size_inches(width, height + 0.16 * (-(-len(labels) // columns) - 1))
-            figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+            figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
         left_out = [note for note in self.notes if "not shown" in note]
         title = "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out])
         figure.suptitle(plain_text(title), fontsize=9, wrap=True)
@@ -433,35 +431,20 @@ def _draw_calls(panel: "Axes", rows: Sequence[CallRow]) -> None:
     panel.set_xlabel("calls")
 
 
-def _draw_bars(panel: "Axes", rows: Sequence[ChartRow]) -> None:
-    models, groups = (list(dict.fromkeys(each)) for each in ((row.model for row in rows), (row.group for row in rows)))
-    for at, group in enumerate(groups):
-        shown = [row for row in rows if row.group == group]
-        places = [models.index(row.model) + 0.8 * ((at + 0.5) / len(groups) - 0.5) for row in shown]
-        shade = _SHADES[round(at * (len(_SHADES) - 1) / max(1, len(groups) - 1))]
-        label = f"{plain_text(group)} (n {shown[0].value.n})"
-        values, errors = in_percent([row.value for row in shown])
-        panel.barh(
-            places,
-            values,
-            0.8 / len(groups),
-            xerr=errors,
-            color=shade,
-            label=label,
-            ecolor="0.3",
-            capsize=2,
-            error_kw={"elinewidth": 0.8},
-        )
-    panel.set_yticks(range(len(models)), list(map(plain_text, models)))
-    panel.margins(y=0.01)
-    panel.invert_yaxis()
-    panel.set_xlim(0, 100)
-
-
-def _draw_lines(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+def _draw_groups(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    """Draw a line over the groups for each model."""
     sizes = {row.group: f"{row.group}\nn {row.value.n}" for row in rows}
     series: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for row in rows:
         series[row.model][sizes[row.group]] = row.value
     draw_lines(panel, [*sizes.values()], series)
     panel.set_xlabel(rows[0].axis)
+
+
+def _draw_difficulty(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    """Draw the points of each group, one model below the other."""
+    series: dict[str, dict[str, Estimate]] = defaultdict(dict)
+    for row in rows:
+        series[f"{row.group} (n {row.value.n})"][row.model] = row.value
+    models = list(dict.fromkeys(row.model for row in rows))
+    draw_lines(panel, models, series, sideways=True, joined=False)

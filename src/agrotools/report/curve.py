@@ -101,16 +101,23 @@ class Curve(FrozenModel):
 
 
 def draw_lines(
-    panel: "Axes", groups: Sequence[str], series: Mapping[str, Mapping[str, Estimate]], *, sideways: bool = False
+    panel: "Axes",
+    groups: Sequence[str],
+    series: Mapping[str, Mapping[str, Estimate]],
+    *,
+    sideways: bool = False,
+    joined: bool = True,
 ) -> None:
     """Draw a line with intervals for each of ``series``, over its ``groups``; the oracle's is black and dashed.
 
-    The lines are shifted, so that intervals do not hide each other. ``sideways``: from the top to the bottom."""
+    The lines are shifted, so that intervals do not hide each other. ``sideways``: from the top to the bottom.
+    Without ``joined``, only points are drawn."""
     for number, (name, values) in enumerate(series.items()):
         shift = 0.4 * ((number + 0.5) / len(series) - 0.5)
         places = [at + shift for at, group in enumerate(groups) if group in values]
         style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
         style |= {"color": "black", "linestyle": "--"} if name == ORACLE else {}
+        style |= {} if joined else {"linestyle": "", "marker": "osD^v"[number % 5]}
         shares, lengths = in_percent([values[group] for group in groups if group in values])
         ends, xy = {"xerr" if sideways else "yerr": lengths}, (shares, places) if sideways else (places, shares)
         panel.errorbar(*xy, **ends, ms=4, lw=1, capsize=2, label=plain_text(name), **style)
