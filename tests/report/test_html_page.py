@@ -97,19 +97,6 @@ def test_the_overview_and_tables_hold_the_numbers_of_the_terminal(page_of_both, 
     assert all(any(row["values"]) or not row["low"] for row in page_of_both.head["process"])
 
 
-def test_a_mode_with_too_many_invalid_records_gets_no_headline(tmp_path: Path):
-    records = [right(made_sample(f"s{at}")) for at in range(12)]
-    records.append(Record(sample=made_sample("lost"), mode="end-to-end", invalid="connection refused"))
-    run = write_run(tmp_path / "run", records)
-    page = page_of(run)
-    assert "no score: more than 1 %" in page.everything
-    assert "1 invalid (7.7 %); no score: more than 1 % of its records are invalid" in page.shown
-    assert "connection refused" in page.everything
-    assert page.head["runs"][0]["score"] is None
-    assert page.head["runs"][0]["withheld"]
-    assert page_of(run, allow_invalid=True).head["runs"][0]["score"][0] == 1
-
-
 def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
     run = write_run(tmp_path / "run", [end_to_end(made_sample(), call("2*4"), answer="rows: 8")])
     assert page_of(run).head["runs"][0]["attribution"] is None

@@ -235,11 +235,6 @@ def new_table(
     return Table(title, [Column(kind="words"), *columns], first=first)
 
 
-def stacked(lines: Sequence[str], *, value_style: str = "bold") -> Cell:
-    """Return a cell of several lines: the first in ``value_style``, the others dim."""
-    return Cell(tuple(lines), value_style)
-
-
 class Notes:
     """Numbered notes of a report; equal notes share a number."""
 
