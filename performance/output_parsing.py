@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks._dialogs import answer_keywords, lagent_format
+from agrotools.benchmarks._dialogs import corrected_scorer, lagent_format
 from agrotools.benchmarks.agent_x import replies as agent_x
 from agrotools.benchmarks.agent_x.judge import read_judge_score
 from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
@@ -101,7 +101,7 @@ SLOTS = (
 _LISTS = {"whitelist": [["14", "fourteen"], ["siam weed"], ["yes"]], "blacklist": [["no"]]}
 SLOT_READERS: dict[str, Callable[[str], Any]] = {
     **{f"slot {slot.name} ({slot.type})": partial(score_slot, slot, SLOTS) for slot in SLOTS},
-    "keywords, corrected": lambda text: answer_keywords.matches_keywords(text, _LISTS),
+    "keywords, corrected": lambda text: corrected_scorer.matches_keywords(text, _LISTS),
 }
 UNITS = (
     *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n"),

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -74,23 +75,8 @@ def test_public_names_of_the_tools():
 
 
 def test_public_names_for_plugins():
-    assert sorted(plugin.__all__) == [
-        *("Action", "AgentOptions", "Answer", "Benchmark", "BenchmarkHeader", "BenchmarkPlugin"),
-        *(
-            "CallTools", "Download", "ErrorSource", "ExpectedCount", "JudgedMetric",
-            "Judging", "Loading",
-        ),
-        *("Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "NO_COMPARISONS"),
-        *("Observation", "Originals", "PaperLabels", "Part", "PartColumn", "PredictionContent"),
-        *("PredictionFormat", "PredictionInput", "Progress", "PromptTemplates", "PublishedFiles", "PublishedRun"),
-        *("Record", "RecordErrors", "ReferenceStep", "ReferenceTrajectory", "Reporting", "RunProtocol", "Sample"),
-        *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step"),
-        *("Summary", "TextComparisons", "ToolCall", "ToolError", "ToolSpec", "Trajectory", "WithPlugins"),
-        *("assembled", "benchmark_id", "deferred", "fruit_subjects", "load_templates", "no_progress"),
-        *("paper", "plugin_of", "plugins", "plugins_for_slot_types", "plugins_of_metrics", "plugins_of_slots"),
-        *("published_rows", "published_set", "rows_of_model", "rows_of_table", "with_clusters"),
-    ]  # fmt: skip
     assert all(getattr(plugin, name) is not None for name in plugin.__all__)
+    assert len(fields(plugin.BenchmarkPlugin)) <= 12
 
 
 def test_importing_the_package_imports_nothing_else():

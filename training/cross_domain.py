@@ -1,8 +1,8 @@
 """Bench of tools on pictures that they are not made for: refused, flagged, or confident and wrong.
 
-    python training/cross_domain.py --data DIR --pools DIR --results cross-domain.jsonl --out cross-domain.md
+    python training/cross_domain.py --data DIR --pools DIR --results FILE --out studies/results/strangers.csv
 
-``python studies/measure_accuracy.py --cross-domain cross-domain.md`` puts the table into the page of accuracy.
+``python studies/write_accuracy.py`` puts the sums into the accuracy page.
 
 Each kind of call (:data:`CALLS`) is made on a seeded selection of pictures from every folder of test images and every
 training pool. What counts as wrong is fixed per kind of call, and follows from ``studies/accuracy/folders.toml``, which
@@ -42,7 +42,7 @@ DOUBTS = frozenset(
     "false_colour_suspected implausible_heights implausible registration_uncertain different_places no_healthy_tissue "
     "grey_picture no_natural_colours leaf_outline_uncertain no_background_visible featureless_image too_dark "
     "none_well_visible no_colour pond_event_unclear scene_wide_shift mostly_no_data ranking_only "
-    "wide_count_interval".split()
+    "wide_count_interval crop_not_given contradicts_crop".split()
 )
 """Flags that cast doubt on the whole answer, in contrast to flags about scale, completeness or presentation."""
 NET_CALLS, OTHER_CALLS = 30, 5
@@ -141,6 +141,14 @@ CALLS: dict[str, Call] = {
         {},
         _lacks("known_leaf", "best"),
         "names a state of a leaf of a crop that is not there",
+        _best_and_score,
+        by_net=True,
+    ),
+    "diagnosis_of_bean": Call(
+        "diagnose_pest_disease",
+        {"crop": "bean"},
+        _lacks("known_leaf", "best"),
+        "names a state of a bean leaf, as the caller says, where no known leaf is",
         _best_and_score,
         by_net=True,
     ),
@@ -430,14 +438,25 @@ COLUMNS = (
 )
 
 
-def markdown(outcomes: Sequence[Outcome], only_sums: bool = False) -> str:
+def markdown(outcomes: Sequence[Outcome]) -> str:
     """Return the table of :func:`summarise` and the definitions of wrong, as Markdown."""
-    rows = [row for row in summarise(outcomes) if not only_sums or row[1].startswith("all ")]
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|---|" + "---:|" * (len(COLUMNS) - 2)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    lines += ["| " + " | ".join(row) + " |" for row in summarise(outcomes)]
     lines += ["", "Wrong is, by kind of call:", ""]
     lines += [f"* {name} (`{call.tool}`): {call.words}" for name, call in CALLS.items()]
     return "\n".join(lines) + "\n"
+
+
+def write_sums(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write the sums of :func:`summarise` as CSV, with the tool of each call and the definition of wrong."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([COLUMNS[0], "tool", "wrong", *COLUMNS[1:]])
+        for call, folder, *cells in summarise(outcomes):
+            if folder.startswith("all "):
+                known = CALLS.get(call)
+                texts = ["" if cell in ("-", "made for") else cell for cell in cells]
+                writer.writerow([call, *((known.tool, known.words) if known else ("", "")), folder, *texts])
 
 
 def main() -> None:
@@ -447,16 +466,14 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, help="folder of training pools")
     parser.add_argument("--call", action="append", default=[], choices=CALLS, help="only this kind of call")
     parser.add_argument("--folder", action="append", default=[], help="only this folder or pool")
-    parser.add_argument(
-        "--out", type=Path, help="write the sums as Markdown, for studies/measure_accuracy.py --cross-domain"
-    )
+    parser.add_argument("--out", type=Path, help="write the sums as CSV, for studies/write_accuracy.py")
     given = parser.parse_args()
     outcomes = measure(
         given.data, given.pools, given.results, calls=given.call, folders=given.folder,
         progress=lambda line: print(line, file=sys.stderr),
     )  # fmt: skip
     if given.out is not None:
-        given.out.write_text(markdown(outcomes, only_sums=True), encoding="utf-8")
+        write_sums(given.out, outcomes)
     print(markdown(outcomes))
 
 

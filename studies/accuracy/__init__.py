@@ -1,7 +1,8 @@
 """Accuracy of the tools, measured on images with known truth (``python studies/measure_accuracy.py``).
 
 One module per tool defines its studies: the measures and the folder of images that they need.
-:mod:`accuracy.studies` runs the studies, each in its own process, and :mod:`accuracy.table` formats the results.
+:mod:`accuracy.studies` runs the studies, each in its own process, :mod:`accuracy.table` prints and stores the
+results, and :mod:`accuracy.page` writes the page about them.
 """
 
 from importlib import import_module

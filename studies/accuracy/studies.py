@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from accuracy import STUDIES, studies_of
-from accuracy.study import Bench, Figure, calibration_points, estimate
+from accuracy.study import Bench, Figure, estimate
 from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, count_text
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
@@ -48,8 +48,7 @@ class Row:
     drawn scenes), of which ``independent`` show different scenes. ``ms_median`` is the time per call,
     ``ms_per_megapixel`` the median over calls of time divided by the size of the files read; ``peak_mb`` is for the
     whole study, libraries included. ``sources``: repositories, commits and numbers of the images, from ``truth.json``.
-    ``is_ours``: True if the images are drawn, or those that the sentences in ``prose`` are about. ``points``: of a
-    calibration error, probability and outcome (1 if right) of each answer. ``unreadable``: images left out.
+    ``unreadable``: images left out.
     """
 
     tool: str
@@ -69,8 +68,6 @@ class Row:
     goal_reached: bool | None = None
     note: str = ""
     sources: str = ""
-    is_ours: bool = True
-    points: Sequence[Sequence[float]] = ()
     unreadable: Sequence[str] = ()
     error: str | None = None
 
@@ -246,12 +243,11 @@ def _last_words(path: Path, code: int) -> str:
 def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
     if "error" in result:
         where = str(study.path.resolve())
-        return [
-            Row(study.tool, study.folder, is_ours=_is_ours(study), error=result["error"].replace(where, study.folder))
-        ]
+        return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
     sources, is_ours = ("", True) if study.drawn else sources_of(study.folder, study.path, study.tool)
-    origin = {"sources": sources, "is_ours": is_ours}
-    origin |= {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")}
+    names = ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")
+    names = ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")
+    origin = {"sources": sources, **{name: result[name] for name in names}}
     figures = result["figures"] if is_ours else [{**figure, "note": ""} for figure in result["figures"]]
     return [Row(study.tool, study.folder, **figure, **origin) for figure in figures]
 
@@ -326,7 +322,7 @@ def _figure_row(figure: Figure) -> dict[str, Any]:
         reached = beyond >= -_ROUNDING
     numbers = {name: value if math.isfinite(value or 0) else None for name, value in asdict(interval).items()}
     fields = {name: getattr(figure, name) for name in ("metric", "goal", "higher_is_better", "note")}
-    return {**fields, **numbers, "goal_reached": reached, "points": calibration_points(figure)}
+    return {**fields, **numbers, "goal_reached": reached}
 
 
 def _peak_mb() -> float:

@@ -258,11 +258,6 @@ def risk_curve(rows: Rows) -> list[tuple[float, float]]:
     return [((n + 1) / len(rows), float(risk)) for n, risk in enumerate(risks)]
 
 
-def calibration_points(figure: Figure) -> list[list[float]]:
-    """Return the probabilities and outcomes behind a calibration error, [] for other figures."""
-    return figure.rows.tolist() if figure.statistic is _calibration_error else []
-
-
 def _over(part: float, whole: float) -> float:
     return float(part / whole) if whole else float("nan")
 

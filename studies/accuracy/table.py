@@ -1,25 +1,21 @@
-"""Results of studies as a table for the terminal and as a Markdown document."""
+"""Results of studies as a table for the terminal and as a CSV file."""
 
-import os
-import platform
-import re
+import csv
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from accuracy import STUDIES
 from accuracy.studies import Row
 from accuracy.study import LEAST_CLUSTERS
-from accuracy.uncertainty import section
 from agrotools.build.sources.part import first_few
 from agrotools.core.base import count_text
 from agrotools.tools import get_tool
 
 COLUMNS = ("tool", "folder", "metric", "value", "95 % interval", "n", "independent", "ms", "ms/MP", "peak MB", "goal")
-_LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow")
-PROSE = Path(__file__).with_name("prose")
-_FEWEST_DRAWN = 20
-"""Answers without which no curve is drawn."""
+CSV_COLUMNS = (
+    *("tool", "version", "measured", "folder", "metric", "value", "low", "high", "n", "independent"),
+    *("ms", "ms_per_megapixel", "peak_mb", "goal", "note", "sources"),
+)
 _NO_CLAIM = f"under {LEAST_CLUSTERS} independent images a value is shown without an interval, and claims nothing"
 
 
@@ -78,120 +74,38 @@ def format_table(rows: Sequence[Row]) -> list[str]:
     return [*lines, "", *failed] if failed else lines
 
 
-def markdown(
-    rows: Sequence[Row],
-    command: str,
-    absent: Sequence[str] = (),
-    today: str | None = None,
-    strangers: str = "",
-    pictures: str = "",
-) -> str:
-    """Return the document: how it was generated, then the prose, figures and notes of each tool.
-
-    The prose on a tool is in ``studies/accuracy/prose/TOOL.md`` and is kept when figures are renewed.
+def write_csv(path: Path, rows: Sequence[Row], day: str) -> None:
+    """Write measured rows to a CSV file, in place of its rows on the same folders of the same tools.
 
     Args:
-        command: command that reproduces the document, without local paths.
-        absent: folders that were missing.
-        today: date, ISO 8601; default: today.
-        strangers: table of calls on pictures that a tool is not made for.
-        pictures: folder of the files of :func:`curves`, as seen from the document; none are shown without it.
+        day: date of the measurement, ISO 8601.
     """
-    day = today or datetime.now(UTC).date().isoformat()
-    lines = ["# How accurate the tools are", "", *_provenance(command, absent, day), ""]
-    of_ours = bool(rows) and all(row.is_ours for row in rows)
-    lines += _prose("introduction") if of_ours else []
-    lines += section(list(dict.fromkeys(row.tool for row in rows))) if of_ours else []
-    if strangers:
-        lines += [
-            "## Pictures that a tool is not made for",
-            "",
-            *(_prose("strangers") if of_ours else []),
-            strangers,
-            "",
-        ]
-    for tool in dict.fromkeys(row.tool for row in rows):
-        mine = [row for row in rows if row.tool == tool]
-        prose = _prose(tool) if of_ours else []
-        shown = [
-            f"![{row.metric}, {row.folder}]({pictures}/{_file_of(row)})" for row in mine if pictures and _is_drawn(row)
-        ]
-        lines += [
-            f"## {tool}",
-            "",
-            *prose,
-            f"Measured on {day} with version {get_tool(tool).version}.",
-            "",
-            *_markdown_table(mine),
-            "",
-            *(line for each in shown for line in (each, "")),
-        ]
-        sources = dict.fromkeys(f"{row.folder}, images: {row.sources}" for row in mine if row.sources)
-        if notes := [*_notes(mine), *sources]:
-            lines += [*(f"* {note}" for note in notes), ""]
-    return "\n".join(lines).rstrip() + "\n"
+    fresh = [row for row in rows if row.error is None]
+    measured = {(row.tool, row.folder) for row in fresh}
+    kept = [row for row in read_rows(path) if (row["tool"], row["folder"]) not in measured] if path.exists() else []
+    kept += [_csv_row(row, day) for row in fresh]
+    order = list(STUDIES)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(kept, key=lambda row: order.index(row["tool"])))
 
 
-def curves(rows: Sequence[Row]) -> dict[str, bytes]:
-    """Return SVG files of calibration and errors by coverage, by name, of the rows that have points."""
-    from accuracy.curves import draw_curves
-
-    return {_file_of(row): draw_curves(row.points, f"{row.tool} on {row.folder}") for row in rows if _is_drawn(row)}
-
-
-def _is_drawn(row: Row) -> bool:
-    return len(row.points) >= _FEWEST_DRAWN
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, by column."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
-def _file_of(row: Row) -> str:
-    suffix = row.metric.partition("probability")[2] if row.metric else ""
-    return "-".join(re.findall(r"[a-z0-9]+", f"accuracy {row.tool} {row.folder}{suffix}".lower())) + ".svg"
-
-
-def _provenance(command: str, absent: Sequence[str], day: str) -> list[str]:
-    libraries = [f"{name} {release}" for name in _LIBRARIES if (release := _version(name))]
-    lines = [
-        f"<!-- Generated by `{command}` on {day}: change the tools or `studies/accuracy/prose`, not this page. -->",
-        "",
-        f"Measured on {day} with agrotools {_version('agrotools') or '?'}, Python {platform.python_version()}, "
-        f"{', '.join(libraries)}; {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
-        "of which a tool uses one.",
-        "",
-        "Intervals are 95 %, over images (scenes where several images show one), exact for shares (Clopper and Pearson "
-        f"1934), else by a bootstrap; {_NO_CLAIM}. Milliseconds are "
-        "medians of the processor time of whole calls: reading, measuring and drawing the overlay; MP are the "
-        "megapixels of the files read. "
-        "Peak memory is that of the study's process, libraries and truth included.",
-    ]
-    if (load := os.getloadavg()[2]) > 1.5:  # a study takes one core
-        lines[-1] += f" Other programs ran beside the studies (load {load:.1f}), so times are too long."
-    if absent:
-        lines += ["", f"Not measured, since their folders were not there: {', '.join(absent)}."]
-    return lines
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _prose(name: str) -> list[str]:
-    text = PROSE / f"{name}.md"
-    return [text.read_text(encoding="utf-8").strip(), ""] if text.is_file() else []
-
-
-def _markdown_table(rows: Sequence[Row]) -> list[str]:
-    lines = [
-        "| " + " | ".join(COLUMNS[1:]) + " |",
-        "|" + "|".join("---" if column < 2 else "---:" for column in range(len(COLUMNS) - 1)) + "|",
-    ]
-    return lines + ["| " + " | ".join(_escaped(cell) for cell in cells(row)[1:]) + " |" for row in rows]
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+def _csv_row(row: Row, day: str) -> dict[str, str]:
+    few = row.independent < LEAST_CLUSTERS or row.low is None
+    ends = ("", "") if few else (number(row.low), number(row.high))
+    shown = [row.folder, row.metric or "", number(row.value), *ends, *cells(row)[5:]]
+    texts = ["" if cell == "-" else cell for cell in shown]
+    note = row.note
+    if row.unreadable:
+        note = "; ".join(filter(None, (note, f"{count_text(len(row.unreadable), 'picture')} left out")))
+    return dict(zip(CSV_COLUMNS, [row.tool, get_tool(row.tool).version, day, *texts, note, row.sources], strict=True))
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

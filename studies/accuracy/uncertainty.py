@@ -1,10 +1,11 @@
-"""Section of the accuracy page about the intervals and probabilities of the tools.
+"""Intervals and probabilities of the tools, for a section and a table of the accuracy page.
 
 What is measured is in ``measured.toml``; all figures are those that the training scripts stored beside the weights.
 """
 
+import csv
 import json
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -60,40 +61,36 @@ def coverage_text(low: float, subjects: int) -> str:
     return "established"
 
 
-def section(tools: Sequence[str]) -> list[str]:
-    """Return the lines of the section, about these tools alone; empty if they measure nothing."""
-    rows = [row for one in quantities()[0] if one.tool in tools for row in _rows(one)]
-    if not rows:
-        return []
-    lines = [
-        "## How sure the tools are",
-        "",
-        "Figures are those that the training scripts stored beside the weights: of pictures that the weights were not "
-        "learnt from, folds apart where something was chosen. A subject is a photograph, a leaf, a capture day or a "
-        "set of look-alike pictures; all pictures of it count once. "
-        f"Under {LEAST_SUBJECTS} subjects a tool gives no interval. Those given are meant to hold 90 %; their "
-        "coverage is by subject, with its exact range of 95 %, and established by "
-        f"{LEAST_FOR_COVERAGE} subjects with a lower bound of {LEAST_COVERAGE:.2f} or more. The interval score "
-        "(Gneiting and Raftery 2007) is mean width and a fine for misses, relative to the best interval of constant "
-        f"width; the goal is {WORST_SCORE} or less. The calibration error is the mean gap between probability and "
-        "share right; perfect probabilities would have that by chance on as many pictures. Shares right are of "
-        "pictures.",
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "|" + "---|" * len(COLUMNS),
-    ]
-    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+def sure_lines() -> list[str]:
+    """Return a line for each calibrated interval or probability; those of a single crop are in the CSV file alone."""
+    lines = []
+    for tool, field, sure, on, figure, *_ in _all():
+        if sure and on != "-" and not re.search("candidates`, (citrus|coffee)", field):
+            short = re.sub(r" [(][^()]*uncalibrated[^()]*[)]", "", figure)
+            lines.append(f"* {tool}, {field}: {short}; {on}")
+    return lines
+
+
+def write_uncertainty(path: Path) -> None:
+    """Write all quantities with their calibration, or why they have none, to a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([COLUMNS, *((*row[:2], row[2] or "none", *row[3:]) for row in _all())])
+
+
+def _all() -> list[tuple[str, ...]]:
+    return [row for one in quantities()[0] for row in _rows(one)]
 
 
 def _rows(one: Quantity) -> list[tuple[str, ...]]:
     fields = ", ".join(f"`{name}`" for name in one.fields) + (f" ({one.what})" if one.what else "")
     if one.of:
         return [
-            (one.tool, f"{fields}, {cells[0]}", one.sure if cells[1] else "none", *cells[2:])
+            (one.tool, f"{fields}, {cells[0]}", one.sure if cells[1] else "", *cells[2:])
             for cells in _CALIBRATIONS[one.of]()
         ]
     numbers = {name: pool["subjects"] for name, pool in _subjects()["pools"].items()}
-    return [(one.tool, fields, one.sure or "none", "-", "-", "-", one.why.format(**numbers, least=LEAST_SUBJECTS))]
+    return [(one.tool, fields, one.sure, "-", "-", "-", one.why.format(**numbers, least=LEAST_SUBJECTS))]
 
 
 def coverages() -> dict[str, list[tuple[str, float, int]]]:

@@ -12,7 +12,7 @@ from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, 
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_benchmarks, obtain, unpack
 from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
-from agrotools.plugin import BenchmarkPlugin, Download
+from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, Download
 from support.file_server import serving
 
 HURRY = Patience(timeout_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
@@ -166,7 +166,7 @@ def hub(tmp_path):
         ("tree", "https://github.com/o/r/tree/HEAD/Data", "made_set"),
     ):
         plugin = BenchmarkPlugin(
-            f"made-{kind}", _load, needs="files", find=_find, download=Download(address, "CC0", into)
+            f"made-{kind}", _load, files=BenchmarkFiles("files", Download(address, "CC0", into), _find)
         )
         BENCHMARKS.add(f"made-{kind}", plugin)
     questions = _write(tmp_path / "q.json", [1, 2])

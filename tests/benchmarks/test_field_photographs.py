@@ -14,12 +14,13 @@ from scipy.io import savemat
 from agrotools.benchmarks.describing import describe
 from agrotools.benchmarks.downloads import Patience
 from agrotools.benchmarks.field import load
-from agrotools.benchmarks.field.conversion import as_jpeg, as_tiff
 from agrotools.benchmarks.field.pack import (
     JPEG_QUALITY,
     DataSetNote,
     PackedFile,
     PackHead,
+    as_jpeg,
+    as_tiff,
     pixel_hash,
     read_head,
     read_samples,
@@ -297,10 +298,3 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
         obtained = obtain("field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY))
     assert obtained.failures == []
     assert load_benchmark("field", tmp_path / "out").content_hash == head.content_hash
-
-
-def test_the_page_lists_every_data_set_with_its_numbers():
-    page = (Path(__file__).parents[2] / "docs/field.md").read_text("utf-8")
-    for note in read_head().data_sets:
-        row = next(line for line in page.splitlines() if line.startswith(f"| {note.source.name} |"))
-        assert (note.unused in row) if note.unused else (f"| {note.photographs} | {note.questions} |" in row)

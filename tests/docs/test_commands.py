@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = {
+    r"eval my_orchard$": "tests/plugins/test_new_benchmark.py runs what agrotools init writes",
     r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|[\w.-]+:(gpt|gemini|qwen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
     r"--serve |local:": "needs the server of a model: tests/runner/test_local_servers.py",

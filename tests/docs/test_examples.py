@@ -1,11 +1,15 @@
 """The scripts of ``examples`` run as they are."""
 
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -29,9 +33,9 @@ def test_every_example_is_tested():
     """MLflow, W&B and the SDKs of agents are in environments of their own (tests/report/test_export_readers.py,
     tests/agents/test_agent_sdks.py)."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
-        "agent.py", "evaluate.py", "first_run.sh", "langgraph_agent.py", "log_to_mlflow.py", "log_to_wandb.py",
-        "openai_agents_agent.py", "pydantic_ai_agent.py", "quickstart.ipynb", "search_corpus.py",
-        "smolagents_agent.py", "use_tools.py",
+        "agent.py", "evaluate.py", "first_run.sh", "http_agent.py", "langgraph_agent.py", "log_to_mlflow.py",
+        "log_to_wandb.py", "mcp_agent.py", "openai_agents_agent.py", "pydantic_ai_agent.py", "quickstart.ipynb",
+        "search_corpus.py", "smolagents_agent.py", "use_tools.py",
     }  # fmt: skip
 
 
@@ -42,11 +46,25 @@ def test_tools_are_used_from_python(tmp_path: Path):
     assert "file_not_found" in shown
 
 
-def test_an_agent_is_evaluated(tmp_path: Path):
+def evaluated(tmp_path: Path, *options: str) -> dict[str, Any]:
     command = ("agrotools", "eval", "embedded", "--quick", "--limit", "2", "--mode", "end-to-end", "--json")
-    shown = run(tmp_path, *command, "--model", "python:agent:solve", "--agent-path", str(EXAMPLES))
-    (summary,) = json.loads(shown)
-    assert (summary["modes"]["end-to-end"]["invalid"]["n"], summary["modes"]["end-to-end"]["n_records"]) == (0, 2)
+    (summary,) = json.loads(run(tmp_path, *command, *options))
+    return summary["modes"]["end-to-end"]
+
+
+@pytest.mark.parametrize("model", ["python:agent:solve", f"mcp:{sys.executable} {EXAMPLES / 'mcp_agent.py'}"])
+def test_an_agent_is_evaluated(tmp_path: Path, model: str):
+    scores = evaluated(tmp_path, "--model", model, "--agent-path", str(EXAMPLES))
+    assert (scores["invalid"]["n"], scores["n_records"]) == (0, 2)
+
+
+def test_an_agent_behind_a_server_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    with ThreadingHTTPServer(("127.0.0.1", 0), importlib.import_module("http_agent").Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        scores = evaluated(tmp_path, "--model", f"http://127.0.0.1:{server.server_port}/agent")
+        server.shutdown()
+    assert (scores["invalid"]["n"], scores["n_records"]) == (0, 2)
 
 
 def test_a_corpus_is_searched(tmp_path: Path):

@@ -100,7 +100,7 @@ def test_a_name_that_two_packages_claim_is_the_first_ones_and_a_warning_names_bo
 
 STRANGER = """
 import agrotools.plugin as p
-PLUGIN = p.BenchmarkPlugin("stranger", print, aliases=("gta",), tools={"calculate": "stranger:calculate"})
+PLUGIN = p.BenchmarkPlugin("stranger", print, tools={"calculate": "stranger:calculate"})
 """
 
 
@@ -122,8 +122,5 @@ def test_doctor_lists_plugins_with_their_faults_and_clashing_names(tmp_path) -> 
     faults = {each["name"]: each["fault"] for each in plugins["installed"]}
     assert faults["stranger"] is None
     assert "ValueError: boom" in faults["lost"]
-    heads = [
-        f"{noun} of the package stranger"
-        for noun in ("benchmark 'embedded'", "benchmark alias 'gta'", "tool 'calculate'")
-    ]
+    heads = [f"{noun} of the package stranger" for noun in ("benchmark 'embedded'", "tool 'calculate'")]
     assert all(any(text.startswith(head) for text in plugins["clashes"]) for head in heads), plugins

@@ -1,4 +1,4 @@
-"""Studies as a developer runs them: each on two images of its folder, and the command with its rows and page."""
+"""Studies as a developer runs them: each on two images of its folder, and the command with its rows and CSV file."""
 
 import json
 import math
@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from accuracy import STUDIES, studies_of, study
-from accuracy.studies import plan
+from accuracy.studies import Row, plan
 from accuracy.study import Bench, Figure, estimate
+from accuracy.table import read_rows, write_csv
 from accuracy.truth import read_truth
 from measure_accuracy import main
 from support.labelled_pictures import plant_picture
@@ -66,20 +67,20 @@ def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.process
-def test_rows_and_page(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "page.md"
-    code = main(["--data", str(data), "--tool", TOOL, "--json", "--out", str(page), "--overlays", str(tmp_path)])
+def test_rows_replace_those_of_the_same_folder(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "measured.csv"
+    write_csv(table, [Row(TOOL, folder, "of before", 0.5, n=1) for folder in (FOLDER, "deepweeds")], "2026-01-02")
+    code = main(["--data", str(data), "--tool", TOOL, "--json", "--out", str(table), "--overlays", str(tmp_path)])
     shown = capsys.readouterr()
     rows = json.loads(shown.out)
     assert code == 0, shown.err
     assert "studies on drawn scenes" not in shown.err
-    assert {(row["tool"], row["folder"], row["n"], row["is_ours"]) for row in rows} == {(TOOL, FOLDER, 2, False)}
+    assert {(row["tool"], row["folder"], row["n"], row["note"]) for row in rows} == {(TOOL, FOLDER, 2, "")}
     assert all(row["low"] is None and 50 < row["peak_mb"] < 1000 for row in rows)
-    text = page.read_text(encoding="utf-8")
-    assert f"`python studies/measure_accuracy.py --data DIR --tool {TOOL}`" in text
-    assert f"| {FOLDER} | refused as unknown |" in text
-    assert "How sure the tools are" not in text, "said of our images alone"
-    assert str(tmp_path) not in text
+    written = read_rows(table)
+    assert [row["folder"] for row in written if row["metric"] == "of before"] == ["deepweeds"]
+    assert ("refused as unknown", "2") in {(row["metric"], row["n"]) for row in written}
+    assert str(tmp_path) not in table.read_text(encoding="utf-8")
 
 
 def test_a_tool_whose_studies_need_no_folder_is_measured_beside_any_data(data: Path) -> None:

@@ -61,9 +61,8 @@ def test_pictures_that_are_refused_are_counted(tmp_path: Path) -> None:
     assert "right where one is named" not in found
 
 
-def test_images_of_others_are_named_and_sentences_about_ours_left_out(tmp_path: Path) -> None:
-    from accuracy.studies import Row, sources_of
-    from accuracy.table import markdown
+def test_images_of_others_are_named(tmp_path: Path) -> None:
+    from accuracy.studies import sources_of
 
     folder = bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2).folder
     items = json.loads((folder / "truth.json").read_text())
@@ -74,8 +73,4 @@ def test_images_of_others_are_named_and_sentences_about_ours_left_out(tmp_path: 
         sources = sources_of("bean_leaf_class", folder, "identify_weed")
         assert sources[0].startswith(f"{repo} @ 01234567 (2 items")
         assert sources[1] is is_ours
-        row = Row("identify_weed", "bean_leaf_class", "m", 1.0, sources=sources[0], is_ours=is_ours)
-        text = markdown([row], "python studies/measure_accuracy.py")
-        assert repo in text
-        assert ("capture days" in text) is is_ours
         assert ("learnt from" in sources[0]) is is_ours

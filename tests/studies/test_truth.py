@@ -51,6 +51,6 @@ def test_unreadable_pictures_and_those_without_label_are_left_out_and_named(tmp_
     bench = Bench("count_objects", _folder(tmp_path, items), tmp_path / "s")
     assert [item["id"] for item in bench.items()] == ["a"]
     assert bench.unreadable == ["b.png", "c (no label)", "d (no label)"]
-    row = Row("count_objects", "orchard_pears", "m", 1.0, unreadable=bench.unreadable, is_ours=False)
+    row = Row("count_objects", "orchard_pears", "m", 1.0, unreadable=bench.unreadable)
     said = "3 pictures without a label or not readable: b.png, c (no label), d (no label)"
     assert f"orchard_pears: count_objects left out {said}" in format_table([row, row])

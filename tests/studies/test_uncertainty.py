@@ -1,14 +1,15 @@
-"""The section on intervals and probabilities: complete, about existing fields, and with stored figures."""
+"""Intervals and probabilities: complete, and about existing fields. The page and the certificates: up to date."""
 
 import json
 import typing
 from typing import Any
 
 from accuracy import STUDIES
+from accuracy.page import page
 from accuracy.uncertainty import quantities
 from agrotools.tools import get_tool
 from agrotools.tools.result import CERTIFICATES
-from write_certificates import PAGE, certificates
+from write_accuracy import PAGE, certificates
 
 _NO_MEASUREMENT = {"lookup_agronomy", "calculate", "plot", "extract_marked_region"}
 
@@ -28,8 +29,9 @@ def test_every_number_of_a_result_is_a_quantity_or_said_to_be_none():
     assert {one.tool for one in listed} | _NO_MEASUREMENT >= set(STUDIES)
 
 
-def test_certificates_are_what_the_accuracy_page_says():
+def test_the_accuracy_page_and_the_certificates_are_what_was_measured():
+    assert PAGE.read_text(encoding="utf-8") == page(), "python studies/write_accuracy.py"
     stored = json.loads(CERTIFICATES.read_text(encoding="utf-8"))
-    assert stored == certificates(PAGE.read_text(encoding="utf-8")), "python studies/write_certificates.py"
+    assert stored == certificates(), "python studies/write_accuracy.py"
     worst = stored["analyze_lesions"]["coverage"][1]
     assert (worst["of"], worst["subjects"], worst["below_80"]) == ("severity_interval_pct, rust,", 85, False)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cross_domain import CALLS, markdown, measure, read_contents, read_outcomes, summarise
+from cross_domain import CALLS, measure, read_contents, read_outcomes, summarise, write_sums
 from PIL import Image
 
 from agrotools.core import UsageError
@@ -50,8 +50,9 @@ def test_sums_of_a_file_of_results(tmp_path: Path) -> None:
     outcome = {"call": "weed", "folder": "streets", "picture": "a.jpg", "subject": "a", "made_for": False}
     outcome |= {"status": "answered", "wrong": True, "flags": [], "answer": "lantana"}
     results.write_text(json.dumps(outcome) + "\n")
-    text = markdown(read_outcomes(results), only_sums=True)
-    assert "| weed | all strangers | 1 | 1 | 0 | 0 | 1 | 1 | 100.0 % (2.5 to 100.0) |" in text
+    write_sums(tmp_path / "sums.csv", read_outcomes(results))
+    row = "weed,identify_weed,names a weed that is not there,all strangers,1,1,0,0,1,1,100.0 % (2.5 to 100.0)"
+    assert row in (tmp_path / "sums.csv").read_text(encoding="utf-8").splitlines()
     results.write_text(json.dumps(outcome) + '\n{"call": "we')
     with pytest.raises(UsageError, match="line 2"):
         read_outcomes(results)

@@ -4,8 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from agrotools.benchmarks.field.conversion import Box, Mark, as_jpeg, as_tiff
-from agrotools.benchmarks.field.pack import JPEG_QUALITY, PackedFile
+from agrotools.benchmarks.field.pack import JPEG_QUALITY, Box, Mark, PackedFile, as_jpeg, as_tiff
 from agrotools.build.references import PlannedCall
 from agrotools.build.sources.drawn import find_mark
 from agrotools.build.sources.part import DataSet

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from agrotools.benchmarks.field.conversion import Box, Mark
+from agrotools.benchmarks.field.pack import Box, Mark
 from agrotools.build.references import ref
 from agrotools.build.sources.land import (
     NO_WEED,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 from scipy import ndimage
 
-from agrotools.benchmarks.field.conversion import Box
+from agrotools.benchmarks.field.pack import Box
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.references import ref
 from agrotools.build.sources.land import describe_separation

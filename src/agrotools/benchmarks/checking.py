@@ -86,10 +86,10 @@ def shorten(text: str, limit: int = 80) -> str:
 def file_roots(name: str, data_root: Path | None) -> list[Path]:
     """Return the folders that the file paths of a benchmark are relative to; empty if its files are not found."""
     plugin: BenchmarkPlugin | None = BENCHMARKS.get(name) if name in BENCHMARKS else None
-    if plugin is None or plugin.file_roots is None:
+    if plugin is None or plugin.files.roots is None:
         return []
     try:
-        return list(plugin.file_roots(default_data_root(plugin, data_root)))
+        return list(plugin.files.roots(default_data_root(plugin, data_root)))
     except AgrotoolsError:
         return []
 
@@ -104,10 +104,12 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)
     data_root = default_data_root(plugin, data_root)
     try:
-        file_check = plugin.check(data_root, progress) if plugin.check else _loaded_check(name, data_root, progress)
+        file_check = (
+            plugin.files.check(data_root, progress) if plugin.files.check else _loaded_check(name, data_root, progress)
+        )
     except BenchmarkError as error:
         return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
-    expected = plugin.expected if file_check.expected is None else file_check.expected
+    expected = plugin.paper.counts if file_check.expected is None else file_check.expected
     counts = [Count(each.name, each.published, each.measure(file_check.samples), each.decides) for each in expected]
     return Checkup(
         name,
@@ -124,9 +126,9 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
 def propose_map_of(name: str, data_root: Path | None, progress: Progress = no_progress) -> list[str]:
     """Write a field map for the files of the benchmark ``name``, and return lines on what they hold."""
     plugin: BenchmarkPlugin = BENCHMARKS.get(benchmark_id(name))
-    if plugin.propose is None:
+    if plugin.files.propose is None:
         raise UsageError(f"{name} has files of a known form", hint="--propose-map is for: agrotools")
-    return plugin.propose(default_data_root(plugin, data_root), progress)
+    return plugin.files.propose(default_data_root(plugin, data_root), progress)
 
 
 def _loaded_check(name: str, data_root: Path | None, progress: Progress) -> FileCheck:

@@ -1,13 +1,16 @@
 """Statistics of a benchmark as in the papers of GTA, ThinkGeo and Agent-X: steps, tools, files, answers."""
 
+import re
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from statistics import median
+from typing import Any
 
 import orjson
 
 from agrotools.benchmarks.pack import pack_path
-from agrotools.core import FAMILIES, FrozenModel, UsageError
+from agrotools.core import FAMILIES, FrozenModel, Sample, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.plugin import plugins
 from agrotools.scoring.open_text import count_words
@@ -61,44 +64,58 @@ class Description(FrozenModel):
     notes: tuple[str, ...] = ()
 
 
+def count_samples(samples: Iterable[Sample], frames: Collection[str] = ()) -> Mapping[str, Counter[Any]]:
+    """Return counts over samples by the names of the fields of :class:`Description`, and some more.
+
+    Of numbers of steps and tools, only samples with a reference count. ``tasks``: by task type and answer type;
+    ``clusters``, ``templates``, ``languages``, ``groups`` (by group and value), ``kind_of`` (kind of each file).
+    ``frames``: first parts of the paths of frames of videos.
+    """
+    counts: defaultdict[str, Counter[Any]] = defaultdict(Counter)
+    kinds: dict[str, str] = {}
+    published = [table for plugin in plugins() for table in plugin.paper.tool_categories.items()]
+    categories = {tool: category for category, tools in published for tool in tools}
+    for sample in samples:
+        frame = {file.path: file.path.partition("/")[0] in frames for file in sample.files}
+        kinds |= {file.path: "frame of a video" if frame[file.path] else file.kind for file in sample.files}
+        single = {
+            **{"answer_types": sample.answer_type, "task_types": sample.task_type, "sources": sample.source},
+            **{"families": FAMILIES.get(sample.family, sample.family), "files_per_question": len(sample.files)},
+            **{"clusters": sample.cluster, "templates": sample.template, "no_tool": sample.no_tool_eligible},
+            "tasks": (sample.task_type, sample.answer_type),
+            "languages": "zh" if _CJK.search(sample.query) else "en",
+            "words": count_words(sample.query),
+        }
+        if sample.reference is not None:
+            called = sample.reference.tools
+            distinct = sorted(set(called))
+            of_tools = sorted({categories.get(tool) or _category(tool) for tool in distinct})
+            single |= {"steps_per_question": len(called), "tools_per_question": len(distinct)}
+            single |= {"combinations": " + ".join(distinct) or "none"}
+            single |= {"category_combinations": " + ".join(of_tools) or "none"}
+            counts["tools"].update(called)
+            counts["questions_with_tool"].update(distinct)
+        for name, value in single.items():
+            counts[name][value] += 1
+        counts["slots"].update(slot.type for slot in sample.answer)
+        counts["groups"].update(sample.groups.items())
+    counts["file_kinds"].update(kinds.values())
+    return counts
+
+
+_CJK = re.compile(r"[㐀-鿿豈-﫿]")
+
+
 def describe(benchmark: Benchmark) -> Description:
     """Compute the statistics of ``benchmark``."""
-    counted: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}
-    numbers: dict[str, Counter[int]] = {name: Counter() for name in _NUMBERS}
-    modes: dict[str, int] = dict.fromkeys(benchmark.modes, 0)
+    counts = count_samples(benchmark.samples, benchmark.external_folders)
+    questions, words = counts["families"].total(), sorted(counts["words"].elements())
+    modes = {"no-tool": counts["no_tool"][True], "step-by-step": counts["steps_per_question"].total()}
     groups: dict[str, Counter[str]] = defaultdict(Counter)
-    kinds: dict[str, str] = {}
-    words: list[float] = []
-    published = [table for plugin in plugins() for table in plugin.tool_categories.items()]
-    categories = {tool: category for category, tools in published for tool in tools}
-    for sample in benchmark.samples:
-        called = sample.reference.tools if sample.reference else ()
-        distinct = dict.fromkeys(called)
-        for file in sample.files:
-            is_frame = file.path.partition("/")[0] in benchmark.external_folders  # extracted from a video by the loader
-            kinds[file.path] = "frame of a video" if is_frame else file.kind
-        words.append(count_words(sample.query))
-        numbers["files_per_question"][len(sample.files)] += 1
-        counted["answer_types"][sample.answer_type] += 1
-        counted["slots"].update(slot.type for slot in sample.answer)
-        counted["families"][FAMILIES.get(sample.family, sample.family)] += 1
-        counted["task_types"][sample.task_type] += 1
-        counted["sources"][sample.source] += 1
-        for mode in modes:
-            runs = sample.no_tool_eligible if mode == "no-tool" else mode == "end-to-end" or sample.reference
-            modes[mode] += bool(runs)
-        for group, value in sample.groups.items():
-            groups[group][value] += 1
-        if sample.reference is not None:
-            numbers["steps_per_question"][len(called)] += 1
-            numbers["tools_per_question"][len(distinct)] += 1
-            counted["tools"].update(called)
-            counted["questions_with_tool"].update([*distinct])
-            counted["combinations"][" + ".join(sorted(distinct)) or "none"] += 1
-            of_tools = {categories.get(tool) or _category(tool) for tool in distinct}
-            counted["category_combinations"][" + ".join(sorted(of_tools)) or "none"] += 1
+    for (group, value), count in counts["groups"].items():
+        groups[group][value] = count
     notes = benchmark.header.metadata.get("notes")
-    sizes = [*Counter(sample.cluster for sample in benchmark.samples).values()]
+    sizes = [*counts["clusters"].values()]
     plans = {"independent": 0.0, "paired": 0.3} if len(sizes) > 1 else {}
     return Description(
         name=benchmark.name,
@@ -106,20 +123,19 @@ def describe(benchmark: Benchmark) -> Description:
         licence=benchmark.licence,
         description=benchmark.header.description,
         synthetic=benchmark.synthetic,
-        questions=len(benchmark.samples),
-        clusters=len({sample.cluster for sample in benchmark.samples}),
-        calls=counted["tools"].total(),
-        files=len(kinds),
+        questions=questions,
+        clusters=len(sizes),
+        calls=counts["tools"].total(),
+        files=counts["file_kinds"].total(),
         offered_tools=len(benchmark.toolset),
-        modes=modes,
-        file_kinds=_by_frequency(Counter(kinds.values())),
+        modes={mode: modes.get(mode, questions) for mode in benchmark.modes},
         groups={group: _sort_counts(members) for group, members in sorted(groups.items())},
-        words_per_question={"least": min(words), "median": median(words), "most": max(words)} if words else {},
+        words_per_question={"least": words[0], "median": median(words), "most": words[-1]} if words else {},
         detectable={plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()},
         reviewed=_reviewed(benchmark) if benchmark.header.quick else {},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
-        **{name: {str(number): counts[number] for number in sorted(counts)} for name, counts in numbers.items()},
-        **{name: _by_frequency(counts) for name, counts in counted.items()},
+        **{name: {str(number): counts[name][number] for number in sorted(counts[name])} for name in _NUMBERS},
+        **{name: _by_frequency(counts[name]) for name in _COUNTED},
     )
 
 
@@ -136,7 +152,7 @@ def _reviewed(benchmark: Benchmark) -> Counts:
 _NUMBERS = ("steps_per_question", "tools_per_question", "files_per_question")
 _COUNTED = (
     *("tools", "questions_with_tool", "combinations", "category_combinations", "answer_types", "slots", "families"),
-    *("task_types", "sources"),
+    *("task_types", "sources", "file_kinds"),
 )
 
 

@@ -1,14 +1,28 @@
 """Facts of a benchmark in ``benchmark.toml`` beside its plug-in: names, places, tools, metrics, counts of its paper."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agrotools.core import Sample, Slot
 from agrotools.core.files import read_table
-from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, MetricInfo, deferred
+from agrotools.plugin import (
+    BenchmarkFiles,
+    BenchmarkPlugin,
+    Download,
+    ErrorSource,
+    ExpectedCount,
+    MetricInfo,
+    Paper,
+    PublishedFiles,
+    RunProtocol,
+    Targets,
+    deferred,
+)
+
+if TYPE_CHECKING:
+    from agrotools.benchmarks.loading import Loading
+    from agrotools.formats.benchmark import Benchmark
 
 Facts = Mapping[str, Any]
 
@@ -19,32 +33,47 @@ def read_facts(module_file: str, name: str = "benchmark.toml") -> Facts:
 
 
 def plugin_of(
-    facts: Facts, counted: Mapping[str, Callable[[Slot], bool]] | None = None, **parts: Any
+    facts: Facts,
+    counted: Mapping[str, Callable[[Slot], bool]] | None = None,
+    *,
+    load: "Callable[[Loading], Benchmark]",
+    slots: tuple[type[Slot], ...] = (),
+    metrics: Mapping[str, MetricInfo] | None = None,
+    protocols: Mapping[str, RunProtocol] | None = None,
+    figures: PublishedFiles | None = None,
+    **files: Callable[..., Any],
 ) -> BenchmarkPlugin:
     """Return the plug-in with these facts.
 
     Args:
         counted: predicates for the slots that a metric counts, by their names in the facts.
-        parts: fields that are no plain facts.
+        files: functions of :class:`~agrotools.plugin.BenchmarkFiles`.
     """
-    plain = {field.name: facts[field.name] for field in fields(BenchmarkPlugin) if field.name in facts}
-    metrics = {
-        name: MetricInfo(**{**metric, "slots": (counted or {})[metric["slots"]]})
-        for name, metric in facts.get("metrics", {}).items()
-    }
-    read = {
-        "download": Download(**facts["download"]),
-        "expected": tuple(map(_expected_count, facts["expected"])),
-        "tools": {name: f"agrotools.benchmarks.{room}.tools:{name}" for name, room in facts.get("tools", {}).items()},
-        "metrics": metrics,
-        "error_sources": tuple(ErrorSource(**source) for source in facts.get("error_sources", ())),
-    }
-    return BenchmarkPlugin(**{**plain, **read, **parts})
+    plain = {name: facts[name] for name in ("name", "about", "takes_options", "without_tools") if name in facts}
+    described = facts.get("metrics", {}).items()
+    download = Download(**facts["download"]) if "download" in facts else None
+    return BenchmarkPlugin(
+        **plain,
+        load=load,
+        files=BenchmarkFiles(facts.get("needs", "nothing"), download, **files),
+        slots=slots,
+        metrics=metrics
+        or {name: MetricInfo(**{**each, "slots": (counted or {})[each["slots"]]}) for name, each in described},
+        tools={name: f"agrotools.benchmarks.{room}.tools:{name}" for name, room in facts.get("tools", {}).items()},
+        protocols=protocols or {},
+        paper=Paper(
+            figures,
+            tuple(map(_expected_count, facts.get("expected", ()))),
+            facts.get("tool_categories", {}),
+            tuple(ErrorSource(**source) for source in facts.get("error_sources", ())),
+        ),
+        targets=Targets(**facts.get("targets", {})),
+    )
 
 
 def loaders_of(name: str, module: str, **functions: str) -> dict[str, Any]:
     """Return fields of a plug-in that are functions of a module, imported when called; they get its name first."""
-    return {part: partial(deferred(f"{module}:{function}"), name) for part, function in functions.items()}
+    return {part: deferred(f"{module}:{function}", name) for part, function in functions.items()}
 
 
 def differences_of(facts: Facts, family: str) -> dict[str, str]:

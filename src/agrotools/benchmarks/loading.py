@@ -1,6 +1,7 @@
 """Loading of a benchmark by its name or from its folder."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from glob import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -15,6 +16,7 @@ from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.plugin import BenchmarkPlugin, benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
+Found = TypeVar("Found")
 RECORDS = ".agrotools"
 """Folder below a data root that holds the records of downloads."""
 INCOMPLETE = "incomplete"
@@ -46,9 +48,40 @@ def data_folder() -> Path:
 
 def default_data_root(plugin: BenchmarkPlugin, data_root: Path | None) -> Path | None:
     """Return the data root of a benchmark: the given one, or the folder of downloads if its files are there."""
-    if data_root is not None or plugin.find is None or not (data_folder() / RECORDS / f"{plugin.name}.json").is_file():
+    found = data_folder() / RECORDS / f"{plugin.name}.json"
+    if data_root is not None or plugin.files.find is None or not found.is_file():
         return data_root
     return data_folder()
+
+
+def find_below(
+    name: str,
+    data_root: Path | None,
+    folders: Iterable[str],
+    find: Callable[[Path], Found | None],
+    missing: str,
+    hint: str,
+    *,
+    itself: bool = True,
+) -> tuple[Path, Found]:
+    """Return the first folder below the data root (default: the downloads) in which ``find`` finds something, and that.
+
+    Args:
+        folders: places below the data root, the most likely first, in any case of their letters.
+        itself: True to look last in the data root itself.
+
+    Raises:
+        NoFileError: nothing is found of the benchmark ``name``; ``missing`` says what, ``hint`` where to get it.
+    """
+    root = (data_root or data_folder()).expanduser()
+    patterns = ("".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else escape(c) for c in each) for each in folders)
+    places = [path for pattern in patterns for path in sorted(root.glob(pattern))]
+    for place in [*places, root] if itself else places:
+        if place.is_dir() and (found := find(place)):
+            return place.resolve(), found
+    why = f"{root} holds no {missing} of {name}" if root.is_dir() else f"{root} is no folder"
+    hint = f"{hint}; --data-root DIR names the folder of the files"
+    raise NoFileError(why if data_root else f"{name} is not downloaded yet", hint=hint)
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:

@@ -20,15 +20,17 @@ from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenMod
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
-from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id, deferred
+from agrotools.plugin import BenchmarkFiles, BenchmarkPlugin, Download, benchmark_id, deferred
 
 LICENCES_FILE = "LICENCES.md"
 _PLACE = "https://github.com/Ravindu-Kuruppuarachchi/Jute-Pest"
 PEST_PICTURES = BenchmarkPlugin(
     "pests",
     deferred("agrotools.benchmarks.pests:get_pests"),
-    about="no benchmark, but the pictures of pests that tools packs train pests learns from",
-    download=Download(_PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests"),
+    "no benchmark, but the pictures of pests that tools packs train pests learns from",
+    files=BenchmarkFiles(
+        download=Download(_PLACE, "none stated by the mirror", target="agrotools.benchmarks.pests:get_pests")
+    ),
 )
 _TERMS = (
     "# Terms of the downloaded files\n\n| Benchmark | Data | Terms, as stated | From | Cite |\n"
@@ -92,20 +94,20 @@ def list_benchmarks(data_root: Path | None = None) -> list[ListedBenchmark]:
 
 def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
     root = data_root.expanduser() if data_root else data_folder()
-    download, record = plugin.download, _read_record(root, plugin.name)
+    download, record = plugin.files.download, _read_record(root, plugin.name)
     state, where, size = "not downloaded" if download else "not searched", "", download and download.size_mb
     if record:
         whole = record.complete and all(_has_size(root / path, size) for path, size in record.files.items())
         size, where = sum(record.files.values()) / 1e6, str(root)
         state = "complete" if whole else "incomplete"
-    elif plugin.find and (data_root or plugin.needs == "nothing"):
+    elif plugin.files.find and (data_root or plugin.files.needs == "nothing"):
         try:
-            state, where = "found", str(plugin.find(data_root))
+            state, where = "found", str(plugin.files.find(data_root))
         except AgrotoolsError as error:
             state, where = "not found", error.message
     place = (download.licence, download.address) if download else ("", "")
     about = plugin.about or "of an installed plug-in"
-    return ListedBenchmark(plugin.name, about, plugin.needs, state, where, *place, size)
+    return ListedBenchmark(plugin.name, about, plugin.files.needs, state, where, *place, size)
 
 
 def _has_size(path: Path, size: int) -> bool:
@@ -122,23 +124,23 @@ def obtain(name: str, request: Request) -> Obtained:
     """
     name = benchmark_id(name)
     plugin: BenchmarkPlugin = PEST_PICTURES if name == PEST_PICTURES.name else BENCHMARKS.get(name)
-    if plugin.download is None:
-        known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.download)
+    if (download := plugin.files.download) is None:
+        known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.files.download)
         raise UsageError(f"{name} needs no download or has no public address", hint=f"these have one: {known}")
     request.root.mkdir(parents=True, exist_ok=True)
     if _read_record(request.root, name) is None:
         _write_record(request.root, name, Obtained([], [], []), complete=False)
-    if plugin.download.target:
-        obtained: Obtained = imported(plugin.download.target)(request)
+    if download.target:
+        obtained: Obtained = imported(download.target)(request)
     else:
-        obtained = _download(plugin, plugin.download, request)
+        obtained = _download(name, download, request)
     _write_record(request.root, name, obtained, complete=not obtained.failures)
-    if not obtained.failures and plugin.find:
-        plugin.find(request.root)
+    if not obtained.failures and plugin.files.find:
+        plugin.files.find(request.root)
     return obtained
 
 
-def _download(plugin: BenchmarkPlugin, download: Download, request: Request) -> Obtained:
+def _download(name: str, download: Download, request: Request) -> Obtained:
     folder = request.root / download.into
     downloader = Downloader(folder, request.mirror, request.patience)
     items = items_at(download.address, downloader)
@@ -150,7 +152,7 @@ def _download(plugin: BenchmarkPlugin, download: Download, request: Request) -> 
     paths = [folder / item.path for item in items if (folder / item.path).is_file()]
     for archive in [path for path in paths if path.suffix.lower() == ".zip"]:
         paths += unpack(archive, request.progress)
-    note = SourceNote(name=plugin.title or plugin.name, licence=download.licence, url=download.address)
+    note = SourceNote(name=name, licence=download.licence, url=download.address)
     return Obtained(paths, [note], failures)
 
 

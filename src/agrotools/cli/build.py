@@ -132,8 +132,8 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     import time
 
     from agrotools.benchmarks import load_folder
+    from agrotools.benchmarks.describing import count_samples
     from agrotools.benchmarks.validate import validate_folder
-    from agrotools.build.export.card import Tally
     from agrotools.build.quality.screening import screen_folder
     from agrotools.build.references import build_notes
     from agrotools.build.review.agreement import REVIEW_FILE
@@ -151,13 +151,13 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     typer.echo(f"{title}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     shown = [file.path for sample in benchmark.samples for file in sample.files]
     typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")
-    counted = Tally(tuple(benchmark.samples))
+    counted = count_samples(benchmark.samples)
     for what, counts in {
-        "task types": counted.task_types,
-        "answer types": counted.answer_types,
-        "slots": counted.slots,
-        "number of reference calls": counted.calls,
-        "can be asked without tools": counted.without_tools,
+        "task types": counted["task_types"],
+        "answer types": counted["answer_types"],
+        "slots": counted["slots"],
+        "number of reference calls": counted["steps_per_question"],
+        "can be asked without tools": {"yes" if can else "no": n for can, n in counted["no_tool"].items()},
     }.items():
         typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}")
     if clusters < MIN_CLUSTERS:

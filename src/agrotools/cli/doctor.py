@@ -170,7 +170,7 @@ def _plugins() -> dict[str, Any]:
     from agrotools.core import BENCHMARKS, PluginWarning
     from agrotools.core.registry import CLASHES
     from agrotools.core.slot import slot_types
-    from agrotools.plugin import WithPlugins, benchmark_id
+    from agrotools.plugin import WithPlugins
     from agrotools.runner.policies import RUN_PROTOCOLS
     from agrotools.scoring.judging.questions import JUDGED_METRICS
     from agrotools.scoring.metrics import METRICS
@@ -188,7 +188,6 @@ def _plugins() -> dict[str, Any]:
             faults = {name: fault.message for name, fault in registry.broken(theirs).items()}
             for name, package in theirs.items():
                 found.append({"kind": kind, "name": name, "package": package, "fault": faults.get(name)})
-        benchmark_id("")
         slot_types()
         for table in tables:
             table.joined()

@@ -44,6 +44,7 @@ GROUPS = {
         "view": ("view:view", "Show the runs in a folder on a local page, live."),
     },
     "Own data": {
+        "init": ("init:init", "Write a new benchmark: a tool, questions and a test, as a package."),
         "build": ("build:build", "Build a benchmark from your photos, data sets or drawn scenes."),
         "review": ("review:review", "Review samples on a local page."),
         "grade": ("grade:grade", "Grade answers of runs blind, on a local page."),

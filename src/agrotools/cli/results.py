@@ -315,7 +315,7 @@ def _print_papers(runs: Sequence[Path], papers: "Sequence[PaperTables]", *, pape
     from agrotools.report.terminal import print_parts
     from agrotools.runner.store import read_manifest
 
-    known = [plugin.name for plugin in plugins() if plugin.published is not None]
+    known = [plugin.name for plugin in plugins() if plugin.paper.figures is not None]
     if paper and not papers:
         names = ", ".join(known)
         typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({names})", err=True)

@@ -79,7 +79,7 @@ def tool_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     from agrotools.plugin import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
-    toolsets = {plugin.title or plugin.name: plugin.tools for plugin in plugins()}
+    toolsets = {plugin.name: plugin.tools for plugin in plugins()}
     published = {name for names in toolsets.values() for name in names}
     known = {*AGROTOOLS, *GENERAL_TOOLS, *published}
     sections: tuple[tuple[str, list[Mapping[str, Any]]], ...] = (

@@ -37,7 +37,7 @@ from agrotools.core import (
 from agrotools.core.base import NoFileError, command_line, from_valid, without_collecting
 from agrotools.core.files import read_text, sha256_of_file
 from agrotools.core.form_item import asked_items
-from agrotools.formats.clusters import cluster_firsts
+from agrotools.formats.clusters import cluster_firsts, with_clusters
 from agrotools.text.answer_form import answer_form
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -118,6 +118,20 @@ class Benchmark:
     """Folders outside ``root``, by the first part of the paths of their files; for files created during loading."""
     make_files: Callable[[Sample], Sample] | None = field(default=None, kw_only=True)
     """Function that makes the files of a sample and returns it with their hashes; None: all files are there."""
+
+    @classmethod
+    def of(
+        cls,
+        header: BenchmarkHeader,
+        samples: Iterable[Sample],
+        root: Path = Path(),
+        external_folders: Mapping[str, Path] = MappingProxyType({}),
+        make_files: Callable[[Sample], Sample] | None = None,
+    ) -> Self:
+        """Return a benchmark of samples, with their clusters and their content hash."""
+        clustered = with_clusters(samples)
+        content_hash = content_hash_of(header, clustered)
+        return cls(header, root, clustered, content_hash, external_folders, make_files=make_files)
 
     @property
     def name(self) -> str:

@@ -1,31 +1,27 @@
 """Writing of benchmark folders: header and samples, and atomic replacement of a folder."""
 
-import glob
-import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import write_whole
-from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
-
-_BUILT = frozenset(
-    (
-        HEADER_FILE,
-        SAMPLES_FILE,
-        "README.md",
-        "card",
-        "croissant.json",
-        "quality.jsonl",
-        "traces.jsonl",
-        "files",
-        "artifacts",
-    )
+from agrotools.formats.benchmark import (
+    CARD_FILE,
+    CARD_FOLDER,
+    CROISSANT_FILE,
+    FILES_FOLDER,
+    HEADER_FILE,
+    QUALITY_FILE,
+    SAMPLES_FILE,
+    BenchmarkHeader,
 )
+
+_BUILT = {HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE, QUALITY_FILE, FILES_FOLDER}
+_BUILT |= {"traces.jsonl", "artifacts"}
 """Entries of a benchmark folder that every build writes anew."""
 
 _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
@@ -65,15 +61,12 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
     check_replaceable(target, mark, what)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(target)
-        folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
-        descriptor = os.open(folder, os.O_RDONLY)
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-building-", dir=target.parent))
     except OSError as error:
         raise BenchmarkError(
             f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
         ) from error
     try:
-        _lock(descriptor)
         folder.chmod(0o755)
         yield folder
         _swap(folder, target, keep_additions=mark == HEADER_FILE)
@@ -84,35 +77,7 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
             hint="nothing was left behind; check that there is space and that the files can be read",
         ) from error
     finally:
-        os.close(descriptor)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _prefix(target: Path) -> str:
-    return f".{target.name}-building-"
-
-
-def _lock(folder: int) -> bool:
-    """Lock a folder until this process ends; False if another process holds the lock or locks are not supported."""
-    try:
-        import fcntl
-
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove folders left by killed builds of ``target``, which are no longer locked."""
-    for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
-        with suppress(OSError):
-            descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                if _lock(descriptor):
-                    shutil.rmtree(abandoned, ignore_errors=True)
-            finally:
-                os.close(descriptor)
 
 
 def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:

@@ -2,16 +2,9 @@
 
 A package declares one entry point for each benchmark, in the group ``agrotools.benchmarks``. The target is a
 :class:`BenchmarkPlugin`; only its name and its loader are required. Data that the engine needs from all plug-ins at
-once (names, slot types, metrics, tools, protocols) is stored in the object itself. Parts that only one task needs are
-given as ``"package.module:NAME"`` and imported when that task begins:
-
-* ``scoring_target``: a :class:`Scoring`, when a record has a slot of the plug-in or a run on the benchmark is scored;
-* ``judging_target``: a :class:`Judging`, when judges are asked or their replies are read;
-* ``reporting_target``: a :class:`Reporting`, when runs with metrics of the plug-in are reported;
-* ``predictions``: a :class:`PredictionFormat`, when ``agrotools score --format`` reads a file of another program.
-
-The module of the plug-in must therefore stay light: it should import only this module, :mod:`agrotools.core` and its
-own slot types. The benchmarks of this package are plug-ins like any other; ``tests/plugins`` contains an example.
+once (names, slot types, metrics, tools, protocols) is stored in the object itself; :class:`Targets` names the parts
+that only one task needs. The module of the plug-in must stay light: it should import only this module,
+:mod:`agrotools.core` and its own slot types. ``tests/plugins`` contains an example.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
@@ -177,6 +171,16 @@ class ErrorSource(NamedTuple):
         return f"{self.name} (arXiv {self.arxiv}), {self.place}"
 
 
+class ExpectedCount(NamedTuple):
+    """Count printed in the paper. ``decides``: True if a different count means that this is another benchmark. Other
+    counts depend on a rule of this package (e.g. which answer is an image) or on how the paper counted."""
+
+    name: str
+    published: int
+    decides: bool
+    measure: Callable[[Sequence[Sample]], int]
+
+
 class PublishedFiles(NamedTuple):
     """Published figures of a paper: ``rows.csv``, ``set.csv`` and ``paper.toml`` in a folder of a package."""
 
@@ -184,6 +188,19 @@ class PublishedFiles(NamedTuple):
     family: str
     """Prefix of the metric ids in the files."""
     folder: str = "published"
+
+
+class Paper(NamedTuple):
+    """What the paper of a benchmark says of it."""
+
+    figures: PublishedFiles | None = None
+    """Figures shown next to runs."""
+    counts: tuple[ExpectedCount, ...] = ()
+    """Counts that ``agrotools benchmarks check`` compares."""
+    tool_categories: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Tools of each category, for ``agrotools benchmarks describe``."""
+    error_sources: tuple[ErrorSource, ...] = ()
+    """Definitions of classes of errors."""
 
 
 class PartColumn(NamedTuple):
@@ -281,17 +298,8 @@ class RunProtocol:
     """True if one reply contains all steps, tool results and the answer: prompts name the tools, but no tool is run."""
     stops_unparseable: bool = True
     """True if several unparseable replies in a row end a sample."""
-
-
-@dataclass(frozen=True)
-class ExpectedCount:
-    """Count printed in the paper. ``decides``: True if a different count means that this is another benchmark. Other
-    counts depend on a rule of this package (e.g. which answer is an image) or on how the paper counted."""
-
-    name: str
-    published: int
-    decides: bool
-    measure: Callable[[Sequence[Sample]], int]
+    error_counts: Mapping[Mode, str] = field(default_factory=dict)
+    """Targets of a :class:`RecordErrors`, by mode."""
 
 
 class Download(NamedTuple):
@@ -314,62 +322,61 @@ class Download(NamedTuple):
     size_mb: float | None = None
 
 
-@dataclass(frozen=True)
-class BenchmarkPlugin:
-    """Description of a benchmark: its name, files and loader, and the parts that score and report it.
+class BenchmarkFiles(NamedTuple):
+    """Files of a benchmark. The functions take the data root, None if the user gave none."""
 
-    ``scoring_target``, ``judging_target``, ``reporting_target`` and the values of ``predictions`` and ``error_counts``
-    are given as ``"package.module:NAME"`` and imported when they are first needed.
-    """
-
-    name: str
-    """Id on the command line and in run folders, e.g. ``ripeness``."""
-    load: "Callable[[Loading], Benchmark]"
-    title: str = ""
-    """Name in headings and lists; empty to use the id."""
-    about: str = ""
-    """One-line description for ``agrotools benchmarks list``."""
     needs: str = "nothing"
     """Files that a user must provide, and where to get them."""
     download: Download | None = None
     """Public place of the files, for ``agrotools benchmarks get``."""
-    aliases: tuple[str, ...] = ()
-    """Other spellings that the command line accepts."""
     find: Callable[[Path | None], Path | str] | None = None
     """Function that returns the place of the files below a folder, or a remark on it, and raises
     :class:`~agrotools.core.AgrotoolsError` if they are missing. None if the benchmark needs no files."""
-    file_roots: Callable[[Path | None], Sequence[Path]] | None = None
+    roots: Callable[[Path | None], Sequence[Path]] | None = None
     """Function that returns the folders that file paths are relative to, for the images of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
     """Function that reads all files for ``agrotools benchmarks check``; None to load the benchmark instead."""
     propose: "Callable[[Path | None, Progress], list[str]] | None" = None
     """Function that writes a field map for files of unknown form, and returns lines on what they hold."""
-    expected: tuple[ExpectedCount, ...] = ()
+
+
+class Targets(NamedTuple):
+    """Parts that only one task needs, as ``"package.module:NAME"``; they are imported when that task begins."""
+
+    scoring: str = ""
+    """A :class:`Scoring`, when a record has a slot of the plug-in or a run on the benchmark is scored."""
+    judging: str = ""
+    """A :class:`Judging`, when judges are asked or their replies are read."""
+    reporting: str = ""
+    """A :class:`Reporting`, when runs with metrics of the plug-in are reported."""
+    predictions: Mapping[str, str] = MappingProxyType({})
+    """A :class:`PredictionFormat` for each name for ``agrotools score --format``."""
+
+
+@dataclass(frozen=True)
+class BenchmarkPlugin:
+    """Description of a benchmark: its name, files and loader, and the parts that score and report it."""
+
+    name: str
+    """Id on the command line and in run folders, e.g. ``ripeness``."""
+    load: "Callable[[Loading], Benchmark]"
+    about: str = ""
+    """One-line description for ``agrotools benchmarks list``."""
     takes_options: bool = False
     """True if the loader accepts ``--option``; it must reject unknown options."""
     without_tools: bool = False
     """True if the questions have neither files nor reference calls."""
+    files: BenchmarkFiles = field(default_factory=BenchmarkFiles)
     slots: tuple[type[Slot], ...] = ()
     """Slot types that the plug-in defines."""
     metrics: Mapping[str, MetricInfo] = field(default_factory=dict)
     """Metrics that the plug-in defines, by id, e.g. ``ripeness.accuracy``."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tools that the plug-in provides: name to ``"package.module:NAME"``."""
-    tool_categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Tools of each category in the paper, for ``agrotools benchmarks describe``."""
     protocols: Mapping[str, RunProtocol] = field(default_factory=dict)
     """Protocols that the plug-in provides, by their name for ``--protocol``."""
-    predictions: Mapping[str, str] = field(default_factory=dict)
-    """Targets of a :class:`PredictionFormat`, by their name for ``--format``."""
-    published: PublishedFiles | None = None
-    """Published figures, shown next to runs."""
-    error_sources: tuple[ErrorSource, ...] = ()
-    """Classes of errors in the paper."""
-    error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
-    """Targets of a :class:`RecordErrors`, by protocol and mode."""
-    scoring_target: str = ""
-    judging_target: str = ""
-    reporting_target: str = ""
+    paper: Paper = field(default_factory=Paper)
+    targets: Targets = field(default_factory=Targets)
 
     def __post_init__(self) -> None:
         """Check the types of the fields that the engine reads from all plug-ins at once.
@@ -377,8 +384,7 @@ class BenchmarkPlugin:
         Raises:
             TypeError: a field has the wrong type. The plug-in is then reported as broken, and the others still work.
         """
-        tables = {"metrics": MetricInfo, "tools": str, "tool_categories": tuple, "protocols": RunProtocol}
-        for name, kind in {**tables, "predictions": str, "error_counts": str}.items():
+        for name, kind in {"metrics": MetricInfo, "tools": str, "protocols": RunProtocol}.items():
             table = getattr(self, name)
             if not isinstance(table, Mapping):
                 raise TypeError(f"{name} must be a mapping, not {type(table).__name__}")
@@ -396,23 +402,20 @@ class BenchmarkPlugin:
     @cached_property
     def scoring(self) -> Scoring:
         """Scorers of the plug-in; empty if it defines none."""
-        return imported(self.scoring_target) if self.scoring_target else Scoring()
+        return imported(self.targets.scoring) if self.targets.scoring else Scoring()
 
     @cached_property
     def judging(self) -> Judging | None:
         """Questions to judges; None if the plug-in defines none."""
-        return imported(self.judging_target) if self.judging_target else None
+        return imported(self.targets.judging) if self.targets.judging else None
 
     @cached_property
     def reporting(self) -> Reporting:
         """Report sections of the plug-in; empty if it defines none."""
-        return imported(self.reporting_target) if self.reporting_target else Reporting()
+        return imported(self.targets.reporting) if self.targets.reporting else Reporting()
 
 
-def deferred(target: str) -> Callable[..., Any]:
-    """Return a function that imports the target ``"package.module:NAME"`` on its first call and calls it."""
-
-    def call(*arguments: Any, **keyword_arguments: Any) -> Any:
-        return imported(target)(*arguments, **keyword_arguments)
-
-    return call
+def deferred(target: str, *first: Any) -> Callable[..., Any]:
+    """Return a function that imports the target ``"package.module:NAME"`` when called, and calls it with ``first`` and
+    its own arguments."""
+    return lambda *arguments, **named: imported(target)(*first, *arguments, **named)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from agrotools.core import BENCHMARKS, Slot, imported
@@ -27,18 +26,15 @@ def plugin_of(benchmark: str) -> BenchmarkPlugin | None:
 
 
 def benchmark_id(name: str) -> str:
-    """Return the id of the benchmark that ``name`` is an alias of; other names and paths are returned unchanged."""
+    """Return the id of the benchmark whose name differs from ``name`` at most in case, ``-`` and ``_``; other names
+    and paths are returned unchanged."""
     if name in BENCHMARKS or "/" in name or os.sep in name:
         return name
-    return _aliases(BENCHMARKS.names()).get(name, name)
+    return {_plain(each): each for each in BENCHMARKS}.get(_plain(name), name)
 
 
-@cache
-def _aliases(_names: tuple[str, ...]) -> dict[str, str]:
-    """Return benchmark ids by alias; an alias that equals the id of another benchmark is ignored."""
-    tables = [(BENCHMARKS.package_of(name), {name: name}) for name in BENCHMARKS]
-    tables += [(BENCHMARKS.package_of(each.name), dict.fromkeys(each.aliases, each.name)) for each in plugins()]
-    return join_tables("benchmark alias", tables)
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "").replace("_", "")
 
 
 def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:

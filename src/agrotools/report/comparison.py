@@ -342,7 +342,7 @@ def error_tables(summaries: Sequence[Summary], link: Link | None = None) -> list
     counted = [
         _Errors(at, mode, {row.error: row for row in part.errors}, sources)
         for at, summary in enumerate(summaries)
-        for sources in [[each for plugin in used_plugins([summary]) for each in plugin.error_sources]]
+        for sources in [[each for plugin in used_plugins([summary]) for each in plugin.paper.error_sources]]
         for mode, part in summary.modes.items()
         if part.errors and part.invalid.n < part.n_records
     ]

@@ -193,7 +193,7 @@ def _plain_name(model: str) -> str:
 
 def benchmarks_with_figures() -> dict[str, PublishedFiles]:
     """Return the folders of printed figures, by the prefix of the ids of their metrics."""
-    return {plugin.published.family: plugin.published for plugin in plugins() if plugin.published}
+    return {figures.family: figures for plugin in plugins() if (figures := plugin.paper.figures)}
 
 
 @cache

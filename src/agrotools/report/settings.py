@@ -143,11 +143,11 @@ def paper_tables(
     manifests = [read_manifest(run) for run in runs]
     for name in dict.fromkeys(manifest.benchmark for manifest in manifests):
         plugin = plugin_of(name)
-        if plugin is None or plugin.published is None:
+        if plugin is None or plugin.paper.figures is None:
             continue
         from agrotools.report.paper import RunsBesidePaper
 
-        paper = RunsBesidePaper(plugin.published.family, plugin.reporting.paper)
+        paper = RunsBesidePaper(plugin.paper.figures.family, plugin.reporting.paper)
         for run, manifest, summary in zip(runs, manifests, summaries, strict=True):
             if manifest.benchmark == name:
                 scored = ((record, score_record(record, comparisons)) for record in iter_records(run))

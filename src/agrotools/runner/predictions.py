@@ -86,7 +86,7 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
 
 def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
     """Return the first prediction format of the benchmark that can be written, or None."""
-    formats: list[PredictionFormat] = [imported(target) for target in plugin.predictions.values()]
+    formats: list[PredictionFormat] = [imported(target) for target in plugin.targets.predictions.values()]
     return next((form for form in formats if form.write), None)
 
 

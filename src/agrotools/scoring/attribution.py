@@ -38,7 +38,7 @@ MEANINGS = {
     PLANNING: "wrong or missing call",
     ARGUMENTS: "wrong arguments",
     FAULT: "injected into a call by --faults",
-    TOOL: "error of the tool",
+    TOOL: "result differs from the truth of the benchmark",
     READING: "observation right, answer wrong",
     FORM: "answer cannot be read",
     ANSWER: "wrong answer: without tools, or after the same calls and results as in the other run",

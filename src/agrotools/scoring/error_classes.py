@@ -89,7 +89,7 @@ CLASSES: Mapping[str, ErrorClass] = {
 
 def error_sources() -> list[ErrorSource]:
     """Return the places in papers that define error classes, from all benchmark plug-ins."""
-    return [source for plugin in plugins() for source in plugin.error_sources]
+    return [source for plugin in plugins() for source in plugin.paper.error_sources]
 
 
 @dataclass
@@ -196,7 +196,8 @@ def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> 
 def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
     if protocol in PROTOCOLS:
         return None
-    targets = (plugin.error_counts.get((protocol, mode)) for plugin in plugins())
+    protocols = (plugin.protocols[protocol] for plugin in plugins() if protocol in plugin.protocols)
+    targets = (each.error_counts.get(mode) for each in protocols)
     return next((imported(target) for target in targets if target), None)
 
 

@@ -142,7 +142,7 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
 _LARGEST = 2 * 2**30
-FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.predictions)
+FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.targets.predictions)
 """Import targets of the prediction formats of benchmark plug-ins, by name."""
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 CERTIFICATES = Path(__file__).parents[1] / "data" / "certificates.json"
-"""What the accuracy studies found about each tool. Written by ``studies/write_certificates.py``."""
+"""What the accuracy studies found about each tool. Written by ``studies/write_accuracy.py``."""
 ARTIFACT_KEY = "$artifact"
 """Key of artifact placeholders: ``{"$artifact": n}`` in an encoded result is replaced by the n-th artifact's name."""
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.agent_x.judge import METRICS, agent_x_questions, read_judge_score, read_rubrics
@@ -64,8 +63,7 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     ("reply", "value"),
     [
         ("{'Score': 0.8, 'Justification': 'it's fine'}", 0.8),
-        ('```json\n{"score": 0.25}\n```', 0.25), ("```python\n{'Score': .5,}\n```", 0.5),
-        ("{'Score': '80%'}", 0.8),
+        ('```json\n{"score": 0.25}\n```', 0.25),
         ("{'Score': 0.6, 'Justification': 'cut off", 0.6), ({"Score": "0.5"}, 0.5),
     ],
 )  # fmt: skip
@@ -87,9 +85,6 @@ NO_SCORES = (
 @pytest.mark.parametrize("reply", [*NO_SCORES, None, "", {"x": 1}, 10**400, float("nan")])
 def test_what_is_no_score_is_not_read(reply):
     assert read_judge_score(reply) is None
-
-
-replies = st.text("{}'\":,Score 0.5/1%\n`", max_size=40)
 
 
 ONE = '[criteria.goal_accuray]\nrubric = "Is it so?"\n'

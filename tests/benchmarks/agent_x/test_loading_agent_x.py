@@ -1,19 +1,16 @@
 """Agent-X from files in the shape in which it is published: whole folders of ours, with drawn pictures and films."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
-from agrotools.benchmarks.agent_x.load import arguments_of, read_agent_x
+from agrotools.benchmarks.agent_x.load import arguments_of
 from agrotools.benchmarks.agent_x.replies import gold_of
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import BenchmarkError, Sample
@@ -147,14 +144,6 @@ def test_inputs_are_told_apart_into_arguments(tool: str, given: Any, arguments: 
     assert arguments_of(tool, given, FILES) == arguments
 
 
-@given(
-    st.text(max_size=60), st.sampled_from(["OCR", "RegionDescriber", "Calculator", "DrawBoundingBox", "OverlayText"])
-)
-def test_any_input_is_told_apart_or_not_at_all(given_text: str, tool: str) -> None:
-    arguments = arguments_of(tool, given_text, FILES)
-    assert arguments is None or all(isinstance(value, str) for value in arguments.values())
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -181,25 +170,3 @@ def test_a_file_of_dialogs_is_not_taken_for_agent_x(tmp_path: Path) -> None:
     write_json(tmp_path / "dataset.json", {"0": {"dialogs": []}})
     with pytest.raises(BenchmarkError, match="GTA or ThinkGeo"):
         load_benchmark("agent-x", tmp_path)
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["tool", "input", "output", "value", "name", "thought"]), inner, max_size=4)
-    ),
-    max_leaves=10,
-)
-
-
-@given(
-    st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(("query", "query_type", "tool_metadata", "reasoning_steps", "final_answer"), _JSON)
-    )
-)
-def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(tmp_path_factory, content):
-    folder = tmp_path_factory.mktemp("any")
-    (folder / "data.json").write_text(json.dumps({"0": [{**entry(file_path=""), **content}]}))
-    read = read_agent_x(folder / "data.json")
-    assert bool(read.samples) != bool(read.faults)

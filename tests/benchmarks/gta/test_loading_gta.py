@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.gta.load import read_gta
 from agrotools.core import BenchmarkError, Observation, ReferenceTextsSlot, Sample
 from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
@@ -72,13 +69,6 @@ def test_without_a_gold_answer_and_an_image_the_dialogs_last_text_is_it(tmp_path
     assert sample.answer == (ReferenceTextsSlot(name="answer", label="the answer", values=("7",)),)
 
 
-def nested(levels: int) -> Any:
-    value: Any = "x"
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -89,8 +79,7 @@ def nested(levels: int) -> Any:
         (plain_entry(files=[{"type": "image", "path": "./"}]), "a file without a path"),
         (plain_entry(files="image/image_1.jpg"), "files are no list"),
         (plain_entry(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
-        (plain_entry(tools="OCR"), "its tools are no list: 'OCR'"),
-        (plain_entry(gt_answer=nested(300)), "nested too deep"),
+        (plain_entry(tools=[{"name": 3}]), "a tool without a name"),
         (plain_entry(gt_answer={"whitelist": ["7"]}), "no list of lists"),
         (plain_entry(gt_answer={"white": [["7"]]}), "no whitelist"),
         (plain_entry(gt_answer={"whitelist": [[None]]}), "something else than texts"),
@@ -182,13 +171,6 @@ def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) 
     assert given.message == "nothing was recorded of this call"
 
 
-def test_keys_that_are_alike_give_samples_of_their_own(tmp_path: Path) -> None:
-    write_entries(tmp_path, dict.fromkeys(("1", "01", "001", "x/1", "2"), plain_entry()))
-    benchmark = load_benchmark("gta", tmp_path)
-    assert [sample.id for sample in benchmark.samples] == ["gta-001", "gta-001_2", "gta-001_3", "gta-1", "gta-002"]
-    assert "its key is like that of another entry: entries 01, 001" in str(benchmark.header.metadata["notes"])
-
-
 def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     dialogs = [
         {"role": "user", "content": [{"type": "text", "text": "First"}, {"type": "text", "text": "question"}]},
@@ -205,7 +187,7 @@ def test_what_is_unusual_is_noted_and_used(tmp_path: Path) -> None:
     assert sample.reference.steps[0].observation == Observation(result={})
     assert (sample.reference.steps[1].observation.result, sample.metadata["user_turns"]) == ({"text": "58"}, 2)
     notes = str(load_benchmark("gta", tmp_path).header.metadata["notes"])
-    for said in ("user turns", "no recorded observation", "another tool", "no objects", "twice", "several calls"):
+    for said in ("user turns", "no recorded observation", "another tool", "twice", "several calls"):
         assert said in notes
 
 
@@ -228,26 +210,6 @@ def test_gold_is_in_nothing_that_a_policy_sees(tmp_path: Path) -> None:
     write_entries(tmp_path, {"0": entry})
     benchmark = load_benchmark("gta", tmp_path)
     assert "MARKER" not in benchmark.view(benchmark.samples[0], "end-to-end").model_dump_json()
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6)
-    | st.sampled_from(["user", "assistant", "tool"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
-        ["role", "content", "tool_calls", "function", "name", "arguments", "path", "type", "whitelist", "thought"]
-    ), inner, max_size=4),
-    max_leaves=12,
-)  # fmt: skip
-
-
-@given(
-    st.fixed_dictionaries({}, optional=dict.fromkeys(("tools", "files", "dialogs", "gt_answer", "evaluation"), _JSON))
-)
-def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(tmp_path_factory, entry):
-    folder = tmp_path_factory.mktemp("any")
-    (folder / "dataset.json").write_text(json.dumps({"0": {**plain_entry(files=[]), **entry}}))
-    read = read_gta(folder / "dataset.json")
-    assert bool(read.samples) != bool(read.faults)
 
 
 def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:

@@ -1,14 +1,10 @@
 """GTA-2's aggregation and reading of replies, against vectors worked out by hand."""
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.benchmarks.gta2.score import read_score, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
@@ -62,17 +58,3 @@ def test_trees_at_which_the_published_scorer_stops_are_named(tree: Any) -> None:
 )  # fmt: skip
 def test_replies_are_read_as_published(reply: str, score: float) -> None:
     assert read_score(reply) == score
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(),
-        lambda inner: (
-            st.lists(inner)
-            | st.dictionaries(st.sampled_from(["id", "weight", "sub_tasks", "requirements"]) | st.text(), inner)
-        ),
-    )
-)
-def test_no_tree_crashes_the_scorer(tree: Any) -> None:
-    with suppress(PublishedScorerStops):
-        json.dumps(root_score(tree, lambda _: 5.0))

@@ -5,8 +5,9 @@ from every_slot import HEADER, SPEC, samples, write_every_slot
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.describing import count_samples
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.card import Tally, card_plots, write_card
+from agrotools.build.export.card import card_plots, write_card
 from agrotools.build.export.folder import describe_benchmark
 
 
@@ -21,13 +22,14 @@ def card(folder):
 
 
 def test_what_is_counted(folder):
-    counted = Tally(load_folder(folder).samples)
-    assert (counted.samples, counted.tools.total(), counted.kinds.total()) == (7, 13, 5)
-    assert (counted.distinct_tools, counted.calls) == ({1: 4, 2: 3}, {1: 3, 2: 2, 3: 2})
-    assert (counted.files, counted.kinds) == ({1: 3, 2: 3, 3: 1}, {"image": 2, "raster": 1, "mask": 1, "table": 1})
-    assert counted.tools == {"count_objects": 7, "calculate": 2, "plot": 1, "identify_weed": 2, "lookup_agronomy": 1}
-    assert counted.answer_types == {"exact": 4, "tolerance": 1, "plot": 1, "open_text": 1}
-    assert (counted.languages, counted.without_tools["yes"]) == ({"en": 6, "zh": 1}, 5)
+    counted = count_samples(load_folder(folder).samples)
+    assert (counted["families"].total(), counted["tools"].total()) == (7, 13)
+    assert (counted["tools_per_question"], counted["steps_per_question"]) == ({1: 4, 2: 3}, {1: 3, 2: 2, 3: 2})
+    assert counted["files_per_question"] == {1: 3, 2: 3, 3: 1}
+    assert counted["file_kinds"] == {"image": 2, "raster": 1, "mask": 1, "table": 1}
+    assert counted["tools"]["count_objects"] == 7
+    assert counted["answer_types"] == {"exact": 4, "tolerance": 1, "plot": 1, "open_text": 1}
+    assert (counted["languages"], counted["no_tool"][True]) == ({"en": 6, "zh": 1}, 5)
 
 
 def test_the_card_says_what_there_is_on_what_terms_and_what_was_left_out(card):
@@ -52,8 +54,8 @@ def test_every_figure_of_the_card_is_there_and_the_same_again(folder, card):
         with Image.open(folder / name) as picture:
             assert picture.format == "PNG"
             assert len(picture.convert("RGB").getcolors(100_000)) > 3
-    first = card_plots(Tally(load_folder(folder).samples))
-    assert first == card_plots(Tally(load_folder(folder).samples))
+    first = card_plots(count_samples(load_folder(folder).samples))
+    assert first == card_plots(count_samples(load_folder(folder).samples))
     assert first == {name: (folder / "card" / name).read_bytes() for name in first}
 
 

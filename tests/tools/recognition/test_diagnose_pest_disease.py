@@ -226,7 +226,7 @@ def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, n
     reasons = {"bean": "4 groups to calibrate them on"}
     write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=CROPS, uncalibrated=reasons)
     few = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]))
-    assert few.flags == ("not_calibrated",)
+    assert few.flags == ("crop_not_given", "not_calibrated")
     assert "No score for bean: 4 groups to calibrate them on." in few.notes
     assert few.best is not None
     assert [one.score for one in few.candidates] == [None] * len(few.candidates)

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, matches_keywords
 from agrotools.benchmarks._dialogs.prediction_files import Message, gold_messages, read_message, read_messages
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
+from agrotools.scoring.keywords import held_keywords, unwanted_keyword
 from agrotools.scoring.predictions import Part, SampleParts, Scores, Similarity, summed
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
@@ -61,6 +61,44 @@ def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
     if is_object(value):
         return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value.values())
     return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value) if is_list(value) else True
+
+
+def is_scorable(reference: Any) -> bool:
+    """Return True if the keyword lists of an objective task contain a keyword."""
+    return any(_groups(reference, "whitelist")) or any(_groups(reference, "blacklist"))
+
+
+def check_keywords(reference: Any, where: str) -> None:
+    """Check the form of ``reference``, two lists of lists of texts; BenchmarkError if it has another one."""
+    for name in ("whitelist", "blacklist"):
+        groups: Any = reference.get(name) if is_object(reference) else 0
+        if groups is None and name == "blacklist":
+            continue
+        lists: Any = groups if is_list(groups) else [None]
+        if not all(is_list(group) and all(map(is_text, group)) for group in lists):
+            raise BenchmarkError(
+                f"{where}: the {name} of the answer is no list of lists of texts",
+                hint='it looks like {"whitelist": [["2", "two"]], "blacklist": null}',
+            )
+
+
+def matches_keywords(answer: str, reference: Any) -> bool:
+    r"""Return True if ``answer`` holds an alias of each group of the whitelist and none of the blacklist.
+
+    Aliases are found as whole words (:mod:`agrotools.scoring.keywords`). ``\b`` of the published rule matches only
+    between a word character and another one: it cannot find ``-3`` or ``50%`` in most contexts, and finds ``2`` in
+    ``2.5``.
+
+    ``reference`` must have passed :func:`check_keywords`. Empty groups and empty aliases are ignored.
+    """
+    whitelist, blacklist = _groups(reference, "whitelist"), _groups(reference, "blacklist")
+    return all(held_keywords(answer, whitelist)) and not unwanted_keyword(answer, blacklist, whitelist)
+
+
+def _groups(reference: Any, name: str) -> list[list[str]]:
+    groups: list[list[str]] = reference.get(name) or []
+    named_groups = [[alias for alias in group if alias.strip()] for group in groups]
+    return [group for group in named_groups if group]
 
 
 class CallComparison(NamedTuple):
@@ -175,7 +213,7 @@ def _text_reference(reference: Any, where: str) -> Any:
     if reference is None or (is_object(reference) and not reference):
         return None
     if is_object(reference):
-        check(reference, where)
+        check_keywords(reference, where)
         return reference if is_scorable(reference) else None
     if is_list(reference) and all(map(is_text, reference)):
         return [text for text in reference if text.strip()] or None

@@ -14,15 +14,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
-from agrotools.benchmarks._dialogs.loading import (
-    TOO_DEEP,
-    EntryFindings,
-    Findings,
-    error_text,
-    is_too_deep,
-    quote,
-    samples_of,
-)
+from agrotools.benchmarks._dialogs.loading import Findings, error_text, quote, samples_of
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shorten
 from agrotools.core import (
@@ -104,12 +96,10 @@ def read_entries(
     return [with_groups(sample) for sample in samples]
 
 
-def _read_entry(
-    form: DialogForm, table: FileTable, position: int, entry: Any, findings: EntryFindings
-) -> Sample | None:
+def _read_entry(form: DialogForm, table: FileTable, position: int, entry: Any, findings: Findings) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
-    if not is_object(entry) or is_too_deep(entry):
-        findings.fault(TOO_DEEP if is_object(entry) else "it is no object")
+    if not is_object(entry):
+        findings.fault("it is no object")
         return None
     files, names = _files(entry.get("files"), form, table, findings)
     turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)
@@ -117,7 +107,7 @@ def _read_entry(
     called = [step.tool for step in steps]
     toolset = [*form.tools] if form.all_tools else _toolset(entry.get("tools"), called, findings, form)
     try:
-        questions = _questions(entry.get("evaluation"), findings)
+        questions = _questions(entry.get("evaluation"))
         if form.gold is not None:
             gold = form.gold(entry, findings.note)
         else:
@@ -150,7 +140,7 @@ def _read_entry(
     )
 
 
-def sample_of(prefix: str, gold: Gold, findings: EntryFindings, **fields: Any) -> Sample | None:
+def sample_of(prefix: str, gold: Gold, findings: Findings, **fields: Any) -> Sample | None:
     """Return the sample of an entry; if it is not a valid one, return None and add the reason to ``findings``.
 
     ``prefix``: prefix of sample ids; ``fields``: fields of the sample that do not follow from ``gold``.
@@ -164,9 +154,8 @@ def sample_of(prefix: str, gold: Gold, findings: EntryFindings, **fields: Any) -
             answer=(gold.slot,),
             **fields,
         )
-    except (ValidationError, RecursionError) as error:
-        reason = TOO_DEEP if isinstance(error, RecursionError) else first_error(error)
-        findings.fault(shorten(reason, 120))
+    except ValidationError as error:
+        findings.fault(shorten(first_error(error), 120))
         return None
 
 
@@ -176,7 +165,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _files(
-    value: Any, form: DialogForm, table: FileTable, findings: EntryFindings
+    value: Any, form: DialogForm, table: FileTable, findings: Findings
 ) -> tuple[list[SampleFile], dict[str, str]]:
     """Return the files, and a mapping from their published paths to their names in the sample."""
     files: list[SampleFile] = []
@@ -206,28 +195,25 @@ def _files(
     return files, names
 
 
-def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
+def _toolset(value: Any, called: Sequence[str], findings: Findings, form: DialogForm) -> list[str]:
     """Return the tools that the entry lists, in its order, followed by those that it calls without listing them.
 
     An entry that lists none is offered all tools of the benchmark, since those it calls are part of the solution.
     """
-    if value is not None and not is_object(value) and not is_list(value):
-        findings.fault(f"its tools are no list: {quote(value)}")
     # An object has the tools by name, as in toolmeta.json.
-    listed: list[str] = []
-    for item in _items([*value] if isinstance(value, dict) else value):
-        name: Any = item.get("name") if is_object(item) else item
-        if is_text(name) and name.strip():
-            listed.append(name.strip())
-        else:
-            findings.fault(f"a tool without a name: {quote(item)}")
+    names = [
+        item.get("name") if is_object(item) else item for item in ([*value] if is_object(value) else _items(value))
+    ]
+    if not all(is_text(name) and name.strip() for name in names):
+        findings.fault("a tool without a name")
+    listed = [str(name).strip() for name in names]
     if not listed and not findings.broken:
         findings.note("it lists no tools and is offered all tools of the benchmark")
     return offered_tools(listed or form.tools, called, findings, lacks_tools=form.lacks_tools)
 
 
 def offered_tools(
-    listed: Sequence[str], called: Sequence[str], findings: EntryFindings, *, lacks_tools: bool = False
+    listed: Sequence[str], called: Sequence[str], findings: Findings, *, lacks_tools: bool = False
 ) -> list[str]:
     """Return the listed tools, followed by those that are called without being listed.
 
@@ -246,18 +232,10 @@ def offered_tools(
     return tools
 
 
-def _questions(value: Any, findings: EntryFindings) -> list[str]:
+def _questions(value: Any) -> list[str]:
     """Return ThinkGeo's questions to a judge."""
-    if value is not None and not is_object(value) and not is_list(value):
-        findings.note("its questions to the judge are no list")
-    questions: list[str] = []
-    for item in _items([value] if is_object(value) else value):
-        text: Any = item.get("question") if is_object(item) else item
-        if is_text(text) and text.strip():
-            questions.append(text)
-        else:
-            findings.note("a question to the judge is no text")
-    return questions
+    texts = [item.get("question") if is_object(item) else item for item in _items(value)]
+    return [text for text in texts if is_text(text) and text.strip()]
 
 
 class _Turn(NamedTuple):
@@ -270,14 +248,12 @@ class _Turn(NamedTuple):
     user_turns: int
 
 
-def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _Turn | None:
+def _first_turn(dialogs: Any, findings: Findings, *, open_ended: bool) -> _Turn | None:
     """Return the first question of a dialog with the following messages; None if there is no question."""
     if not is_list(dialogs) or not dialogs:
         findings.fault("it has no dialogs")
         return None
     messages: list[dict[str, Any]] = [message for message in dialogs if is_object(message)]
-    if len(messages) < len(dialogs):
-        findings.note("messages that are no objects are left out")
     user_places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
     query = text_of(messages[user_places[0]].get("content")).strip() if user_places else ""
     if not query:
@@ -294,7 +270,7 @@ def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _
 
 
 def _steps(
-    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
+    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: Findings, *, open_ended: bool
 ) -> list[ReferenceStep]:
     """Return the calls of a turn as reference steps."""
     steps: list[ReferenceStep] = []
@@ -322,7 +298,7 @@ def _steps(
     return steps
 
 
-def _call(calls: Any, names: Mapping[str, str], findings: EntryFindings, number: int) -> tuple[str, Arguments] | None:
+def _call(calls: Any, names: Mapping[str, str], findings: Findings, number: int) -> tuple[str, Arguments] | None:
     """Return the tool and the arguments of the first call of a message."""
     several: list[Any] = calls if is_list(calls) else [calls]
     if len(several) > 1:
@@ -391,7 +367,7 @@ def _gold(
     image_tools: Iterable[str],
     called: Sequence[str],
     final_text: str,
-    findings: EntryFindings,
+    findings: Findings,
 ) -> Gold:
     """Read the gold of an entry from its ``gt_answer``.
 

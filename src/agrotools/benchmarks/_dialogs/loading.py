@@ -12,21 +12,16 @@ from pydantic import JsonValue
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.facts import Facts
-from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
-from agrotools.core.base import NoFileError, Progress
+from agrotools.benchmarks.loading import Loading, find_below, settings_of
+from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample
+from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 from agrotools.plugin import ExpectedCount
-from agrotools.text.loose_json import is_list, is_object
 
-TOO_DEEP = "it is nested too deep"
 _SHOWN = 40
 """Maximum number of faults in an error message; ``agrotools benchmarks check`` lists all."""
 _NAMED = 12
-_DEEPEST = 100
-"""Maximum nesting of an entry. Published entries have about ten levels, and more than 250 cannot be serialised."""
 
 
 class PublishedSettings(FrozenModel):
@@ -37,52 +32,37 @@ class PublishedSettings(FrozenModel):
 
 
 class Findings:
-    """Faults and notes collected while files are read. ``part``: prefix of entry keys if there are several files."""
+    """Faults and notes collected while the entries of files are read, one after the other.
+
+    ``key``: key of the entry that is read. ``part``: prefix of keys in messages if there are several files.
+    """
 
     def __init__(self) -> None:
-        self.part = ""
+        self.key = self.part = ""
         self.faults: list[EntryFault] = []
         self._remarks: list[str] = []
         self._notes: dict[str, dict[str, None]] = defaultdict(dict)
 
-    def fault(self, entry: str, message: str) -> None:
+    def fault(self, message: str) -> None:
         """Record that the entry cannot be used."""
-        self.faults.append(EntryFault(self.part + entry, message))
+        self.faults.append(EntryFault(self.part + self.key, message))
 
-    def note(self, entry: str, message: str) -> None:
+    def note(self, message: str) -> None:
         """Record that the entry is used although it deviates from the published form."""
-        self._notes[message][self.part + entry] = None
+        self._notes[message][self.part + self.key] = None
 
     def remark(self, message: str) -> None:
         """Record a remark about all entries."""
         self._remarks.append(message)
 
     @property
-    def broken(self) -> list[str]:
-        """Keys of the entries that cannot be used, without duplicates."""
-        return list(dict.fromkeys(fault.entry for fault in self.faults))
+    def broken(self) -> bool:
+        """True if the entry cannot be used."""
+        return bool(self.faults) and self.faults[-1].entry == self.part + self.key
 
     def notes(self) -> list[str]:
         """Return the remarks on all entries, then each distinct note with the entries that it applies to."""
         return [*self._remarks, *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items())]
-
-
-@dataclass
-class EntryFindings:
-    """Findings in the entry ``key``. All faults are collected and reported together."""
-
-    key: str
-    findings: Findings
-    broken: bool = False
-
-    def fault(self, message: str) -> None:
-        """Record that the entry cannot be used."""
-        self.broken = True
-        self.findings.fault(self.key, message)
-
-    def note(self, message: str) -> None:
-        """Record that the entry is used although it deviates from the published form."""
-        self.findings.note(self.key, message)
 
 
 def entry_list(entries: Sequence[str]) -> str:
@@ -100,20 +80,6 @@ def quote(value: JsonValue) -> str:
 def error_text(error: BenchmarkError) -> str:
     """Return the message of an error with its hint."""
     return f"{error.message} ({error.hint})" if error.hint else error.message
-
-
-def is_too_deep(entry: object) -> bool:
-    """Return True if an entry is nested too deeply to be read and written again."""
-    level: list[Any] = [entry]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for value in level
-            for inner in (value.values() if is_object(value) else value if is_list(value) else ())
-        ]
-        if not level:
-            return False
-    return True
 
 
 def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
@@ -149,38 +115,23 @@ class ReadSet:
 
 def samples_of(
     entries: Mapping[str, Any],
-    read: Callable[[int, Any, EntryFindings], Sample | None],
+    read: Callable[[int, Any, Findings], Sample | None],
     findings: Findings,
     progress: Progress,
     what: str = "entries",
 ) -> list[Sample]:
-    """Return the samples of all usable entries in file order, with unique ids.
+    """Return the samples of all usable entries in file order. An entry whose id another one has is a fault.
 
     ``read`` converts an entry, given its position and content, to a sample; it returns None for an unusable entry and
     reports all reasons. ``what`` is the label of the reported progress.
     """
-    samples: list[Sample] = []
+    samples: dict[str, Sample] = {}
     for position, (key, entry) in enumerate(entries.items()):
-        if sample := read(position, entry, EntryFindings(key, findings)):
-            samples.append(sample)
+        findings.key = key
+        if (sample := read(position, entry, findings)) and samples.setdefault(sample.id, sample) is not sample:
+            findings.fault("its key is like that of another entry")
         progress(what, position + 1, len(entries))
-    return _with_unique_ids(samples, findings)
-
-
-def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
-    """Return the samples with unique ids: a later one with a repeated id gets a suffix and a note."""
-    used_ids: set[str] = set()
-    renamed_samples: list[Sample] = []
-    for sample in samples:
-        name, number = sample.id, 2
-        while name in used_ids:
-            name, number = f"{sample.id}_{number}", number + 1
-        used_ids.add(name)
-        if name != sample.id:
-            findings.note(str(sample.metadata.get("entry", "")), "its key is like that of another entry")
-            sample = sample.model_copy(update={"id": name})
-        renamed_samples.append(sample)
-    return renamed_samples
+    return [*samples.values()]
 
 
 class Layout(NamedTuple):
@@ -198,28 +149,14 @@ class Layout(NamedTuple):
     """Download source."""
 
     def find(self, data_root: Path | None) -> Path:
-        """Find the entry file below ``data_root``.
+        """Find the entry file below ``data_root``; NoFileError, with the expected layout, if there is none."""
 
-        Raises:
-            UsageError: no folder was given.
-            BenchmarkError: the folder does not exist or holds no such file; the message describes the expected layout.
-        """
-        if data_root is None:
-            raise UsageError(
-                f"where are the files of {self.name}?",
-                hint=f"{self.source}; if they are in a folder DIR: --data-root DIR (benchmarks check NAME DIR)",
-            )
-        root = data_root.expanduser()
-        if root.is_file():
-            raise NoFileError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {self.source}")
-        if not root.is_dir():
-            raise NoFileError(f"there is no folder {root}", hint=self.source)
-        for folder in (*self.folders, "."):
-            for name in self.files:
-                if (root / folder / name).is_file():
-                    # The file itself is not resolved: if it is a link, the images are next to the link.
-                    return (root / folder).resolve() / name
-        raise NoFileError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
+        def find(folder: Path) -> str | None:
+            return next((name for name in self.files if (folder / name).is_file()), None)
+
+        # The file itself is not resolved: if it is a link, the images are next to the link.
+        folder, name = find_below(self.name, data_root, self.folders, find, " or ".join(self.files), self.source)
+        return folder / name
 
     def roots(self, data_root: Path | None) -> list[Path]:
         """Return the folders that file paths are relative to; frames of videos are in the cache."""
@@ -251,7 +188,7 @@ class PublishedBenchmark:
         """Load the benchmark from ``loading.data_root``.
 
         Raises:
-            UsageError: no folder was given, or an option is unknown.
+            UsageError: an option is unknown.
             BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
         """
         settings = settings_of(self.settings, self.layout.name, loading.options)
@@ -276,7 +213,7 @@ class PublishedBenchmark:
             raise BenchmarkError(f"{self.layout.name}: {read.root} holds no entry that is asked for")
         used = {tool for sample in read.samples for tool in sample.toolset}
         notes = read.findings.notes()
-        if broken := read.findings.broken:
+        if broken := [*dict.fromkeys(fault.entry for fault in read.faults)]:
             notes.append(
                 f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}"
             )
@@ -300,9 +237,7 @@ class PublishedBenchmark:
             modes=modes,
             metadata=metadata,
         )
-        samples = with_clusters(read.samples)
-        content_hash = content_hash_of(header, samples)
-        return Benchmark(header, read.root, samples, content_hash, read.external_folders)
+        return Benchmark.of(header, read.samples, read.root, read.external_folders)
 
 
 def file_check(

@@ -42,20 +42,24 @@ LAGENT = {
         max_turns=10,
         shows_images=False,
         stops_unparseable=False,
+        error_counts={
+            "step-by-step": "agrotools.benchmarks._dialogs.record_dialogues:OF_STEPS",
+            "end-to-end": "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
+        },
     )
 }
 """Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""
 
 
 def files_of(module: str, name: str, **others: str) -> dict[str, Any]:
-    """Return the fields of a plug-in that concern its files.
+    """Return the loader of a plug-in, and the functions that concern its files.
 
     ``name``: :class:`~agrotools.benchmarks._dialogs.loading.PublishedBenchmark` in ``module``; ``others``: functions of
     the module in place of its methods.
     """
-    methods = {"load": "load", "check": "check", "find": "layout.find", "file_roots": "layout.roots"}
+    methods = {"load": "load", "check": "check", "find": "layout.find", "roots": "layout.roots"}
     targets = {field: f"{name}.{method}" for field, method in methods.items()} | others
-    return {"takes_options": True, **{field: deferred(f"{module}:{each}") for field, each in targets.items()}}
+    return {field: deferred(f"{module}:{each}") for field, each in targets.items()}
 
 
 class TableLayout(NamedTuple):

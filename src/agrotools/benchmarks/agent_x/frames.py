@@ -1,6 +1,5 @@
 """Extraction of video frames as images into the user's cache, in folders named by the hash of the video."""
 
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -37,8 +36,7 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
     except OSError as error:
         raise BenchmarkError(f"{video.name} cannot be read: {error.strerror or error}") from error
     target = frames_folder() / name
-    if not _is_complete(target):
-        shutil.rmtree(target, ignore_errors=True)
+    if not target.is_dir():
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(prefix=".making-", dir=target.parent) as temporary:
@@ -48,7 +46,7 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
                 made.replace(target)
         except OSError as error:
             # Another process may have written the same frames in the meantime.
-            if not _is_complete(target):
+            if not target.is_dir():
                 raise BenchmarkError(
                     f"frames of {video.name} cannot be written to {target.parent}: {error.strerror or error}",
                     hint="set AGROTOOLS_CACHE to a folder that can be written",
@@ -58,12 +56,6 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
 
 def _frames_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("frame_*_of_*.jpg"))
-
-
-def _is_complete(folder: Path) -> bool:
-    """Return True if ``folder`` holds as many frames as their file names state."""
-    frames = _frames_in(folder) if folder.is_dir() else []
-    return bool(frames) and all(path.stem.endswith(f"_of_{len(frames):02d}") for path in frames)
 
 
 def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None:

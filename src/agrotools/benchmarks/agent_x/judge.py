@@ -1,15 +1,11 @@
 """Judging of reasoning chains by the criteria of Agent-X: questions, rubrics, and parsing of saved replies.
 
 The judge is asked for a Python dict, ``{'Score': ..., 'Justification': ...}``; it is not known how the published tables
-parsed it. Here the score is that of the last object in a reply that has one, with either kind of quotes, in a code
-fence or within prose; otherwise that of the last ``Score: ...``; otherwise the reply itself if it is a number.
-``0.5/1`` and ``80%`` are shares. Anything that is not a number between 0 and 1 is unreadable.
+parsed it. Here its score is read like that of any judge (:func:`agrotools.scoring.judging.questions.read_score`).
 """
 
 import hashlib
 import json
-import math
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +24,7 @@ from agrotools.core.files import read_table
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging.questions import JudgeQuestion, Rubrics, mark_of, prompt_hash, read_score
 from agrotools.scoring.predictions import read_csv, read_json
-from agrotools.text.loose_json import is_list, is_object, is_text, parsed_values
+from agrotools.text.loose_json import is_object, is_text
 
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
 """Metric id of each criterion, by its key in the rubrics."""
@@ -152,45 +148,10 @@ JUDGING = Judging(
 )
 
 
-_THINKING = re.compile(r"^.*</think>", re.DOTALL)
-_SHARE = re.compile(
-    r"\s*+(?P<number>[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d{1,3})?)\s*+"
-    r"(?:(?P<percent>%)|/\s*+(?P<whole>\d++(?:\.\d++)?))?\s*+",
-    re.ASCII | re.IGNORECASE,
-)
-_NAMED = re.compile(rf"\bscore\b['\"*`]*+\s*+[:=]\s*+['\"*`]*+(?P<share>{_SHARE.pattern})", re.ASCII | re.IGNORECASE)
-_LONGEST = 200_000
-
-
 def read_judge_score(reply: Any) -> float | None:
     """Return the score in a saved reply, which may be a text, an object, a number or null; None if it has none or
-    several, or if it is not between 0 and 1. Never raises."""
-    if not is_text(reply):
-        return _share(_score_value(reply) if is_object(reply) else reply)
-    text: str = _THINKING.sub("", reply[:_LONGEST])
-    found: list[Any] = [value for each in parsed_values(text) if (value := _score_value(each)) is not None]
-    found = found or [match["share"] for match in _NAMED.finditer(text)] or [text.strip().strip("`'\"* ")]
-    shares = {_share(each) for each in found}
-    return shares.pop() if len(shares) == 1 else None
-
-
-def _score_value(value: Any) -> Any:
-    """Return the value of the key "score" in any case; None if it is missing."""
-    if is_list(value) and len(value) == 1:
-        value = value[0]
-    if not is_object(value):
-        return None
-    return next((item for key, item in value.items() if str(key).strip().lower() == "score"), None)
-
-
-def _share(value: Any) -> float | None:
-    number = math.nan
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        number = math.inf if abs(value) > 1e9 else float(value)
-    elif isinstance(value, str) and (match := _SHARE.fullmatch(value)):
-        whole = 100.0 if match["percent"] else float(match["whole"] or 1)
-        number = float(match["number"]) / whole if whole else math.nan
-    return number if 0 <= number <= 1 else None
+    several, or if it is not between 0 and 1."""
+    return read_score(reply if is_text(reply) else json.dumps(reply, default=str), most=1)
 
 
 _ID_COLUMNS = ("id", "sample_id", "sample", "key", "index", "idx", "unnamed: 0", "")

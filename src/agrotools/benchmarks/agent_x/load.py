@@ -14,14 +14,11 @@ from pydantic import Field, JsonValue
 from agrotools.benchmarks._dialogs.entries import Gold, offered_tools, sample_of, text_of
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, safe_name
 from agrotools.benchmarks._dialogs.loading import (
-    TOO_DEEP,
-    EntryFindings,
     Findings,
     PublishedBenchmark,
     PublishedSettings,
     ReadSet,
     error_text,
-    is_too_deep,
     quote,
     samples_of,
 )
@@ -71,12 +68,9 @@ class _Files(NamedTuple):
 
 
 def _read_entry(
-    table: FileTable, settings: AgentXSettings, position: int, entry: Any, findings: EntryFindings
+    table: FileTable, settings: AgentXSettings, position: int, entry: Any, findings: Findings
 ) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
-    if is_too_deep(entry):
-        findings.fault(TOO_DEEP)
-        return None
     content = _entry_content(entry)
     if content is None:
         findings.fault("it is no object, nor a list of one")
@@ -142,7 +136,7 @@ def _entry_content(entry: Any) -> dict[str, Any] | None:
     return entry if is_object(entry) else None
 
 
-def _files(value: Any, table: FileTable, settings: AgentXSettings, findings: EntryFindings) -> _Files:
+def _files(value: Any, table: FileTable, settings: AgentXSettings, findings: Findings) -> _Files:
     """Read the files of an entry, which are given as a list or as one text separated by commas."""
     paths: list[Any] = value if is_list(value) else str(value or "").split(",")
     files: list[SampleFile] = []
@@ -190,7 +184,7 @@ def _frame_files(
     return frame_files
 
 
-def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]]:
+def _raw_steps(value: Any, findings: Findings) -> list[dict[str, JsonValue]]:
     """Return the reasoning steps as written; some are wrapped in an additional list."""
     while is_list(value) and len(value) == 1 and is_list(value[0]):
         value = value[0]
@@ -203,7 +197,7 @@ def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]
     return steps
 
 
-def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: EntryFindings) -> list[ReferenceStep]:
+def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: Findings) -> list[ReferenceStep]:
     """Return the steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:

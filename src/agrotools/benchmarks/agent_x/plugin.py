@@ -34,13 +34,13 @@ PLUGIN = plugin_of(
             agent=deferred("agrotools.benchmarks.agent_x.protocol:make_agent"),
             templates=PromptTemplates("agent_x", "agrotools.benchmarks.agent_x"),
             single_shot=True,
+            error_counts={"no-tool": "agrotools.benchmarks.agent_x.predictions:SINGLE_REPLY"},
         )
     },
-    error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.predictions:SINGLE_REPLY"},
     slots=(ImageCallsSlot,),
     metrics={
         f"agent_x.{name}": MetricInfo(each.label, f"{each.meaning}; by a judge", slots=is_published, by_judge=True)
         for name, each in CRITERIA.items()
     },
-    published=PublishedFiles("agrotools.benchmarks.agent_x", "agentx"),
+    figures=PublishedFiles("agrotools.benchmarks.agent_x", "agentx"),
 )

@@ -13,11 +13,10 @@ from agrotools.benchmarks._dialogs.record_dialogues import returned_content
 from agrotools.benchmarks.facts import listed_tools
 from agrotools.core import Record, Sample, UsageError
 from agrotools.core.base import without_surrogates
-from agrotools.text.loose_json import NotJson, dumps, loads, values_in
+from agrotools.text.loose_json import dumps, parsed_values
 from agrotools.tools import get_tool
 
 STEPS, ANSWER = "reasoning_steps", "final_answer"
-_OPEN_FENCE = re.compile(r"\A```(?:json)?", re.IGNORECASE)
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 
 
@@ -64,14 +63,9 @@ def without_thinking(text: str) -> str:
 
 
 def _objects(text: str) -> list[dict[str, JsonValue]]:
-    return [value for value in _values(without_thinking(text).strip()) if isinstance(value, dict)]
-
-
-def _values(text: str) -> list[JsonValue]:
-    whole = _value(_OPEN_FENCE.sub("", text).removesuffix("```").strip())
-    if isinstance(whole, dict):
-        return _inner(whole)
-    return [value for start, end in values_in(text) for value in _inner(_value(text[start:end]))]
+    """Return the objects in a reply in their order, JSON or Python literals."""
+    values = reversed([*parsed_values(without_thinking(text))])
+    return [each for value in values for each in _inner(value) if isinstance(each, dict)]
 
 
 def _inner(value: JsonValue) -> list[JsonValue]:
@@ -81,14 +75,6 @@ def _inner(value: JsonValue) -> list[JsonValue]:
     if isinstance(value, dict) and len(value) == 1 and STEPS not in value and ANSWER not in value:
         return [*value.values()]
     return [value]
-
-
-def _value(text: str) -> JsonValue:
-    """Parse a text as JSON or as a Python literal without tuples; None if it is neither."""
-    try:
-        return loads(text)
-    except NotJson:
-        return None
 
 
 def _steps(value: JsonValue) -> list[dict[str, JsonValue]] | None:

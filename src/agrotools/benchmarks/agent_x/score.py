@@ -62,9 +62,9 @@ def score(
     generative = generative_ids(data) if data is not None else {str(row) for row in GENERATIVE_ROWS}
     counts = {
         "samples": len(keys),
-        "without_prediction": sum(key not in answers for key in keys) if predictions else 0,
-        "without_judgement": sum(key not in judged for key in keys) if table is not None else 0,
-        "generative": sum(key in generative for key in keys),
+        "without_prediction": len({*keys}.difference(answers)) if predictions else 0,
+        "without_judgement": len({*keys}.difference(judged)) if table is not None else 0,
+        "generative": len({*keys} & generative),
         **dict.fromkeys(("unreadable_scores", "missing_scores", "without_gold_tools"), 0),
         "not_in_the_data_set": len({*answers, *judged}.difference(keys)),
     }
@@ -75,14 +75,8 @@ def score(
     }
     samples: list[SampleParts] = []
     for key in keys:
-        parts: dict[str, Part] = {}
-        for column, metric in columns.items():
-            if column == GOAL and key in generative:
-                continue
-            scores = judged.get(key, {})
-            counts["missing_scores"] += column not in scores
-            counts["unreadable_scores"] += column in scores and scores[column] is None
-            parts[metric] = Part(scores.get(column) or 0.0, 1)
+        of_key = {column: metric for column, metric in columns.items() if column != GOAL or key not in generative}
+        parts = _judged_parts(judged.get(key, {}), of_key, counts)
         if data is not None and predictions:
             if gold_tools := tools_of(data[key]):
                 tools = tools_of(answers.get(key, {}))
@@ -99,6 +93,15 @@ def score(
         complete = len(values) == len(_STAR_PARTS)
         metrics[_GOAL_STAR] = Figure(sum(values) / len(values) if complete else None, len(of_images))
     return Scores("single-shot", metrics, counts, left_out, tuple(samples))
+
+
+def _judged_parts(
+    scores: Mapping[str, float | None], columns: Mapping[str, str], counts: dict[str, int]
+) -> dict[str, Part]:
+    for column in columns:
+        counts["missing_scores"] += column not in scores
+        counts["unreadable_scores"] += column in scores and scores[column] is None
+    return {metric: Part(scores.get(column) or 0.0, 1) for column, metric in columns.items()}
 
 
 def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,9 +15,9 @@ from pydantic import JsonValue
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items, slot_of
 from agrotools.benchmarks.agrieval.plugin import SETS
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
-from agrotools.benchmarks.loading import Loading, settings_of
+from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.core import Sample, UsageError
-from agrotools.core.base import NoFileError, Progress
+from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, write_whole
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
@@ -46,10 +45,6 @@ def found_files(name: str, data_root: Path | None) -> str:
     return f"{root}: {', '.join(path.name for path in paths)}"
 
 
-def _get(name: str) -> str:
-    return f"get them: agrotools benchmarks get {name} (from {SETS[name]['layout']['get_it']})"
-
-
 _VARIANTS = ("(main)", "(rag)", "(shuffle)")
 """Variants of a file in order of preference."""
 
@@ -59,39 +54,26 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
     set.
 
     Raises:
-        UsageError: no folder was given, or a named file does not exist.
+        UsageError: a named file does not exist.
         NoFileError: the folder does not exist or holds no such file.
     """
-    if data_root is None:
-        raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR, or {_get(name)}")
-    data_root = data_root.expanduser()
-    places = (path for each in SETS[name]["layout"]["folders"] for path in _in_any_case(data_root, each))
-    root = next((path for path in places if path.is_dir()), data_root)
-    if not root.is_dir():
-        raise NoFileError(f"there is no folder {root}", hint=_get(name))
-    if settings.files:
-        return root, [_named_file(root, each.strip()) for each in settings.files.split(",") if each.strip()]
-    there = sorted(path for path in root.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
-    if name == "cmmlu-agronomy":
-        paths = [path for path in there if "agronomy" in path.name.lower()][:1]
-    else:
+    layout = SETS[name]["layout"]
+
+    def find(folder: Path) -> list[Path]:
+        if settings.files:
+            return [_named_file(folder, each.strip()) for each in settings.files.split(",") if each.strip()]
+        there = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
+        if name == "cmmlu-agronomy":
+            return [path for path in there if "agronomy" in path.name.lower()][:1]
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
-        paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
-    if not paths:
-        hint = f"{_get(name)}, or name files with --option files=NAME"
-        raise NoFileError(f"{root} holds no file of {name}", hint=hint)
-    return root, paths
+        return list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
 
-
-def _in_any_case(root: Path, place: str) -> Sequence[Path]:
-    """Return the paths at a place below ``root``, whatever the case of its letters."""
-    letters = (f"[{each.lower()}{each.upper()}]" if each.isalpha() else escape(each) for each in place)
-    return sorted(root.glob("".join(letters)))
+    hint = f"get them: agrotools benchmarks get {name} (from {layout['get_it']}), or name files: --option files=NAME"
+    return find_below(name, data_root, layout["folders"], find, "file", hint)
 
 
 def _named_file(root: Path, name: str) -> Path:
-    names = {path.name.casefold(): path for path in root.iterdir()}
-    path = root / name if (root / name).is_file() else names.get(name.casefold(), root / name)
+    path = {path.name.casefold(): path for path in root.iterdir()}.get(name.casefold(), root / name)
     if not path.is_file():
         raise UsageError(
             f"there is no file {path}", hint="--option files= takes names in the folder, with commas between"

@@ -76,8 +76,6 @@ def _plugin(name: str, **parts: Any) -> BenchmarkPlugin:
         SETS[name],
         {"options": lambda slot: isinstance(slot, OptionsSlot), "text": has_text},
         **loaders_of(name, "agrotools.benchmarks.agrieval.load", load="load_questions", find="found_files"),
-        takes_options=True,
-        without_tools=True,
         **parts,
     )
 
@@ -85,7 +83,7 @@ def _plugin(name: str, **parts: Any) -> BenchmarkPlugin:
 AGRIEVAL = _plugin(
     "agrieval",
     slots=(OptionsSlot, ReferenceTextSlot),
-    published=PublishedFiles("agrotools.benchmarks.agrieval", "agrieval"),
+    figures=PublishedFiles("agrotools.benchmarks.agrieval", "agrieval"),
 )
 CMMLU_AGRONOMY = _plugin("cmmlu-agronomy")
 METRICS = AGRIEVAL.metrics

@@ -245,44 +245,58 @@ def _kind(row: Row, fields: FieldMap, options: Mapping[str, str]) -> Kind:
     return "name" if len(str(answer).split()) <= _NAME_WORDS else "text"
 
 
+_AT: Any = {"name": "answer", "label": "the answer"}
+
+
 def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -> tuple[Slot, ...]:
     answer = row.get(fields.answer_of.get(kind, fields.answer))
     if answer is None or answer == []:
         raise RowFault("no answer")
-    at: Any = {"name": "answer", "label": "the answer"}
-    if kind in ("single", "several"):
-        letters = right_letters(answer, options, fields)
-        if kind == "single" and len(letters) > 1:
-            raise RowFault("several correct options where one is asked for", answer)
-        text = row.get(fields.answer_text)
-        if text is not None and letters != right_letters(text, options, fields):
-            raise RowFault("the answer and its text name different options", f"{answer} and {text}")
-        labels = dict(zip(fields.labels, options, strict=False))
-        return (LetteredSlot(**at, value=letters, options=dict(options), several=kind == "several", labels=labels),)
-    if kind == "yes_no":
-        word = str(answer).strip().lower()
-        if word not in ("yes", "no", "true", "false"):
-            raise RowFault("the answer is neither yes nor no", answer)
-        return (BooleanSlot(**at, value=word in ("yes", "true")),)
-    if kind in ("numbers", "box"):
-        listed = parsed(answer) if isinstance(answer, str) else answer
-        values = [number_in(each) for each in listed] if isinstance(listed, list) else []
-        numbers = tuple(each for each in values if each is not None)
-        if not numbers or len(numbers) < len(values) or (kind == "box" and len(numbers) != 4):
-            raise RowFault("the answer is no list of numbers", answer)
-        return (NumberListSlot(**at, value=numbers, box=kind == "box", abs_tol=fields.abs_tol),)
-    if kind == "number":
-        return (_number_slot("answer", "the answer", answer, fields),)
-    if kind == "parts":
-        parts = [part.strip() for part in str(answer).split(",") if part.strip()]
-        names = ["answer"] if len(parts) == 1 else [f"part_{number}" for number in range(1, len(parts) + 1)]
-        return tuple(_part(name, part, fields) for name, part in zip(names, parts, strict=True))
-    if kind == "text":
-        return (ReferenceTextsSlot(**at, values=(str(answer),)),)
+    match kind:
+        case "single" | "several":
+            return (_lettered_slot(row, fields, options, answer, several=kind == "several"),)
+        case "yes_no":
+            word = str(answer).strip().lower()
+            if word not in ("yes", "no", "true", "false"):
+                raise RowFault("the answer is neither yes nor no", answer)
+            return (BooleanSlot(**_AT, value=word in ("yes", "true")),)
+        case "numbers" | "box":
+            listed = parsed(answer) if isinstance(answer, str) else answer
+            values = [number_in(each) for each in listed] if isinstance(listed, list) else []
+            numbers = tuple(each for each in values if each is not None)
+            if not numbers or len(numbers) < len(values) or (kind == "box" and len(numbers) != 4):
+                raise RowFault("the answer is no list of numbers", answer)
+            return (NumberListSlot(**_AT, value=numbers, box=kind == "box", abs_tol=fields.abs_tol),)
+        case "number":
+            return (_number_slot("answer", "the answer", answer, fields),)
+        case "parts":
+            parts = [part.strip() for part in str(answer).split(",") if part.strip()]
+            names = ["answer"] if len(parts) == 1 else [f"part_{number}" for number in range(1, len(parts) + 1)]
+            return tuple(_part(name, part, fields) for name, part in zip(names, parts, strict=True))
+        case "text":
+            return (ReferenceTextsSlot(**_AT, values=(str(answer),)),)
+        case "name":
+            return (_name_slot(row, fields, str(answer)),)
+
+
+def _lettered_slot(
+    row: Row, fields: FieldMap, options: Mapping[str, str], answer: Any, *, several: bool
+) -> LetteredSlot:
+    letters = right_letters(answer, options, fields)
+    if not several and len(letters) > 1:
+        raise RowFault("several correct options where one is asked for", answer)
+    text = row.get(fields.answer_text)
+    if text is not None and letters != right_letters(text, options, fields):
+        raise RowFault("the answer and its text name different options", f"{answer} and {text}")
+    labels = dict(zip(fields.labels, options, strict=False))
+    return LetteredSlot(**_AT, value=letters, options=dict(options), several=several, labels=labels)
+
+
+def _name_slot(row: Row, fields: FieldMap, answer: str) -> ExactSlot:
     others = [row.get(path) for path in fields.other_names]
     names = [name for each in others for name in (each if isinstance(each, list) else [each]) if name]
-    aliases = tuple(dict.fromkeys(str(name) for name in names if str(name) != str(answer)))
-    return (ExactSlot(**at, value=str(answer).strip(), aliases={str(answer).strip(): aliases} if aliases else {}),)
+    aliases = tuple(dict.fromkeys(str(name) for name in names if str(name) != answer))
+    return ExactSlot(**_AT, value=answer.strip(), aliases={answer.strip(): aliases} if aliases else {})
 
 
 def _part(name: str, part: str, fields: FieldMap) -> Slot:

@@ -11,24 +11,25 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, image_size
+from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, FileTable
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, count_list, shorten
-from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.benchmarks.loading import Loading, find_below, settings_of
 from agrotools.benchmarks.rows import read_rows
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
-from agrotools.core.base import NoFileError, Progress, no_progress
-from agrotools.core.files import cache_dir, sha256_of_file, write_whole
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import cache_dir, write_whole
 from agrotools.core.taxonomy import AnswerType
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
 
 OWN_MAP = "agvqa-map.toml"
 NO_IMAGES = "none"
@@ -90,22 +91,12 @@ def map_of(name: str, data_root: Path | None, given: str) -> FieldMap:
 
 
 def _files(name: str, fields: FieldMap, data_root: Path | None, patterns: str) -> tuple[Path, list[Path]]:
-    top = (data_root or data_folder()).expanduser().resolve()
     names = tuple(part.strip() for part in patterns.split(",")) if patterns else fields.files
-    roots = [top / folder for folder in fields.folders]
-    for root in [*roots, top] if not roots or top.name in fields.folders else roots:
-        if root.is_dir() and (files := map_files(names, root)):
-            return root, files
-    wanted = " or ".join(dict.fromkeys(names))
-    get = (
-        f"get them: agrotools benchmarks get {name} (from {fields.url})"
-        if fields.download
-        else f"they are at {fields.url}"
-    )
-    raise NoFileError(
-        f"{top / fields.folders[0] if roots else top} has no files of {name}: {wanted}",
-        hint="--data-root DIR gives the folder" + (f"; {get}" if fields.url else ""),
-    )
+    get = f"agrotools benchmarks get {name} (from {fields.url})" if fields.download else f"they are at {fields.url}"
+    # The patterns fit many files, so that a folder of any name is only searched if the map names none.
+    itself = not fields.folders or (data_root is not None and data_root.expanduser().resolve().name in fields.folders)
+    missing = " or ".join(dict.fromkeys(names))
+    return find_below(name, data_root, fields.folders, partial(map_files, names), missing, get, itself=itself)
 
 
 def read_set(
@@ -195,7 +186,8 @@ class _Images:
         if self.elsewhere and not self.elsewhere.is_dir():
             raise UsageError(f"there is no folder {self.elsewhere}", hint="--option images=DIR, or images=none")
         self._bases = [root / folder for folder in fields.image_folders]
-        self._known: dict[Path, tuple[str, int, int]] = {}
+        folders = {"": root, _EMBEDDED: _cache(), _ELSEWHERE: self.elsewhere}
+        self._tables = {first: FileTable(folder) for first, folder in folders.items() if folder}
 
     def files(self, row: Row) -> list[SampleFile]:
         """Return the images of a row, named ``image_1``..."""
@@ -217,17 +209,12 @@ class _Images:
 
     def _file(self, value: Any, row: Row, name: str) -> SampleFile:
         path = self._stored(value) or self._path(value, row)
-        digest, width, height = self._known.get(path) or self._known.setdefault(path, _facts(path))
-        folders = {"": self._root, _EMBEDDED: _cache(), _ELSEWHERE: self.elsewhere}
-        first, folder = next(each for each in folders.items() if each[1] and path.is_relative_to(each[1]))
-        return SampleFile(
-            name=f"{name}{path.suffix.lower() or '.png'}",
-            path="/".join(filter(None, (first, path.relative_to(folder or path).as_posix()))),
-            kind="image",
-            sha256=digest,
-            width_px=width,
-            height_px=height,
-        )
+        first, table = next(each for each in self._tables.items() if path.is_relative_to(each[1].root))
+        try:
+            file = table.image(path.relative_to(table.root).as_posix(), f"{name}{path.suffix.lower() or '.png'}")
+        except BenchmarkError as error:
+            raise RowFault("an image cannot be read", path.name) from error
+        return file.model_copy(update={"path": "/".join(filter(None, (first, file.path)))})
 
     def _stored(self, value: Any) -> Path | None:
         """Return the path in the cache of an image that the row holds itself; None if the value is a path."""
@@ -281,14 +268,6 @@ def _is_image(value: Any) -> bool:
     if isinstance(value, Mapping):
         return bool(value.get("bytes"))
     return isinstance(value, bytes) or (isinstance(value, str) and Path(value).suffix.lower() in IMAGE_SUFFIXES)
-
-
-def _facts(path: Path) -> tuple[str, int, int]:
-    """Return hash, width and height of an image."""
-    try:
-        return sha256_of_file(path), *image_size(path, path.name)
-    except (OSError, BenchmarkError) as error:
-        raise RowFault("an image cannot be read", path.name) from error
 
 
 def notes_of(read: ReadSet, fields: FieldMap) -> list[str]:
@@ -366,9 +345,8 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         sources=(SourceNote(name=fields.title, licence=fields.licence, url=fields.url, citation=fields.citation),),
         metadata=metadata,
     )
-    samples = tuple(read.samples) if fields.cluster else with_clusters(read.samples)
-    content_hash = content_hash_of(header, samples)
     folders = {_EMBEDDED: _cache()}
     if settings.images not in ("", NO_IMAGES):
         folders[_ELSEWHERE] = Path(settings.images).expanduser().resolve()
-    return Benchmark(header, read.root, samples, content_hash, folders)
+    benchmark = Benchmark.of(header, read.samples, read.root, folders)
+    return replace(benchmark, samples=read.samples) if fields.cluster else benchmark

@@ -3,13 +3,13 @@
 import operator
 import tomllib
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from agrotools.benchmarks.facts import loaders_of
+from agrotools.benchmarks.facts import Facts, loaders_of, plugin_of
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount
+from agrotools.plugin import BenchmarkPlugin
 
 
 class LetteredSlot(Slot):
@@ -74,41 +74,41 @@ class NumberListSlot(Slot):
 OWN = "agvqa"
 """Name of the plug-in that reads a user's own files with a map of their own."""
 _ROOM = "agrotools.benchmarks.agvqa"
-_LOADERS = {"load": "load_set", "find": "find_set", "check": "check_set", "file_roots": "image_roots"}
 
 
-def _plugin(name: str) -> BenchmarkPlugin:
+def _plugin(facts: Facts, **parts: Any) -> BenchmarkPlugin:
+    functions = {"load": "load_set", "find": "find_set", "check": "check_set", "roots": "image_roots"}
+    loaders = loaders_of(facts["name"], f"{_ROOM}.load", **functions)
+    return plugin_of({"takes_options": True, **facts}, **loaders, **parts)
+
+
+def _plugin_of_map(name: str) -> BenchmarkPlugin:
     # The map is read as plain TOML, so that a list of benchmarks does not import its reader.
     fields = tomllib.loads(Path(__file__).with_name("maps").joinpath(f"{name}.toml").read_text("utf-8"))
-    download = (
-        Download(fields["download"], fields["licence"], fields["download_into"]) if "download" in fields else None
-    )
-    predictions = {name: f"{_ROOM}.predictions:{name.upper().replace('-', '_')}"} if "predictions" in fields else {}
-    questions = fields.get("questions")
-    return BenchmarkPlugin(
-        name=name,
-        title=fields["title"],
-        about=f"{fields['about']} ({fields['checked']})",
-        needs=f"DIR/{fields['folders'][0]}/{fields['files'][0]}, {fields['url'].removeprefix('https://')}",
-        takes_options=True,
-        download=download,
-        expected=(ExpectedCount("questions", questions, True, len),) if questions else (),
-        predictions=predictions,
-        **loaders_of(name, f"{_ROOM}.load", **_LOADERS),
-    )
+    facts: dict[str, Any] = {
+        "name": name,
+        "about": f"{fields['about']} ({fields['checked']})",
+        "needs": f"DIR/{fields['folders'][0]}/{fields['files'][0]}, {fields['url'].removeprefix('https://')}",
+    }
+    if "download" in fields:
+        places = {"address": "download", "licence": "licence", "into": "download_into"}
+        facts["download"] = {field: fields[key] for field, key in places.items()}
+    if "predictions" in fields:
+        facts["targets"] = {"predictions": {name: f"{_ROOM}.predictions:{name.upper().replace('-', '_')}"}}
+    if questions := fields.get("questions"):
+        facts["expected"] = [{"name": "questions", "published": questions, "decides": True, "count": "samples"}]
+    return _plugin(facts)
 
 
 AGROBENCH, AGMMU, AGROMIND, AGRIBENCH, CROP, MIRAGE, MIRAGE_MMST = map(
-    _plugin, ("agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst")
+    _plugin_of_map, ("agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst")
 )
-OWN_FILE = BenchmarkPlugin(
-    name=OWN,
-    title="AG-VQA",
-    about="your own questions on pictures, read from parquet, JSON, JSON Lines or CSV with a field map",
-    needs="DIR with the files and agvqa-map.toml (or --option map=FILE)",
-    takes_options=True,
+OWN_FILE = _plugin(
+    {
+        "name": OWN,
+        "about": "your own questions on pictures, read from parquet, JSON, JSON Lines or CSV with a field map",
+        "needs": "DIR with the files and agvqa-map.toml (or --option map=FILE)",
+        "targets": {"scoring": f"{_ROOM}.score:SCORING", "predictions": {OWN: f"{_ROOM}.predictions:OWN_FILE"}},
+    },
     slots=(LetteredSlot, NumberListSlot),
-    predictions={OWN: f"{_ROOM}.predictions:OWN_FILE"},
-    scoring_target=f"{_ROOM}.score:SCORING",
-    **loaders_of(OWN, f"{_ROOM}.load", **_LOADERS),
 )

@@ -24,16 +24,7 @@ from agrotools.build.scenes.processes import DrawingProcesses, Look, Order, each
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, remedy, sha256_of_file, write_whole
-from agrotools.formats.benchmark import (
-    FILES_FOLDER,
-    HEADER_FILE,
-    MOST_MAKERS,
-    SAMPLES_FILE,
-    Benchmark,
-    content_hash_of,
-    load_folder,
-)
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, MOST_MAKERS, SAMPLES_FILE, Benchmark, load_folder
 from agrotools.formats.writing import write_samples
 
 _MANIFEST = "manifest.json"
@@ -55,10 +46,7 @@ def load_drawn(name: str, loading: Loading) -> Benchmark:
     pack = read_pack(name)
     folder, drawn = folder_of(pack), DrawnFiles(pack)
     if loading.files_later:
-        content_hash = content_hash_of(pack.header, pack.samples)
-        return Benchmark(
-            pack.header, folder.resolve(), with_clusters(pack.samples), content_hash, make_files=drawn.prepare
-        )
+        return Benchmark.of(pack.header, pack.samples, folder.resolve(), make_files=drawn.prepare)
     ids = set(pack.header.quick) if loading.quick and pack.header.quick else {sample.id for sample in pack.samples}
     paths = [file.path for sample in pack.samples if sample.id in ids for file in sample.files]
     with _explained(name, folder.parent):

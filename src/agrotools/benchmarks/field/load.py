@@ -10,12 +10,12 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks.downloads import Downloader
 from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head, read_samples
-from agrotools.benchmarks.loading import INCOMPLETE, Loading, data_folder, settings_of
+from agrotools.benchmarks.loading import INCOMPLETE, Loading, data_folder, find_below, settings_of
 from agrotools.benchmarks.obtaining import Obtained, Request
 from agrotools.core import AgrotoolsError, FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file, write_whole
-from agrotools.formats.benchmark import Benchmark, SourceNote, content_hash_of
+from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.formats.clusters import with_clusters
 from agrotools.tools.recognition.candidates import pest_pack_files
 
@@ -32,11 +32,7 @@ class FieldSettings(FrozenModel):
 
 def field_folder(data_root: Path | None) -> Path:
     """Return the photographs' folder below ``data_root``, or of ``agrotools benchmarks get``; NoFileError if none."""
-    root = data_root.expanduser() if data_root else data_folder()
-    for folder in (root / "field", root):
-        if (folder / "files").is_dir():
-            return folder.resolve()
-    raise NoFileError(f"{root} holds no photographs of field", hint=f"get them: {_GET_IT}")
+    return find_below("field", data_root, ["field"], lambda each: (each / "files").is_dir(), "photographs", _GET_IT)[0]
 
 
 def load_field(loading: Loading) -> Benchmark:
@@ -77,8 +73,7 @@ def load_field(loading: Loading) -> Benchmark:
     ids = {sample.id for sample in samples}
     quick = tuple(each for each in header.quick if each in ids)
     header = header.model_copy(update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}})
-    content_hash = content_hash_of(header, samples)
-    return Benchmark(header, root, with_clusters(samples), content_hash)
+    return Benchmark.of(header, samples, root)
 
 
 def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:

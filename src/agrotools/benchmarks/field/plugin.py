@@ -8,5 +8,5 @@ PLUGIN = plugin_of(
     read_facts(__file__),
     load=deferred("agrotools.benchmarks.field.load:load_field"),
     find=_folder,
-    file_roots=lambda data_root: [_folder(data_root)],
+    roots=lambda data_root: [_folder(data_root)],
 )

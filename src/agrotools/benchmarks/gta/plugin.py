@@ -10,10 +10,6 @@ PLUGIN = plugin_of(
     FACTS,
     **files_of("agrotools.benchmarks.gta.load", "GTA"),
     protocols=LAGENT,
-    error_counts={
-        ("lagent", "step-by-step"): "agrotools.benchmarks._dialogs.record_dialogues:OF_STEPS",
-        ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
-    },
     slots=(ImageCallsSlot,),
-    published=PublishedFiles("agrotools.benchmarks.gta", "gta"),
+    figures=PublishedFiles("agrotools.benchmarks.gta", "gta"),
 )

@@ -4,10 +4,11 @@ Reads the published files. It was written without access to them: it follows the
 docs/gta-thinkgeo-agent-x.md lists the assumptions.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, read_entries, text_of
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
@@ -24,7 +25,7 @@ from agrotools.benchmarks._dialogs.loading import (
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, FACTS, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import BenchmarkError, Mode, Sample
+from agrotools.core import BenchmarkError, Mode, Sample, first_error
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.predictions import read_json
@@ -137,24 +138,18 @@ def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
 
 
 def _names(content: Any, path: Path) -> list[str]:
-    names: list[str] = []
     listed: list[Any] = [*content] if is_list(content) or is_object(content) else []
-    for each in listed:
-        name: Any = next((each[key] for key in _NAME_KEYS if each.get(key)), None) if is_object(each) else each
-        if not is_text(name) or not name.strip():
-            raise BenchmarkError(f"{path} holds a tool without a name: {quote(each)}", hint="download it again")
-        names.append(name.strip())
-    if not names:
-        raise BenchmarkError(f"{path} names no tool", hint="download it again, or remove it: the names are known here")
+    given: list[Any] = [
+        next(filter(None, map(each.get, _NAME_KEYS)), None) if is_object(each) else each for each in listed
+    ]
+    names = [name.strip() for name in given if is_text(name) and name.strip()]
+    if not names or len(names) < len(given):
+        hint = "download it again, or remove it: the names are known here"
+        raise BenchmarkError(f"{path} is no list of tools with their names", hint=hint)
     return list(dict.fromkeys(names))
 
 
-_LONGEST_ID = 200
-
-Note = Callable[[str], None]
-
-
-def tree_of(content: Any, note: Note) -> SubTasksSlot:
+def tree_of(content: Any, note: Callable[[str], None]) -> SubTasksSlot:
     """Return the slot of an entry's ``sub_tasks``, a list of nodes or one node. ``note`` receives notes on changes.
 
     Raises:
@@ -162,60 +157,41 @@ def tree_of(content: Any, note: Note) -> SubTasksSlot:
     """
     nodes: Any = content
     if is_object(content):
-        nodes = content["sub_tasks"] if content.get("sub_tasks") else [content]
+        nodes = content.get("sub_tasks") or [content]
     if not is_list(nodes) or not nodes:
         raise BenchmarkError(f"it has no sub_tasks: {quote(nodes)}" if nodes else "it has no sub_tasks")
-    missing: list[str] = []
-    tasks = _sub_tasks(nodes, "", 1, note, missing)
-    ids = [name for each in tasks for name in each.ids]
-    if missing or len(set(ids)) < len(ids):
+    ids: list[str] = []
+    tasks = [_node(node, str(place), ids) for place, node in enumerate(nodes, start=1)]
+    if not all(ids) or len(set(ids)) < len(ids):
         note("ids of sub-tasks are missing, or given twice: their places stand for them")
-        tasks = _sub_tasks(nodes, "", 1, note, None)
-    return SubTasksSlot(name="task", label="what came of the task", sub_tasks=tasks)
+        tasks = [_node(node, str(place), None) for place, node in enumerate(nodes, start=1)]
+    try:
+        return SubTasksSlot(name="task", label="what came of the task", sub_tasks=tuple(tasks))
+    except ValidationError as error:
+        raise BenchmarkError(first_error(error)) from error
 
 
-def _sub_tasks(
-    nodes: Sequence[Any], prefix: str, level: int, note: Note, missing: list[str] | None
-) -> tuple[SubTask, ...]:
-    """Return sub-tasks with their ids, adding places without an id to ``missing``; with None, places are the ids."""
-    tasks = tuple(_node(node, f"{prefix}{number}", level, note, missing) for number, node in enumerate(nodes, start=1))
-    if all(each.weight == 0 for each in tasks):
-        note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")
-    return tasks
-
-
-def _node(node: Any, place: str, level: int, note: Note, missing: list[str] | None) -> SubTask:
-    if level > DEEPEST_SUB_TASK:
+def _node(node: Any, place: str, ids: list[str] | None) -> SubTask:
+    """Return the sub-task at a place; its id is added to ``ids``, or is the place if that is None."""
+    if place.count(".") >= DEEPEST_SUB_TASK:
         raise BenchmarkError(f"its sub_tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
-    if not is_object(node):
-        raise BenchmarkError(f"sub-task {place} is no object: {quote(node)}")
-    below: Any = node.get("sub_tasks") or []
-    if not is_list(below):
-        raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {quote(below)}")
-    requirements = text_of(node.get("requirements")).strip()
-    if not below and not requirements:
-        note("a sub-task without requirements is graded")
-    node_id = _id(node) if missing is not None else place
-    if missing is not None and not node_id:
-        missing.append(place)
-    return SubTask(
-        id=node_id or place,
-        requirements=requirements,
-        weight=_weight(node, place),
-        sub_tasks=_sub_tasks(below, f"{place}.", level + 1, note, missing) if below else (),
-    )
+    fields: dict[str, Any] = node if is_object(node) else {}
+    below: Any = fields.get("sub_tasks") or []
+    if not is_object(node) or not is_list(below):
+        raise BenchmarkError(f"sub-task {place} is no object with a list of sub_tasks: {quote(node)}")
+    given = fields.get("id")
+    name = str(given).strip()[:_LONGEST_ID] if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    if ids is not None:
+        ids.append(name)
+    try:
+        return SubTask(
+            id=(ids is not None and name) or place,
+            requirements=text_of(fields.get("requirements")).strip(),
+            weight=fields.get("weight", 1.0),
+            sub_tasks=tuple(_node(each, f"{place}.{number}", ids) for number, each in enumerate(below, start=1)),
+        )
+    except ValidationError as error:
+        raise BenchmarkError(f"sub-task {place}: {first_error(error)}") from error
 
 
-def _weight(node: dict[str, Any], place: str) -> float:
-    weight = node.get("weight", 1)
-    if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise BenchmarkError(f"the weight of sub-task {place} is no number: {quote(weight)}")
-    if not math.isfinite(weight) or weight < 0:
-        raise BenchmarkError(f"the weight of sub-task {place} is {quote(weight)}: it must be 0 or more")
-    return float(weight)
-
-
-def _id(node: Any) -> str:
-    node_id = node.get("id") if is_object(node) else None
-    is_id = isinstance(node_id, str | int) and not isinstance(node_id, bool)
-    return str(node_id).strip()[:_LONGEST_ID] if is_id else ""
+_LONGEST_ID = 200

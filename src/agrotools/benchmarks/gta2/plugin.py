@@ -1,5 +1,6 @@
 """Plug-in of GTA-2, and the slot for a task with a tree of sub-tasks."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -20,7 +21,7 @@ class SubTask(FrozenModel):
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
     requirements: str = ""
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = 1.0
     sub_tasks: tuple["SubTask", ...] = ()
 
     @property
@@ -65,11 +66,9 @@ class SubTasksSlot(Slot):
     def _is_a_tree(self) -> Self:
         if self.depth > DEEPEST_SUB_TASK:
             raise ValueError(f"sub-tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
-        seen: set[str] = set()
-        for name in (name for each in self.sub_tasks for name in each.ids):
-            if name in seen:
-                raise ValueError(f"two sub-tasks have the id {name!r}")
-            seen.add(name)
+        counts = Counter(name for each in self.sub_tasks for name in each.ids)
+        if twice := next((name for name, count in counts.items() if count > 1), None):
+            raise ValueError(f"two sub-tasks have the id {twice!r}")
         return self
 
     @property

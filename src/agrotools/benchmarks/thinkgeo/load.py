@@ -100,7 +100,7 @@ def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
     read = read_thinkgeo(path, split, progress)
     notes = ["the SAR split is not there: 50 questions fewer"] if len(read.files) < 2 else []
     has_sar = any(sample.groups.get("sensor") == "sar" for sample in read.samples)
-    optical = tuple(each for each in PLUGIN.expected if not each.name.startswith("radar"))
+    optical = tuple(each for each in PLUGIN.paper.counts if not each.name.startswith("radar"))
     return file_check(read, THINKGEO.layout, notes, None if has_sar else optical)
 
 

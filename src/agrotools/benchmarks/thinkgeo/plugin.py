@@ -19,5 +19,5 @@ PLUGIN = plugin_of(
     **files_of("agrotools.benchmarks.thinkgeo.load", "THINKGEO", check="check_thinkgeo"),
     protocols=LAGENT,
     slots=(ImageCallsSlot,),
-    published=PublishedFiles("agrotools.benchmarks.thinkgeo", "thinkgeo"),
+    figures=PublishedFiles("agrotools.benchmarks.thinkgeo", "thinkgeo"),
 )

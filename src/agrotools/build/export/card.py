@@ -25,7 +25,8 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools import __version__
-from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
+from agrotools.benchmarks.describing import count_samples
+from agrotools.core import ANSWER_TYPES, Sample
 from agrotools.core.files import read_table, sha256_of_file, write_whole
 from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, CROISSANT_FILE, BenchmarkHeader
 
@@ -65,50 +66,25 @@ def _is_omission(key: str) -> bool:
     return key in _WORDS or key.endswith(tuple(f"_{word}" for word in _WORDS))
 
 
-_CJK = re.compile(r"[㐀-鿿豈-﫿]")
-
-
-class Tally:
-    """Counts over samples.
-
-    ``tasks`` is keyed by task type and answer type. ``tools`` counts reference calls. ``distinct_tools``, ``calls`` and
-    ``files`` count samples by their number of each. ``kinds`` counts distinct files.
-    """
-
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        called = [sample.reference.tools if sample.reference else () for sample in samples]
-        self.samples = len(samples)
-        self.families = Counter(sample.family for sample in samples)
-        self.tasks = Counter((sample.task_type, sample.answer_type) for sample in samples)
-        self.task_types = Counter(sample.task_type for sample in samples)
-        self.answer_types = Counter(sample.answer_type for sample in samples)
-        self.slots = Counter(slot.type for sample in samples for slot in sample.answer)
-        self.sources = Counter(sample.source for sample in samples)
-        self.templates = len({sample.template for sample in samples})
-        self.tools = Counter(tool for tools in called for tool in tools)
-        self.distinct_tools = Counter(len(set(tools)) for tools in called)
-        self.calls = Counter(map(len, called))
-        self.files = Counter(len(sample.files) for sample in samples)
-        self.kinds = Counter({file.path: file.kind for sample in samples for file in sample.files}.values())
-        self.languages = Counter("zh" if _CJK.search(sample.query) else "en" for sample in samples)
-        self.without_tools = Counter("yes" if sample.no_tool_eligible else "no" for sample in samples)
+Counted = Mapping[str, Counter[Any]]
+"""Counts over samples (:func:`~agrotools.benchmarks.describing.count_samples`)."""
 
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
 """Fixed parts: context, record set, licences, the names that ``[metadata.rai]`` may set, and their default values."""
 
 
-def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
+def rai_fields(header: BenchmarkHeader, counted: Counted) -> dict[str, Any]:
     """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
     names = "; ".join(f"{source.name}{f' ({source.url})' if source.url else ''}" for source in header.sources)
     shares = [
         f"{len(counts)} {what}{'s' if len(counts) > 1 else ''}; "
-        f"{100 * counts.most_common(1)[0][1] / counted.samples:.0f} % of samples are {counts.most_common(1)[0][0]}."
-        for what, counts in (("source", counted.sources), ("task type", counted.task_types))
-        if counts
+        f"{100 * count / counts.total():.0f} % of samples are {most}."
+        for what, counts in (("source", counted["sources"]), ("task type", counted["task_types"]))
+        for most, count in counts.most_common(1)
     ]
-    languages = " and ".join({"en": "English", "zh": "Chinese"}[name] for name in sorted(counted.languages))
-    shared = TERMS["shared_files"].format(counted.samples, counted.kinds.total())
+    languages = " and ".join({"en": "English", "zh": "Chinese"}[name] for name in sorted(counted["languages"]))
+    shared = TERMS["shared_files"].format(counted["families"].total(), counted["file_kinds"].total())
     described: dict[str, Any] = {
         **TERMS["rai"],
         **(defaults := TERMS["rai_of_drawings" if header.synthetic else "rai_of_photographs"]),
@@ -140,7 +116,7 @@ def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 
 def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
     """Return Croissant JSON-LD of the benchmark in ``folder``, with the SHA-256 of all files, but no gold."""
-    counted = Tally(samples)
+    counted = count_samples(samples)
     known = {file.path: file.sha256 for sample in samples for file in sample.files}
     paths = ["benchmark.toml", _SAMPLES, *sorted(known)]
     facts = {name: value for name in ("creator", "url") if isinstance(value := header.metadata.get(name), str)}
@@ -167,7 +143,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
         "creator": {"@type": "Organization", "name": maker},
         "datePublished": _today().isoformat(),
         "citeAs": "; ".join([f"{citation} (arXiv 2605.22366)", *citations]),
-        "inLanguage": sorted(counted.languages),
+        "inLanguage": sorted(counted["languages"]),
         "keywords": ["agriculture", "tool use", "multimodal models", "benchmark", *["synthetic"] * header.synthetic],
         "isBasedOn": sources,
         **rai_fields(header, counted),
@@ -232,14 +208,14 @@ def write_card(
     path = folder / CARD_FILE
     if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):
         return
-    counted = Tally(samples)
+    counted = count_samples(samples)
     (folder / CARD_FOLDER).mkdir(exist_ok=True)
     for name, content in card_plots(counted).items():
         write_whole(folder / CARD_FOLDER / name, content)
     write_whole(path, (front + card_text(header, counted, samples, use)).encode())
 
 
-def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample], use: str = TEXTS["use"]) -> str:
+def card_text(header: BenchmarkHeader, counted: Counted, samples: Sequence[Sample], use: str = TEXTS["use"]) -> str:
     """Return the card in Markdown."""
     parts = [
         f"# {_plain(header.name)}, version {_plain(header.version)}",
@@ -265,24 +241,16 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _contents(header: BenchmarkHeader, counted: Tally) -> str:
+def _contents(header: BenchmarkHeader, counted: Counted) -> str:
     def listed(counts: Mapping[Any, int]) -> str:
         return ", ".join(f"{key}{':' * isinstance(key, int)} {count}" for key, count in sorted(counts.items()))
 
     rows = [
-        ("samples", str(counted.samples)),
-        ("families", listed({FAMILIES.get(name, name): count for name, count in counted.families.items()})),
-        ("task types", listed(counted.task_types)),
-        ("answer types", listed(counted.answer_types)),
-        ("answer slots", listed(counted.slots)),
-        ("unique files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
-        ("files of a sample", listed(counted.files)),
-        ("reference calls", str(counted.tools.total())),
-        ("calls of a sample", listed(counted.calls)),
-        ("distinct tools of a sample", listed(counted.distinct_tools)),
-        ("templates", str(counted.templates)),
-        ("languages of the questions", listed(counted.languages)),
-        ("answerable without tools", f"{counted.without_tools['yes']} (no raster, no table, no figure to draw)"),
+        ("samples", str(counted["families"].total())),
+        *((what, listed(counted[name])) for name, what in TEXTS["counts"].items()),
+        ("reference calls", str(counted["tools"].total())),
+        ("templates", str(len(counted["templates"]))),
+        ("answerable without tools", f"{counted['no_tool'][True]} (no raster, no table, no figure to draw)"),
         ("toolset", ", ".join(header.toolset)),
     ]
     return _table(("what", "how many"), [(_plain(what), _plain(text)) for what, text in rows])
@@ -295,14 +263,14 @@ def _examples(samples: Sequence[Sample]) -> list[tuple[str, str]]:
     return [(_plain(task_type), _plain(query)) for task_type, query in sorted(first.items())]
 
 
-def _sources(header: BenchmarkHeader, counted: Tally) -> str:
+def _sources(header: BenchmarkHeader, counted: Counted) -> str:
     rows: list[tuple[str, ...]] = []
     for source in header.sources:
         notes = " ".join(text for text in (source.citation, source.note) if text)
-        count = str(counted.sources[source.name] or "")
+        count = str(counted["sources"][source.name] or "")
         rows.append((_plain(source.name), count, _plain(source.licence), _link(source.url or ""), _plain(notes)))
     listed_names = {source.name for source in header.sources}
-    unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in listed_names)
+    unnamed = sorted((name, count) for name, count in counted["sources"].items() if name not in listed_names)
     # If there is only one source, files without a listed source fall under its licence.
     licence = _plain(header.sources[0].licence) if len(header.sources) == 1 else ""
     rows += [(_plain(name), str(count), licence, "", "") for name, count in unnamed]
@@ -314,7 +282,7 @@ def _left_out(metadata: Mapping[str, JsonValue]) -> str:
     return "## What was left out\n\n" + "\n".join(lines) if lines else ""
 
 
-def _built(header: BenchmarkHeader, counted: Tally) -> str:
+def _built(header: BenchmarkHeader, counted: Counted) -> str:
     facts = {key: as_words(value) for key, value in without_omissions(header.metadata).items() if key != "rai"}
     rows = [(_plain(key), _plain(text)) for key, text in sorted(facts.items()) if text]
     protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
@@ -337,17 +305,17 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
-def card_plots(counted: Tally) -> dict[str, bytes]:
+def card_plots(counted: Counted) -> dict[str, bytes]:
     """Draw the charts of the card as horizontal, stacked bars; PNG files by name."""
-    sources = counted.sources.most_common(_MOST_SOURCES)
-    if rest := counted.sources.total() - sum(count for _, count in sources):
-        sources.append((f"{len(counted.sources) - len(sources)} others", rest))
-    order = {name: -count for name, count in counted.task_types.items()}
-    types = sorted(counted.tasks, key=lambda pair: (order[pair[0]], ANSWER_TYPES.index(pair[1])))
+    sources = counted["sources"].most_common(_MOST_SOURCES)
+    if rest := counted["sources"].total() - sum(count for _, count in sources):
+        sources.append((f"{len(counted['sources']) - len(sources)} others", rest))
+    order = {name: -count for name, count in counted["task_types"].items()}
+    types = sorted(counted["tasks"], key=lambda pair: (order[pair[0]], ANSWER_TYPES.index(pair[1])))
     bars: dict[str, dict[tuple[str, str], int]] = {
-        "tasks.png": {pair: counted.tasks[pair] for pair in types},
-        "calls.png": {(str(number), ""): count for number, count in sorted(counted.calls.items())},
-        "tools.png": {(name, ""): count for name, count in counted.tools.most_common()},
+        "tasks.png": {pair: counted["tasks"][pair] for pair in types},
+        "calls.png": {(str(number), ""): count for number, count in sorted(counted["steps_per_question"].items())},
+        "tools.png": {(name, ""): count for name, count in counted["tools"].most_common()},
         "sources.png": {(name, ""): count for name, count in sources},
     }
     return {name: _bar_chart(title, bars[name]) for name, title in TEXTS["figures"].items()}

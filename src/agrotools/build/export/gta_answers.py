@@ -138,24 +138,28 @@ class AnswerReader:
             return _unknown(at["name"])
         if value is None:
             raise BenchmarkError(f"its answer has no value at {self.fields.answer['value']!r} ([answer] value)")
+        return at | self._content(kind, value, scope)
+
+    def _content(self, kind: str | None, value: Any, scope: Any) -> Plain:
+        """Return the fields of the slot that hold the value of a part of the answer, found in ``scope``."""
         aliases = [str(each).strip() for each in _listed(self._at("aliases", scope))]
         is_list, is_long = isinstance(value, list), not aliases and len(str(value).split()) > _SHORT_WORDS
         members = [str(each).strip() for each in (value if is_list else re.split("[>,]", str(value)))]
         if kind == "tolerance":
-            return at | self._number(value, scope)
+            return self._number(value, scope)
         if kind == "open_text" or (kind is None and (is_list or is_long)):
             facts = [[str(point)] for point in _listed(self._at("points", scope))]
             facts = facts or [[*map(str, cast(list[Any], value))] if is_list else [str(value)]]
-            return at | {"type": "open_text", "facts": [{"phrases": phrases} for phrases in facts]}
+            return {"type": "open_text", "facts": [{"phrases": phrases} for phrases in facts]}
         if kind == "choice_set":
-            return at | self._set(members)
+            return self._set(members)
         if kind == "rank":
-            order = {"label": "the order, written as first > second > third", "value": " > ".join(members)}
-            return {**at, "type": "exact", **order}
+            label = "the order, written as first > second > third"
+            return {"type": "exact", "label": label, "value": " > ".join(members)}
         if kind == "boolean" and _truth([str(value)]) is None:
             raise BenchmarkError(f"its answer {value!r} is neither yes nor no")
         unit = self._at("unit", scope) if plain_number(value) is not None else None
-        return at | self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
+        return self._label(value, aliases, ()) | ({"unit": unit} if unit else {})
 
     def _label(self, value: Any, aliases: Sequence[str], wrong: Sequence[str]) -> Plain:
         if (truth := _truth([str(value), *aliases])) is not None:

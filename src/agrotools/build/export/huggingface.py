@@ -1,4 +1,4 @@
-"""Benchmark in the layout of Hugging Face datasets: parquet files that contain the pictures, and a card.
+"""Benchmark in the layout of Hugging Face datasets: a parquet file that contains the pictures, and a card.
 
     datasets.load_dataset(folder, split="test")[0]["images"][0]      # a PIL image
 
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from PIL import Image
 
-from agrotools.build.export.card import TERMS, TEXTS, Tally, write_card
+from agrotools.benchmarks.describing import count_samples
+from agrotools.build.export.card import TERMS, TEXTS, write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import Sample
 from agrotools.core.base import arrow_and_parquet
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 DATA_FOLDER, SPLIT = "data", "test"
 _TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "declared", "metadata", "groups", "difficulty")
-GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
-"""Approximate content of a row group and of a parquet file, bytes; a single row may be larger than either."""
+GROUP_BYTES = 128 * 2**20
+"""Approximate content of a row group, bytes; a single row may be larger."""
 
 
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
@@ -38,17 +39,15 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
     arrow_and_parquet()
     with replacing_export(out, "hf") as partial:
         (partial / DATA_FOLDER).mkdir()
-        shards = _write_shards(partial / DATA_FOLDER, root, samples)
-        for number, shard in enumerate(shards):
-            shard.rename(shard.with_name(f"{SPLIT}-{number:05d}-of-{len(shards):05d}.parquet"))
+        _write_rows(partial / DATA_FOLDER / f"{SPLIT}-00000-of-00001.parquet", root, samples)
         write_card(partial, header, samples, front=front_matter(header, samples), use=TEXTS["use_of_datasets"])
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
     """Return the YAML head of the card: parquet files, licence, languages, size. Strings are JSON, valid YAML."""
-    counted = Tally(samples)
+    languages = sorted(count_samples(samples)["languages"])
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
-    size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")
+    size = next((name for most, name in sizes if len(samples) < most), "100K<n<1M")
     tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]
     known = TERMS["licences"].get(header.licence, {}).get("huggingface")
     lines = [
@@ -56,7 +55,7 @@ def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
         f"pretty_name: {_quoted(f'{header.name} {header.version}')}",
         f"license: {known or 'other'}",
         *([] if known else ["license_name: terms-of-the-sources", "license_link: README.md"]),
-        f"language: {_quoted(sorted(counted.languages))}",
+        f"language: {_quoted(languages)}",
         f"size_categories: {_quoted([size])}",
         'task_categories: ["visual-question-answering", "image-text-to-text"]',
         f"tags: {_quoted(tags)}",
@@ -74,44 +73,29 @@ def _quoted(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _write_shards(folder: Path, root: Path, samples: Sequence[Sample]) -> list[Path]:
+def _write_rows(path: Path, root: Path, samples: Sequence[Sample]) -> None:
     arrow, parquet = arrow_and_parquet()
     schema = _schema(arrow)
-    shards: list[Path] = []
-    writer = None
-    written = 0
-    try:
-        for rows, size in _groups(root, samples):
-            if writer is None or written + size > SHARD_BYTES:
-                if writer is not None:
-                    writer.close()
-                shards.append(folder / f"{len(shards):05d}.parquet")
-                # The dictionary may be as large as a row group, so that files shared by samples are stored once.
-                writer = parquet.ParquetWriter(
-                    shards[-1], schema, compression="zstd", dictionary_pagesize_limit=2 * GROUP_BYTES
-                )
-                written = 0
+    # The dictionary may be as large as a row group, so that files shared by samples are stored once.
+    limit = 2 * GROUP_BYTES
+    with parquet.ParquetWriter(path, schema, compression="zstd", dictionary_pagesize_limit=limit) as writer:
+        for rows in _groups(root, samples):
             writer.write_table(arrow.Table.from_pylist(rows, schema=schema), row_group_size=len(rows))
-            written += size
-    finally:
-        if writer is not None:
-            writer.close()
-    return shards
 
 
-def _groups(root: Path, samples: Sequence[Sample]) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Yield rows of about :data:`GROUP_BYTES` in total, with the size of their files in bytes."""
+def _groups(root: Path, samples: Sequence[Sample]) -> Iterator[list[dict[str, Any]]]:
+    """Yield rows of about :data:`GROUP_BYTES` in total."""
     rows: list[dict[str, Any]] = []
     size = 0
     for sample in samples:
         row, weight = _row(root, sample)
         if rows and size + weight > GROUP_BYTES:
-            yield rows, size
+            yield rows
             rows, size = [], 0
         rows.append(row)
         size += weight
     if rows:
-        yield rows, size
+        yield rows
 
 
 def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:

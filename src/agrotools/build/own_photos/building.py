@@ -18,6 +18,7 @@ from PIL import Image
 from agrotools.benchmarks import load_folder
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
+from agrotools.build.own_photos.label_check import compare_with_tool
 from agrotools.build.own_photos.plan import Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import (
@@ -136,8 +137,10 @@ _MOST_WARNED = 8
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
-    """A finished benchmark. ``used``: pictures in questions, by column; ``skipped``: unused items with reasons;
-    ``warnings``: names that the knowledge base does not have; ``agreements``: of two observers, as text.
+    """A finished benchmark.
+
+    ``used``: pictures in questions, by column. ``skipped``: not used, with reasons. ``agreements``: of two observers.
+    ``warnings``: names that the knowledge base does not have, and how often the tool agrees with the table.
     """
 
     header: BenchmarkHeader
@@ -218,9 +221,10 @@ def _built(
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    warnings = tuple(_unknown_names(columns, part_of))
+    samples = load_folder(out).samples
+    warnings = (*_unknown_names(columns, part_of), *compare_with_tool(samples, columns, part_of, names))
     shown: dict[str, set[str]] = {column: set() for column in part_of}
-    for sample in load_folder(out).samples:
+    for sample in samples:
         shown[str(sample.metadata["column"])] |= {str(file.sha256) for file in sample.files}
     for column, pictured in part_of.items():
         for digest in sorted({str(each.file.sha256) for each in pictured} - shown[column]):

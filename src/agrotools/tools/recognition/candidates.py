@@ -136,6 +136,7 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     count = sum(map(len, net.info.crops.values())) or len(net.info.classes)
     away = net.info.figures.get("days left out")
     warning = f"; on days and places not learnt it names {away['top1']:.2f} right" if away else ""
+    flags = ("ranking_only",) if away else ()  # whether the day was learnt, no picture tells
     notes = (f"{BY_NET} {net.info.name}, which knows {count} classes{warning}",)
     return Recogniser(
         f"net {net.info.name}",
@@ -144,6 +145,7 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         True,
         net.judge,
         notes,
+        flags,
         uncalibrated=net.info.uncalibrated,
     )
 

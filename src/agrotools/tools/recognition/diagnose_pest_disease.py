@@ -111,7 +111,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="3",
+    version="4",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files, pest_pack_files),
@@ -207,6 +207,8 @@ def _by_recogniser(
     candidates, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
     )
+    if recogniser.is_shipped and crop is None:
+        flags = (*flags, "crop_not_given")
     crop = next((name for name, labels in recogniser.crops.items() if candidates[0].label in labels), "")
     if why := recogniser.uncalibrated.get(crop):
         notes, flags = (*notes, f"No score for {crop}: {why}."), (*flags, NOT_CALIBRATED)
@@ -218,7 +220,8 @@ def _allowed(
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
     """Return the labels that are possible on ``crop`` (None for all), and notes."""
     if crop is None:
-        return None, ()
+        note = "the crop was not given: a leaf of an unknown crop may be taken for one of these"
+        return None, (note,) if recogniser.is_shipped else ()
     if recogniser.crops:
         if (known_as := _name_of_crop(recogniser.crops, crop, names)) is None:
             raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)

@@ -1,6 +1,6 @@
 """Plug-in of the benchmark ripeness: one object, all light; its parts are imported when they are needed."""
 
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, RunProtocol, Slot, deferred
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, Paper, RunProtocol, Slot, Targets, deferred
 from ripeness.slots import GradeSlot
 
 
@@ -12,7 +12,6 @@ PLUGIN = BenchmarkPlugin(
     name="ripeness",
     about="three questions on the ripeness of tomatoes",
     load=deferred("ripeness.load:load_ripeness"),
-    expected=(ExpectedCount("questions", 3, True, len),),
     slots=(GradeSlot,),
     metrics={
         "ripeness.grade": MetricInfo(
@@ -31,6 +30,6 @@ PLUGIN = BenchmarkPlugin(
             prompts=lambda _benchmark: "Reply with one word.",
         )
     },
-    scoring_target="ripeness.score:SCORING",
-    reporting_target="ripeness.report:REPORTING",
+    paper=Paper(counts=(ExpectedCount("questions", 3, True, len),)),
+    targets=Targets(scoring="ripeness.score:SCORING", reporting="ripeness.report:REPORTING"),
 )
