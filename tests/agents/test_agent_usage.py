@@ -10,7 +10,7 @@ import pytest
 
 import agrotools as at
 from agrotools.core import BudgetReached, UsageError
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.models.prices import price_by_name
 from agrotools.report.parts import counts_table
 from support.agent_server import agent_serving

@@ -15,7 +15,7 @@ import agrotools as at
 from agrotools.analysis.study import read_study
 from agrotools.analysis.study_tables import inseparable_groups
 from agrotools.core import UsageError
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from support.benchmark_folders import number_sample, write_folder
 from support.command import run_command
 from support.fault_server import closed_port

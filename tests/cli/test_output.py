@@ -212,7 +212,7 @@ def test_a_name_that_is_not_utf8_is_kept_or_refused(tmp_path: Path) -> None:
     ("stage", "command", "said"),
     [
         (
-            "agrotools.runner.evaluate.load_for_run",
+            "agrotools.runner.build.load_for_run",
             "eval embedded -m baseline:echo",
             ": no sample was run; run the same command again",
         ),

@@ -19,12 +19,12 @@ from agrotools.scoring import Estimate
 from agrotools.scoring.statistics import estimate_difference, estimate_mean
 from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
-from agrotools.tools.learned import LEARNED
 from agrotools.tools.recognition.candidates import PACK, identifier, recogniser_for
 from agrotools.tools.recognition.labelled_pictures import LabelledImage
 from agrotools.tools.recognition.packs import load_pack
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
+from agrotools.vision.learned import LEARNED
 
 NAMING = ("identify_weed", "diagnose_pest_disease")
 COUNTING = "count_objects"

@@ -199,9 +199,9 @@ def _preview(benchmark: str, sample: str | None, options: dict[str, Any], *, as_
     from tempfile import TemporaryDirectory
 
     from agrotools.core import UsageError
+    from agrotools.runner.build import load_for_run, prepare_run
     from agrotools.runner.config import read_config
     from agrotools.runner.estimate import PREVIEWED, items_of, requests_of
-    from agrotools.runner.evaluate import load_for_run, prepare_run
     from agrotools.runner.prompts import PromptLog, StoredPrompts
 
     given = {"benchmark": benchmark} | {name: value for name, value in options.items() if value is not None}

@@ -280,7 +280,7 @@ def _print_screen(
     from agrotools.benchmarks.loading import INCOMPLETE
     from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, print_screen
-    from agrotools.runner.evaluate import benchmark_notes
+    from agrotools.runner.build import benchmark_notes
 
     summaries = [each.summary for each in rescored]
     at = _first_model(summaries)

@@ -34,7 +34,7 @@ def view(
         return
     grading = None
     if missing_package() is None:
-        from agrotools.build.review.grading_app import GradingPages
+        from agrotools.build.review.app import GradingPages
 
         grading = GradingPages(data_root).open
 

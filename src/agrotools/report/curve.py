@@ -17,8 +17,7 @@ from agrotools.core import MODES, FrozenModel, Mode, Record, UsageError
 from agrotools.core.base import benchmark_title
 from agrotools.report.layout import DASH, Cell, Table, harmless, new_table, percent, points, value_cell
 from agrotools.runner.degradation import Degradation
-from agrotools.runner.doses import UNDISTURBED, doses_text
-from agrotools.runner.faults import Faults
+from agrotools.runner.faults import UNDISTURBED, Faults, doses_text
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest

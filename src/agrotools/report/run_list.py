@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from agrotools.core import AgrotoolsError
 from agrotools.core.base import benchmark_title, count_text
 from agrotools.core.files import MANIFEST_COPY, MANIFEST_FILE
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.report.layout import Column, Table, new_table, percent
 from agrotools.report.screen import headline
 from agrotools.runner.records import RECORDS_FILE, record_index

@@ -5,7 +5,7 @@ from typing import Any
 
 from agrotools.core import Mode
 from agrotools.core.base import benchmark_title, prompt_tokens_text
-from agrotools.models.ledger import read_spend
+from agrotools.models.metered import read_spend
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline

@@ -51,7 +51,7 @@ _RELOAD = """setInterval(async () => {
 
 OpensGrading = Callable[[Mapping[Path, str], str, str], str]
 """Function that opens a page for blind grading and returns its address; for its arguments see
-:mod:`agrotools.build.review.grading_app`."""
+:mod:`agrotools.build.review.app`."""
 
 
 class _Shell(NamedTuple):
