@@ -123,7 +123,7 @@ class Sample:
 
     def _print(self, file: io.StringIO | None) -> None:
         from agrotools.report.explain import explain
-        from agrotools.report.layout import print_parts
+        from agrotools.report.terminal import print_parts
 
         for record in self.records:
             print_parts(explain(record, self.run.score_record(record), self.run.judgements.of(record)), file)

@@ -91,7 +91,8 @@ class StudyResult(NamedTuple):
     differences: Sequence[RunDifference]
 
     def _repr_markdown_(self) -> str:
-        from agrotools.analysis.study_tables import markdown, study_tables
+        from agrotools.analysis.study_tables import study_tables
+        from agrotools.report.text_tables import markdown
 
         return markdown(study_tables(self))
 

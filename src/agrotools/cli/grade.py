@@ -96,19 +96,17 @@ def grade(
 
 def print_summary(parts: "Iterable[SummaryPart]") -> None:
     """Print the paragraphs and tables of a summary of a review or a grading."""
-    from rich.console import RenderableType
-    from rich.text import Text
+    from agrotools.report.layout import Paragraph, Part, new_table
+    from agrotools.report.terminal import print_parts
 
-    from agrotools.report.layout import harmless, new_table, print_parts
-
-    shown: list[RenderableType] = []
+    shown: list[Part] = []
     for part in parts:
         if "text" in part:
-            shown.append(Text(harmless(part["text"])))
+            shown.append(Paragraph(part["text"], ""))
             continue
-        first, *headings = map(harmless, part["head"])
+        first, *headings = part["head"]
         table = new_table(first, headings)
         for row in part["rows"]:
-            table.add_row(*map(harmless, row))
+            table.add_row(*row)
         shown.append(table)
     print_parts(shown)

@@ -26,7 +26,8 @@ def study(
     import sys
 
     from agrotools.analysis.study import read_study, run_study, study_of_runs, study_result
-    from agrotools.analysis.study_tables import markdown, study_tables, write_tables
+    from agrotools.analysis.study_tables import study_tables, write_tables
+    from agrotools.report.text_tables import markdown
 
     if len(paths) > 1 or paths[0].is_dir():
         result = study_result(*study_of_runs(paths), allow_invalid=allow_invalid)
