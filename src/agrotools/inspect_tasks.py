@@ -2,17 +2,15 @@
 
     inspect eval agrotools/embedded_quick --model openai/gpt-4.1-mini
 
-The solver is the loop of ``agrotools eval`` with native calls; the tools run as tools of Inspect, so that its log and
-its other solvers (``--solver``) have them, too.
-The metrics ``fas``, ``fas_low`` and ``fas_high`` (95 % interval by cluster) are those of ``agrotools eval``, twins of
-unanswerable questions included; the scores of single samples are those before twins are compared.
+The solver is the loop of ``agrotools eval``. The tools are tools of Inspect, for its log and other solvers, too.
+The metric ``fas`` is that of ``agrotools eval``; scores of single samples are those before twins are compared.
 """
 
 import asyncio
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -32,7 +30,7 @@ from inspect_ai.model import (
     execute_tools,
     get_model,
 )
-from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer, stderr
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import Tool, ToolDef, ToolParams, tool
 from inspect_ai.tool import ToolCall as InspectCall
@@ -43,11 +41,10 @@ from agrotools.benchmarks.loading import Loading, load_as
 from agrotools.core import ErrorInfo, Observation, Record, Step, ToolCall, ToolOutcome, ToolSpec, Trajectory
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models import Completion, Message, ModelSettings, TextPart
-from agrotools.models.base import FinishReason, RequestedCall, WireStats
+from agrotools.models.base import FinishReason, RequestedCall
 from agrotools.scoring.aggregate import RunAggregator
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.slots import refused, score_record
-from agrotools.scoring.statistics import Estimate
 from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -131,12 +128,6 @@ class _InspectModel:
     def __init__(self, state: TaskState) -> None:
         self._state = state
 
-    @property
-    def stats(self) -> WireStats:
-        return WireStats()
-
-    async def close(self) -> None: ...
-
     async def generate(
         self,
         messages: Sequence[Message],
@@ -187,7 +178,9 @@ def prepare_sample(benchmark: Benchmark) -> Solver:
         executor = await _SESSIONS.executor(benchmark)
         session = await asyncio.to_thread(_Session, benchmark, str(state.sample_id), executor)
         _SESSIONS.open[state.uuid] = session
-        messages, specs = await LLMAgent(_InspectModel(state), MODE, "tool-calling").request_for(session.view, ())
+        messages, specs = await LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling").request_for(
+            session.view, ()
+        )
         state.messages = [_chat_message(each) for each in messages]
         state.tools = [agricultural_tool(spec, session) for spec in specs]
         return state
@@ -212,7 +205,7 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
             said = error.message if error else "the tool did not run"
             return ToolOutcome(Observation(error=ErrorInfo(kind="invalid_argument", message=said)))
 
-        policy = LLMAgent(_InspectModel(state), MODE, "tool-calling")
+        policy = LLMAgent(cast(Any, _InspectModel(state)), MODE, "tool-calling")
         trajectory = await run_end_to_end(policy, session.view, call_tool, max_steps)
         state.store.set(_TRAJECTORY, trajectory.model_dump(mode="json"))
         return state
@@ -220,42 +213,30 @@ def answer_question(max_steps: int = MAX_STEPS) -> Solver:
     return solve
 
 
-def _of_all(value_of: Callable[[Estimate], float]) -> Metric:
-    def compute(scores: list[SampleScore]) -> float:
+@metric
+def fas() -> Metric:
+    """Return the Final Answer Score of all samples, 0 to 1, and its 95 % interval by cluster (from ten clusters)."""
+
+    def compute(scores: list[SampleScore]) -> Value:
         tally = RunAggregator(protocol="tool-calling")
         for each in scores:
             record = Record.model_validate((each.score.metadata or {})[_RECORD])
             tally.add(record, score_record(record))
-        metrics = tally.summary(allow_invalid=True).modes[MODE].metrics
-        return value_of(metrics[FAS].overall) if FAS in metrics else math.nan
+        modes = tally.summary(allow_invalid=True).modes
+        if MODE not in modes or FAS not in modes[MODE].metrics:
+            return math.nan
+        overall = modes[MODE].metrics[FAS].overall
+        interval = overall.interval
+        return {"fas": overall.value} | ({"low": interval.lower, "high": interval.upper} if interval else {})
 
     return compute
 
 
-@metric
-def fas() -> Metric:
-    """Return the Final Answer Score of all samples, 0 to 1."""
-    return _of_all(lambda overall: overall.value)
-
-
-@metric
-def fas_low() -> Metric:
-    """Return the lower end of its 95 % interval by cluster; NaN under ten clusters."""
-    return _of_all(lambda overall: overall.interval.lower if overall.interval else math.nan)
-
-
-@metric
-def fas_high() -> Metric:
-    """Return the upper end of its 95 % interval by cluster; NaN under ten clusters."""
-    return _of_all(lambda overall: overall.interval.upper if overall.interval else math.nan)
-
-
-@scorer(metrics=[fas(), fas_low(), fas_high(), stderr(cluster="cluster")])
+@scorer(metrics=[fas(), stderr(cluster="cluster")])
 def final_answer_score() -> Scorer:
     """Return the scorer: the Final Answer Score of a sample by ``agrotools``, with its score rows as metadata.
 
-    What another solver answered is scored as it is, with the calls that it made: give it :func:`closing_message` as its
-    last prompt, or let its answer hold the lines of the form.
+    What another solver answered is scored as it is, with the calls that it made.
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
