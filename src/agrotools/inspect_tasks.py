@@ -6,6 +6,8 @@ The solver is the loop of ``agrotools eval``. The tools are tools of Inspect, fo
 The metric ``fas`` is that of ``agrotools eval``; scores of single samples are those before twins are compared.
 """
 
+# pyright: reportMissingImports=false
+
 import asyncio
 import math
 import shutil
