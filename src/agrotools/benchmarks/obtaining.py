@@ -90,10 +90,11 @@ class ListedBenchmark(NamedTuple):
 
 def list_benchmarks(data_root: Path | None = None) -> list[ListedBenchmark]:
     """Return all benchmarks that are known by name, with what is below ``data_root`` (default: the downloads)."""
-    return [_listed(plugin, data_root) for plugin in (*BENCHMARKS.loaded(), PEST_PICTURES)]
+    return [listed(plugin, data_root) for plugin in (*BENCHMARKS.loaded(), PEST_PICTURES)]
 
 
-def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
+def listed(plugin: BenchmarkPlugin, data_root: Path | None = None) -> ListedBenchmark:
+    """Return the row of a benchmark, with what is below ``data_root`` (default: the downloads)."""
     root = data_root.expanduser() if data_root else data_folder()
     download, record = plugin.files.download, _read_record(root, plugin.name)
     state, where, size = "not downloaded" if download else "not searched", "", download and download.size_mb

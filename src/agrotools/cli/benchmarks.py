@@ -97,11 +97,15 @@ def offer_download(name: str, *, at_once: bool) -> None:
     """Download the files of a published benchmark that is not here: ``at_once``, or after a question on a terminal."""
     import sys
 
-    from agrotools.benchmarks.obtaining import list_benchmarks
+    from agrotools.core import BENCHMARKS
     from agrotools.plugin import benchmark_id
 
-    found = next((each for each in list_benchmarks() if each.name == benchmark_id(name)), None)
-    if found is None or found.state not in ("not downloaded", "incomplete"):
+    if (known := benchmark_id(name)) not in BENCHMARKS or not (plugin := BENCHMARKS.get(known)).files.download:
+        return
+    from agrotools.benchmarks.obtaining import listed
+
+    found = listed(plugin)
+    if found.state not in ("not downloaded", "incomplete"):
         return
     size = "size not known before" if found.size_mb is None else f"{found.size_mb:,.0f} MB"
     what = f"{found.name} is {found.state}: {size}, from {found.address}, terms: {found.licence}"
