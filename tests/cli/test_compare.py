@@ -148,7 +148,7 @@ def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
     junit, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
     done = run_command("gate", poor, "--against", good, "--junit", junit, "--markdown", summary)
     assert done.returncode == 1
-    assert "failed: the score dropped by more than 0 points" in done.stdout
+    assert "FAIL: the score dropped by more than 0 points" in done.stdout
     assert "end-to-end, FAS: 25.0 (new, poor), 75.0 (old, good)" in done.stdout
     assert "probability of failing at a true drop of 5 points: " in done.stdout
     suite = ElementTree.parse(junit).getroot()

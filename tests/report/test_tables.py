@@ -160,7 +160,7 @@ def test_privileged_policies_and_synthetic_benchmarks_are_marked():
     text = tables_text([full(model="baseline:oracle", privileged=True, synthetic=True)])
     assert "synthetic" in text.splitlines()[0]
     assert "privileged" in "\n".join(lines_of(text, "End to end (synthetic)"))
-    assert "was given the reference" in " ".join(text.split())
+    assert "sees reference solutions" in " ".join(text.split())
     plain = tables_text([full(model="m1")])
     assert "synthetic" not in plain
     assert "privileged" not in plain

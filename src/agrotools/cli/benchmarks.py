@@ -25,7 +25,7 @@ DataRoot = Annotated[
 
 @app.command("list")
 def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
-    """List the known benchmarks: content, files needed, address, size and terms, and whether the files are here."""
+    """List the known benchmarks: content, files needed, address, size and terms, and whether the files are downloaded."""
     from agrotools.benchmarks.obtaining import list_benchmarks
 
     rows = list_benchmarks(data_root)
@@ -175,7 +175,7 @@ def _print_check(result: "Checkup") -> None:
         typer.echo(f"  note: {note}")
     width = max((len(count.what) for count in result.counts), default=0)
     if result.counts:
-        typer.echo(f"{'':{width}}  {'here':>7}  published")
+        typer.echo(f"{'':{width}}  {'found':>7}  published")
     for count in result.counts:
         verdict = "" if count.agrees else "  differs" if count.decides else "  differs (not decisive)"
         typer.echo(f"{count.what:{width}}  {count.here:>7,}  {count.published:>9,}{verdict}")

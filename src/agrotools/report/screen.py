@@ -44,7 +44,7 @@ LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
 _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
-_RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
+_RECORDED = "The ceiling is from stored tool results; for your tools run --model baseline:oracle."
 _ORDER = ("floor", "planner", "model", "ceiling")
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _BAR_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 30, 10
 _STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
@@ -323,13 +323,14 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     privileged += [model for model in knowing if model not in privileged]
     if privileged:
         names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
-        them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
-        sentences.append(f"({names} {are} privileged, given the reference: do not report {them}.)")
+        one = "sees reference solutions: a yardstick, not a result"
+        several = "see reference solutions: yardsticks, not results"
+        sentences.append(f"{names} {one if len(privileged) == 1 else several}.")
     if CEILING in shown.references.recorded and all(each.model != CEILING for each in shown.summaries):
         sentences.append(_RECORDED)
     if any(summary.unsealed for summary in shown.summaries):
         sentences.append(UNSEALED_NOTE)
-    return " ".join(sentences)
+    return " ".join([*sentences, "Words: docs/glossary.md."])
 
 
 def _place(
@@ -344,7 +345,7 @@ def _place(
         return
     above = ceiling is not None and rung.estimate.value > ceiling
     if difference.p is None:
-        yield f"{short} is not tested against guessing: fewer than {MIN_CLUSTERS} clusters."
+        yield f"{short}: too few clusters (under {MIN_CLUSTERS}) to say whether it beats guessing."
     elif difference.p >= 1 - LEVEL:
         yield f"{short} cannot be told from guessing on {count_text(difference.n, 'sample')}."
     elif difference.value < 0:
